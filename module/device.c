@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/flowfd: opening it gives a counter, and its ioctls say what the module
+ * can do and create more. Has no state, so no lock.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/uaccess.h>
+
+#include "flowfd.h"
+
+static_assert(sizeof(struct flowfd_query) == FLOWFD_QUERY_SIZE_VER0);
+static_assert(sizeof(struct flowfd_create_counter) ==
+	      FLOWFD_CREATE_COUNTER_SIZE_VER0);
+
+struct miscdevice flowfd_device = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "flowfd",
+	.fops	= &counter_fops,
+	.mode	= 0666,
+};
+
+/*
+ * A counter has no file position, and read and write never wait when they are
+ * asked not to.
+ */
+static void counter_file_init(struct file *file)
+{
+	file->f_mode &= ~(FMODE_PREAD | FMODE_PWRITE);
+	file->f_mode |= FMODE_STREAM | FMODE_NOWAIT;
+}
+
+/**
+ * device_open - open /dev/flowfd
+ * @inode: of the device node
+ * @file: becomes a counter without maximum or bucket
+ */
+int device_open(struct inode *inode, struct file *file)
+{
+	static const struct flowfd_create_counter as_eventfd;
+	struct counter *c = counter_alloc(&as_eventfd);
+
+	if (IS_ERR(c))
+		return PTR_ERR(c);
+	file->private_data = c;
+	counter_file_init(file);
+	return 0;
+}
+
+static int counter_create(const struct flowfd_create_counter *args)
+{
+	struct counter *c;
+	struct file *file;
+	int fd, err;
+
+	fd = get_unused_fd_flags(args->flags & FLOWFD_KEEP_ON_EXEC ?
+				 0 : O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	c = counter_alloc(args);
+	if (IS_ERR(c)) {
+		err = PTR_ERR(c);
+		goto put_fd;
+	}
+	file = anon_inode_getfile("[flowfd]", &counter_fops, c,
+				  args->flags & FLOWFD_NONBLOCK ?
+				  O_RDWR | O_NONBLOCK : O_RDWR);
+	if (IS_ERR(file)) {
+		err = PTR_ERR(file);
+		goto free_counter;
+	}
+	counter_file_init(file);
+	fd_install(fd, file);
+	return fd;
+
+free_counter:
+	counter_free(c);
+put_fd:
+	put_unused_fd(fd);
+	return err;
+}
+
+static bool create_counter_is_valid(const struct flowfd_create_counter *args)
+{
+	if (args->flags & ~(FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK |
+			    FLOWFD_KEEP_ON_EXEC))
+		return false;
+	if (args->reserved)
+		return false;
+	if (args->initial >= (args->maximum ?: U64_MAX))
+		return false;
+	if (args->flags & FLOWFD_SEMAPHORE &&
+	    (args->qos.token_capacity || args->qos.token_rate))
+		return false;
+	return qos_is_valid(&args->qos);
+}
+
+static long device_create_counter(const void __user *argp, size_t size)
+{
+	struct flowfd_create_counter args;
+	int err;
+
+	if (size < FLOWFD_CREATE_COUNTER_SIZE_VER0)
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), argp, size);
+	if (err)
+		return err;
+	if (!create_counter_is_valid(&args))
+		return -EINVAL;
+	return counter_create(&args);
+}
+
+static long device_query(void __user *argp, size_t size)
+{
+	static const struct flowfd_query query = {
+		.abi_version	= FLOWFD_ABI_VERSION,
+		.token_rate_max	= FLOWFD_TOKEN_RATE_MAX,
+		.features	= FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS,
+	};
+	size_t known = min(size, sizeof(query));
+
+	if (size < FLOWFD_QUERY_SIZE_VER0)
+		return -EINVAL;
+	if (copy_to_user(argp, &query, known) ||
+	    clear_user(argp + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
+/* The caller's size of the structure is not part of the command. */
+static unsigned int without_size(unsigned int cmd)
+{
+	return cmd & ~IOCSIZE_MASK;
+}
+
+/**
+ * device_ioctl - ioctls that do not concern the counter they are called on
+ * @cmd: command, with the caller's size of its structure in it
+ * @argp: structure in user memory
+ *
+ * Return: 0, a new descriptor or a negative errno.
+ */
+long device_ioctl(unsigned int cmd, void __user *argp)
+{
+	size_t size = _IOC_SIZE(cmd);
+
+	if (without_size(cmd) == without_size(FLOWFD_IOC_CREATE_COUNTER))
+		return device_create_counter(argp, size);
+	if (without_size(cmd) == without_size(FLOWFD_IOC_QUERY))
+		return device_query(argp, size);
+	return -ENOTTY;
+}
