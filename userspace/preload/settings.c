@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The settings of flowfd-run as text, strictly read. The shim runs this inside
+ * other programs, in any thread at any time: it allocates nothing.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include <linux/flowfd.h>
+
+#include "preload/settings.h"
+
+/* Longest word: "keep=" and a file name. */
+#define WORD_SIZE 272
+
+/* Reads the decimal number at @text, nothing but digits, and what follows. */
+static const char *read_number(const char *text, uint64_t *number)
+{
+	*number = 0;
+	if (*text < '0' || *text > '9')
+		return NULL;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (__builtin_mul_overflow(*number, 10, number) ||
+		    __builtin_add_overflow(*number, *text - '0', number))
+			return NULL;
+	}
+	return text;
+}
+
+static bool number_between(const char *text, uint64_t least, uint64_t most,
+			   uint64_t *number)
+{
+	const char *end = read_number(text, number);
+
+	return end && !*end && *number >= least && *number <= most;
+}
+
+/* A rule made of digits and '-' alone is a range, any other a glob. */
+static bool is_range(const char *rule)
+{
+	return rule[strspn(rule, "0123456789-")] == '\0';
+}
+
+static bool read_range(const char *rule, uint64_t *first, uint64_t *last)
+{
+	const char *end = read_number(rule, first);
+
+	if (!end || *first < 1 || *first > UINT32_MAX)
+		return false;
+	if (*end == '\0') {
+		*last = *first;
+		return true;
+	}
+	return number_between(end + 1, *first, UINT32_MAX, last);
+}
+
+static const char *add_maximum(struct settings *settings, const char *value)
+{
+	if (!number_between(value, 2, UINT64_MAX, &settings->maximum))
+		return "not a number from 2 to 18446744073709551615";
+	return NULL;
+}
+
+static const char *add_rate(struct settings *settings, const char *value)
+{
+	uint64_t number;
+
+	if (!number_between(value, 1, FLOWFD_TOKEN_RATE_MAX, &number))
+		return "not a number from 1 to 1000000000";
+	settings->rate = number;
+	return NULL;
+}
+
+static const char *add_burst(struct settings *settings, const char *value)
+{
+	uint64_t number;
+
+	if (!number_between(value, 1, UINT32_MAX, &number))
+		return "not a number from 1 to 4294967295";
+	settings->burst = number;
+	return NULL;
+}
+
+static const char *add_keep(struct settings *settings, const char *value)
+{
+	size_t size = strlen(value) + 1;
+	uint64_t first;
+	uint64_t last;
+
+	if (size == 1)
+		return "empty";
+	if (strchr(value, '/'))
+		return "a file's base name contains no slash";
+	if (is_range(value) && !read_range(value, &first, &last))
+		return "not N or N-M with 1 <= N <= M";
+	if (size + strlen("keep=") > WORD_SIZE)
+		return "longer than a file name";
+	if (size > sizeof(settings->keep) - settings->keep_length)
+		return "too many";
+	memcpy(settings->keep + settings->keep_length, value, size);
+	settings->keep_length += size;
+	return NULL;
+}
+
+static const char *add_verbose(struct settings *settings, const char *value)
+{
+	if (strcmp(value, "1") != 0)
+		return "not 1";
+	settings->verbose = true;
+	return NULL;
+}
+
+void settings_init(struct settings *settings)
+{
+	settings->maximum = UINT64_MAX;
+	settings->rate = 0;
+	settings->burst = 0;
+	settings->verbose = false;
+	settings->keep_length = 0;
+}
+
+const char *settings_add(struct settings *settings, const char *word)
+{
+	static const struct {
+		char name[sizeof("maximum=")];
+		const char *(*add)(struct settings *settings,
+				   const char *value);
+	} kinds[] = {
+		{ .name = "maximum=", .add = add_maximum },
+		{ .name = "rate=", .add = add_rate },
+		{ .name = "burst=", .add = add_burst },
+		{ .name = "keep=", .add = add_keep },
+		{ .name = "verbose=", .add = add_verbose },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t length = strlen(kinds[i].name);
+
+		if (strncmp(word, kinds[i].name, length) == 0)
+			return kinds[i].add(settings, word + length);
+	}
+	return "unknown setting";
+}
+
+const char *settings_check(const struct settings *settings)
+{
+	if (settings->rate && !settings->burst)
+		return "a rate needs a burst";
+	if (settings->burst && !settings->rate)
+		return "a burst needs a rate";
+	return NULL;
+}
+
+bool settings_parse(struct settings *settings, const char *text)
+{
+	char word[WORD_SIZE];
+
+	settings_init(settings);
+	while (*text) {
+		size_t length = strcspn(text, "/");
+
+		if (length >= sizeof(word))
+			return false;
+		memcpy(word, text, length);
+		word[length] = '\0';
+		if (settings_add(settings, word))
+			return false;
+		text += length;
+		if (*text == '/' && *++text == '\0')
+			return false;
+	}
+	return !settings_check(settings);
+}
+
+bool settings_keep(const struct settings *settings, uint32_t number,
+		   const char *object)
+{
+	const char *rule = settings->keep;
+	const char *end = rule + settings->keep_length;
+	uint64_t first;
+	uint64_t last;
+
+	for (; rule < end; rule += strlen(rule) + 1) {
+		if (is_range(rule)) {
+			read_range(rule, &first, &last);
+			if (number >= first && number <= last)
+				return true;
+		} else if (fnmatch(rule, object, 0) == 0) {
+			return true;
+		}
+	}
+	return false;
+}

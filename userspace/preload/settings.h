@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What flowfd-run tells the shim that it preloads: parsed from the options by
+ * the one, from an environment variable by the other.
+ *
+ * As text, settings are words separated by slashes, which no word contains:
+ *   maximum=N rate=N burst=N keep=WHICH verbose=1
+ * keep comes as often as needed. The empty text is valid.
+ */
+#ifndef FLOWFD_PRELOAD_SETTINGS_H
+#define FLOWFD_PRELOAD_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SETTINGS_VARIABLE "FLOWFD_RUN_SETTINGS"
+
+/**
+ * struct settings - how to replace a program's eventfds
+ * @maximum: of every counter; UINT64_MAX: none
+ * @rate: of every counter's bucket; 0: no bucket
+ * @burst: capacity of the bucket
+ * @verbose: report every eventfd on stderr
+ * @keep_length: bytes used in @keep; 0: nothing is kept
+ * @keep: rules for eventfds to leave real, each ended by a NUL
+ */
+struct settings {
+	uint64_t maximum;
+	uint32_t rate;
+	uint32_t burst;
+	bool verbose;
+	size_t keep_length;
+	char keep[1024];
+};
+
+/** settings_init - neither maximum nor bucket, nothing kept */
+void settings_init(struct settings *settings);
+
+/** settings_add - take in one word; returns NULL, or why the word is wrong */
+const char *settings_add(struct settings *settings, const char *word);
+
+/** settings_check - after the last word; returns NULL, or what is missing */
+const char *settings_check(const struct settings *settings);
+
+/** settings_parse - init, add all words, check; true when all were right */
+bool settings_parse(struct settings *settings, const char *text);
+
+/**
+ * settings_keep - is this eventfd to stay real?
+ * @number: which eventfd of the process it is, from 1
+ * @object: base name of the object file that asks for it
+ */
+bool settings_keep(const struct settings *settings, uint32_t number,
+		   const char *object);
+
+#endif /* FLOWFD_PRELOAD_SETTINGS_H */

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# What libflowfd exports: header, symbol map and library say the same, and
+# pkg-config finds it.
+
+build=$1
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+top=$(cd "${0%/*}/.." && pwd)
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+
+header=$(sed -n 's/^[a-z].*[ *]\(flowfd_[a-z_]*\)(.*/\1/p' \
+	"$top/include/flowfd.h" | sort)
+map=$(sed -n 's/^	\(flowfd_[a-z_]*\);/\1/p' "$top/lib/libflowfd.map" | sort)
+library=$(nm -D --defined-only --with-symbol-versions \
+	"$build/libflowfd.so.1" | awk '$2 == "T" { print $3 }' | sort)
+static=$(nm -g --defined-only "$build/libflowfd.a" |
+	awk '$3 ~ /^flowfd_/ { print $3 }' | sort)
+
+tap_is "$map" "$header" "map and header"
+tap_is "$library" "$(echo "$header" | sed 's/$/@@LIBFLOWFD_0.1/')" \
+	"shared library and header"
+tap_is "$static" "$header" "static library and header"
+tap_is "$(readelf -d "$build/libflowfd.so.1" |
+	sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" libflowfd.so.1 "soname"
+tap_is "$(readlink "$build/libflowfd.so")" libflowfd.so.1 "development link"
+
+# Installed, a program builds with nothing but pkg-config's answer.
+tap_ok "install" make -C "$top" O="$build" DESTDIR="$here" install
+if ! command -v pkg-config >/dev/null; then
+	tap_skip "pkg-config" "pkg-config is not installed"
+	tap_done
+fi
+pc=$(find "$here" -name libflowfd.pc)
+PKG_CONFIG_PATH=${pc%/*}
+PKG_CONFIG_SYSROOT_DIR=$here
+PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
+PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS PKG_CONFIG_ALLOW_SYSTEM_LIBS
+# shellcheck disable=SC2046 # flags are separate words
+tap_ok "builds with pkg-config" \
+	"${CC:-cc}" -o "$here/first" "$top/examples/first.c" \
+	$(pkg-config --cflags --libs libflowfd)
+tap_is "$(readelf -d "$here/first" | grep -c 'NEEDED.*libflowfd.so.1')" 1 \
+	"and needs libflowfd.so.1"
+tap_is "$(pkg-config --modversion libflowfd)" \
+	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/../dkms.conf")" \
+	"version"
+tap_done

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Host tests, which need no module: every tests/*.c is a program, and every
+# tests/*.sh but those for the guest a script, that prints TAP.
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+# Programs check our code under sanitizers ...
+test_sources := $(filter-out tests/eventfd.c,$(wildcard tests/*.c))
+test_programs := $(test_sources:%.c=$(O)/%)
+test_objects := $(test_sources:%.c=$(O)/%.o)
+sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
+					   preload/settings.c)
+# ... but for the one that runs under the shim, which cannot come after them.
+plain_test := $(O)/tests/eventfd
+
+# Programs that scripts run, in the guest too.
+test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so
+test_tool_objects := $(O)/tests/programs/eventfds.o $(O)/tests/programs/maker.o
+EXTRAS += $(test_tools) $(plain_test)
+
+OBJECTS += $(test_tool_objects) $(test_objects) $(sanitized) $(plain_test).o
+CHECKS += $(test_programs) $(plain_test) $(O)/tests/cplusplus
+CHECKS += $(filter-out tests/tap.sh tests/guest-%,$(wildcard tests/*.sh))
+
+$(test_objects) $(sanitized): PART_CFLAGS := $(SANITIZE) -I../module
+
+$(sanitized): $(O)/tests/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	$(compile)
+
+$(test_programs): $(O)/tests/%: $(O)/tests/%.o $(sanitized)
+	$(link) $(SANITIZE) -pthread
+
+$(plain_test): $(plain_test).o
+	$(link) -pthread
+
+$(O)/tests/programs/maker.o: PART_CFLAGS := -fPIC
+$(O)/tests/libflowfd-test.so: $(O)/tests/programs/maker.o
+	$(link) -shared
+
+# The script that uses it may run elsewhere than it was built.
+$(O)/tests/eventfds: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
+	$(link) -L$(@D) -lflowfd-test -Wl,-rpath,'$$ORIGIN'
+
+# A C++ program that uses the shared library.
+$(O)/tests/cplusplus: tests/cplusplus.cc include/flowfd.h \
+			../uapi/linux/flowfd.h $(O)/libflowfd.so
+	@mkdir -p $(@D)
+	$(CXX) -Wall -Wextra -Werror -Iinclude -I../uapi $(CPPFLAGS) \
+		$(CXXFLAGS) $(LDFLAGS) -o $@ $< \
+		-L$(O) -lflowfd -Wl,-rpath,$(O)

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libflowfd with the module: every function once the way it is meant, and each
+ * documented error. What the kernel does beyond that is for the selftests.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "tests/tap.h"
+
+static void test_create(void)
+{
+	uint64_t value = 0;
+	int fd = flowfd_counter_create(5, FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK);
+
+	tap_ok(fd >= 0, "create a semaphore");
+	tap_is(fcntl(fd, F_GETFD), FD_CLOEXEC, "close-on-exec");
+	tap_is(fcntl(fd, F_GETFL), O_RDWR | O_NONBLOCK, "non-blocking");
+	tap_is(flowfd_read(fd, &value), 0, "read");
+	tap_is(value, 1, "one");
+	close(fd);
+
+	fd = flowfd_counter_create(UINT64_MAX - 1, FLOWFD_KEEP_ON_EXEC);
+	tap_is(fcntl(fd, F_GETFD), 0, "kept on exec");
+	tap_is(fcntl(fd, F_GETFL), O_RDWR, "blocking");
+	tap_is(flowfd_read(fd, &value), 0, "read");
+	tap_ok(value == UINT64_MAX - 1, "highest count");
+	tap_is(flowfd_get_maximum(fd, &value), 0, "get maximum");
+	tap_ok(value == UINT64_MAX, "none");
+	close(fd);
+
+	tap_is(flowfd_counter_create(UINT64_MAX, 0), -EINVAL,
+	       "initial count too high");
+	tap_is(flowfd_counter_create(0, 1U << 31), -EINVAL, "unknown flag");
+}
+
+static void test_create_from(void)
+{
+	struct flowfd_create_counter counter = {
+		.initial = 3,
+		.maximum = 10,
+		.flags = FLOWFD_NONBLOCK,
+		.qos = {.token_capacity = 2, .token_rate = 1000},
+	};
+	uint64_t value = 0;
+	uint32_t capacity = 0;
+	uint32_t rate = 0;
+	int fd = flowfd_counter_create_from(&counter, sizeof(counter));
+
+	tap_ok(fd >= 0, "create with all settings");
+	tap_is(flowfd_get_maximum(fd, &value), 0, "get maximum");
+	tap_is(value, 10, "as set");
+	tap_is(flowfd_get_bucket(fd, &capacity, &rate), 0, "get bucket");
+	tap_is(capacity, 2, "capacity as set");
+	tap_is(rate, 1000, "rate as set");
+	tap_is(flowfd_write(fd, 7), -EAGAIN, "write to the maximum");
+	tap_is(flowfd_write(fd, 6), 0, "write below it");
+	tap_is(flowfd_read(fd, &value), 0, "read");
+	tap_is(value, 9, "all of it");
+	close(fd);
+
+	counter.flags |= FLOWFD_SEMAPHORE;
+	tap_is(flowfd_counter_create_from(&counter, sizeof(counter)), -EINVAL,
+	       "bucket on a semaphore");
+	counter.flags = 0;
+	counter.initial = 10;
+	tap_is(flowfd_counter_create_from(&counter, sizeof(counter)), -EINVAL,
+	       "initial count at the maximum");
+	counter.initial = 0;
+	counter.reserved = 1;
+	tap_is(flowfd_counter_create_from(&counter, sizeof(counter)), -EINVAL,
+	       "reserved field");
+}
+
+/* Programs compiled with an older or a newer header. */
+static void test_sizes(void)
+{
+	struct {
+		struct flowfd_create_counter counter;
+		uint64_t more;
+	} newer = {.counter.initial = 3};
+	struct {
+		struct flowfd_query query;
+		uint64_t more;
+	} answer = {.more = 1};
+	int fd = flowfd_counter_create_from(&newer.counter, sizeof(newer));
+
+	tap_ok(fd >= 0, "a longer structure with a zero tail");
+	close(fd);
+	newer.more = 1;
+	tap_is(flowfd_counter_create_from(&newer.counter, sizeof(newer)),
+	       -EPROTONOSUPPORT, "a longer structure with something in it");
+	tap_is(flowfd_counter_create_from(&newer.counter, 8), -EINVAL,
+	       "a structure that is too short");
+
+	tap_is(flowfd_query(&answer.query, sizeof(answer)), 0, "longer query");
+	tap_is(answer.query.abi_version, FLOWFD_ABI_VERSION, "ABI version");
+	tap_is(answer.query.token_rate_max, FLOWFD_TOKEN_RATE_MAX,
+	       "rate limit");
+	tap_is(answer.query.features,
+	       FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS, "features");
+	tap_is(answer.more, 0, "the rest is zero");
+	tap_is(flowfd_query(&answer.query, 8), -EINVAL, "query too short");
+}
+
+static void test_settings(void)
+{
+	uint64_t value = 0;
+	uint32_t capacity = 1;
+	uint32_t rate = 1;
+	int semaphore = flowfd_counter_create(0, FLOWFD_SEMAPHORE);
+	int fd = flowfd_counter_create(5, FLOWFD_NONBLOCK);
+
+	tap_is(flowfd_set_maximum(fd, 5), -EINVAL, "maximum at the count");
+	tap_is(flowfd_set_maximum(fd, 6), 0, "maximum above the count");
+	tap_is(flowfd_get_maximum(fd, &value), 0, "get maximum");
+	tap_is(value, 6, "as set");
+	tap_is(flowfd_get_bucket(fd, &capacity, &rate), 0, "get bucket");
+	tap_is(capacity + rate, 0, "none");
+	tap_is(flowfd_set_bucket(fd, 7, 8), 0, "set bucket");
+	tap_is(flowfd_get_bucket(fd, &capacity, &rate), 0, "get bucket");
+	tap_is(capacity, 7, "capacity as set");
+	tap_is(rate, 8, "rate as set");
+	tap_is(flowfd_set_bucket(fd, 0, 1), -EINVAL, "no capacity");
+	tap_is(flowfd_set_bucket(fd, 1, FLOWFD_TOKEN_RATE_MAX + 1), -EINVAL,
+	       "rate too high");
+	tap_is(flowfd_set_bucket(fd, 0, 0), 0, "no bucket");
+	tap_is(flowfd_set_bucket(semaphore, 1, 1), -EINVAL,
+	       "bucket on a semaphore");
+	close(semaphore);
+	close(fd);
+}
+
+/* A counter takes two descriptors for a moment; failing leaves none behind. */
+static void test_full_table(void)
+{
+	int lowest = dup(STDERR_FILENO);
+	struct rlimit limit;
+	rlim_t all;
+
+	close(lowest);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	all = limit.rlim_cur;
+	for (int room = 0; room < 2; room++) {
+		limit.rlim_cur = lowest + room;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		tap_is(flowfd_counter_create(0, 0), -EMFILE, "no room");
+		tap_is(fcntl(lowest, F_GETFD), -1, "nothing is left behind");
+	}
+	limit.rlim_cur = all;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void test_errno(void)
+{
+	uint64_t value = 0;
+	int result;
+	int fd;
+
+	errno = 4711;
+	fd = flowfd_counter_create(1, FLOWFD_NONBLOCK);
+	flowfd_set_maximum(fd, 1);
+	flowfd_set_bucket(fd, 0, 1);
+	flowfd_read(fd, &value);
+	flowfd_read(fd, &value);
+	flowfd_write(fd, UINT64_MAX);
+	result = errno;
+	tap_is(result, 4711, "no call changes errno");
+	close(fd);
+}
+
+int main(void)
+{
+	if (access(FLOWFD_DEVICE, F_OK) < 0) {
+		tap_skip("libflowfd with the module", "it is not loaded");
+		return tap_done();
+	}
+	test_create();
+	test_create_from();
+	test_sizes();
+	test_settings();
+	test_full_table();
+	test_errno();
+	return tap_done();
+}

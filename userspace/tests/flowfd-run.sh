@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# flowfd-run where there is no module: what it says, what it refuses, and that
+# the program runs as if called directly.
+
+build=$1
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+run=$build/flowfd-run
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+
+# refused WHAT TEXT OPTION...: exit status 125, and the first line says TEXT
+refused() {
+	what=$1
+	text=$2
+	shift 2
+	output=$("$run" "$@" 2>&1)
+	tap_is "$?: $(echo "$output" | head -n 1)" "125: flowfd-run: $text" \
+		"$what"
+}
+
+maximum="not a number from 2 to 18446744073709551615"
+rate="not a number from 1 to 1000000000"
+burst="not a number from 1 to 4294967295"
+which="not N or N-M with 1 <= N <= M"
+
+refused "no program" "no program to run"
+refused "no program after options" "no program to run" --maximum 10
+refused "maximum 0" "--maximum '0': $maximum" --maximum 0 true
+refused "maximum 1" "--maximum '1': $maximum" --maximum=1 true
+refused "maximum with junk" "--maximum '10x': $maximum" --maximum 10x true
+refused "maximum empty" "--maximum '': $maximum" --maximum "" true
+refused "maximum negative" "--maximum '-1': $maximum" --maximum=-1 true
+refused "maximum too high" "--maximum '18446744073709551616': $maximum" \
+	--maximum 18446744073709551616 true
+refused "rate 0" "--rate '0': $rate" --rate 0 --burst 1 true
+refused "rate too high" "--rate '1000000001': $rate" \
+	--rate 1000000001 --burst 1 true
+refused "rate with junk" "--rate '1k': $rate" --rate 1k --burst 1 true
+refused "burst 0" "--burst '0': $burst" --rate 1 --burst 0 true
+refused "burst too high" "--burst '4294967296': $burst" \
+	--rate 1 --burst 4294967296 true
+refused "rate alone" "--rate, --burst: a rate needs a burst" --rate 5 true
+refused "burst alone" "--rate, --burst: a burst needs a rate" --burst 5 true
+refused "keep nothing" "--keep-eventfd '': empty" --keep-eventfd "" true
+refused "keep a path" \
+	"--keep-eventfd 'a/b': a file's base name contains no slash" \
+	--keep-eventfd a/b true
+refused "keep a bad range" "--keep-eventfd '3-2': $which" \
+	--keep-eventfd 3-2 true
+refused "keep number 0" "--keep-eventfd '0': $which" --keep-eventfd 0 true
+output=$("$run" --no-such-option true 2>&1)
+tap_is "$?" 125 "unknown option"
+output=$("$run" --maximum 2>&1)
+tap_is "$?" 125 "option without its value"
+
+tap_is "$("$run" --version)" "flowfd-run $(sed -n 's/^Version: //p' \
+	"$build/libflowfd.pc")" "version"
+tap_ok "help" "$run" --help
+
+if [ -e /dev/flowfd ]; then
+	tap_skip "flowfd-run without the module" "the module is loaded"
+	tap_done
+fi
+
+# What a program sees: its arguments, and the variables that flowfd-run sets.
+cat >"$here/show" <<'END'
+#!/bin/sh
+printf '<%s>' "$@"
+echo " ${LD_PRELOAD-unset} ${FLOWFD_RUN_SETTINGS-unset}"
+END
+chmod +x "$here/show"
+warning="the flowfd module is not loaded: run 'modprobe flowfd' as root \
+(package flowfd-dkms)"
+
+output=$("$run" --maximum 10 true 2>&1)
+tap_is "$?: $output" \
+	"0: flowfd-run: true runs without flow control: $warning" "one warning"
+tap_is "$("$run" --maximum 10 "$here/show" 2>/dev/null)" \
+	"<> unset unset" "nothing is preloaded"
+tap_is "$(LD_PRELOAD=libdl.so.2 "$run" "$here/show" 2>/dev/null)" \
+	"<> libdl.so.2 unset" "the user's LD_PRELOAD stays"
+tap_is "$("$run" -- "$here/show" "a  b" '*' "" --verbose -- "'" 2>/dev/null)" \
+	"<a  b><*><><--verbose><--><'> unset unset" "arguments stay as they are"
+tap_is "$("$run" "$here/show" --help --rate 2>/dev/null)" \
+	"<--help><--rate> unset unset" "options end at the program"
+
+"$run" sh -c 'exit 42' 2>/dev/null
+tap_is $? 42 "the program's exit status"
+# shellcheck disable=SC2016 # the inner shell expands it
+"$run" sh -c 'kill -TERM $$' 2>/dev/null
+tap_is $? 143 "the program's signal"
+# shellcheck disable=SC2016 # the inner shell expands it
+tap_is "$(sh -c 'echo $$; exec "$1" sh -c "echo \$\$"' sh "$run" 2>/dev/null |
+	uniq | wc -l)" 1 "the program replaces flowfd-run"
+output=$("$run" "$here/none" 2>&1)
+tap_is "$?: $(echo "$output" | tail -n 1)" \
+	"127: flowfd-run: $here/none: No such file or directory" \
+	"program not found"
+touch "$here/plain"
+output=$("$run" "$here/plain" 2>&1)
+tap_is "$?: $(echo "$output" | tail -n 1)" \
+	"126: flowfd-run: $here/plain: Permission denied" \
+	"program that cannot be run"
+tap_done

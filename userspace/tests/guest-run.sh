@@ -1,0 +1,162 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Usage: guest-run.sh BUILD
+# flowfd-run with the module, as root in a machine that may be broken: that
+# eventfds become counters with the wanted settings, which stay real, and that
+# programs which know nothing of flowfd work. Prints TAP.
+
+build=$1
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+run=$build/flowfd-run
+eventfds=$build/tests/eventfds
+none=ffffffffffffffff
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+
+if [ ! -e /dev/flowfd ]; then
+	tap_skip "flowfd-run with the module" "the module is not loaded"
+	tap_done
+fi
+
+# made ARGUMENT...: what flowfd-run makes of eventfds; stderr is seen, too
+made() {
+	"$run" "$@" 2>&1 | sed -e 's/anon_inode:\[\(.*\)\]/\1/' \
+		-e 's/^flowfd-run\[[0-9]*\]/flowfd-run/'
+}
+
+# contract WHAT OPTION...: eventfd(2) is as ever, although it makes counters;
+# the last descriptor that is left is a real one
+contract() {
+	what=$1
+	shift
+	output=$("$run" --verbose "$@" "$build/tests/eventfd" 2>&1)
+	tap_is "$? $(echo "$output" | grep '^not ok')" "0 " "$what"
+	tap_is "$(echo "$output" | sed -n 's/^flowfd-run\[.*, //p' |
+		sort -u | tr '\n' ' ')" "EMFILE counter " "and makes counters"
+}
+
+contract "counters keep eventfd's contract"
+contract "so they do with a maximum" --maximum 10
+contract "so they do with all settings" --maximum 10 --rate 1000 --burst 2
+
+tap_is "$(made "$eventfds" call semaphore raw library fork call)" \
+"3 flowfd $none -
+4 flowfd $none -
+5 flowfd $none -
+6 flowfd $none -
+7 flowfd $none -" "every way to make one, in children too"
+tap_is "$(made --maximum 10 --rate 1000 --burst 2 "$eventfds" \
+	call semaphore raw)" \
+"3 flowfd a 2/1000
+4 flowfd a -
+5 flowfd a 2/1000" "settings; a semaphore has no bucket"
+tap_is "$(made --maximum 10 "$eventfds" \
+	call=9 call=10 semaphore=42 raw=4294967295)" \
+"3 flowfd a -
+4 flowfd b -
+5 flowfd 2b -
+6 flowfd 100000000 -" "the maximum rises above the initial count"
+
+tap_is "$(made --keep-eventfd 2 --keep-eventfd 4-5 "$eventfds" \
+	call call raw raw call call | cut -d ' ' -f 1,2)" \
+"3 flowfd
+4 eventfd
+5 flowfd
+6 eventfd
+7 eventfd
+8 flowfd" "keeps by number"
+tap_is "$(made --keep-eventfd 'libflowfd-t*' "$eventfds" \
+	call library raw | cut -d ' ' -f 1,2)" \
+"3 flowfd
+4 eventfd
+5 flowfd" "keeps by library"
+tap_is "$(made --keep-eventfd eventfds "$eventfds" \
+	call library raw | cut -d ' ' -f 1,2)" \
+"3 eventfd
+4 flowfd
+5 eventfd" "keeps by program"
+tap_is "$(made --verbose --keep-eventfd 2 "$eventfds" call library \
+	2>&1 | grep ^flowfd-run)" \
+"flowfd-run: eventfd 1 of eventfds: fd 3, counter
+flowfd-run: eventfd 2 of libflowfd-test.so: fd 4, kept" "reports each"
+
+# shellcheck disable=SC2016 # the inner shell expands it
+tap_is "$(LD_PRELOAD=libdl.so.2 "$run" sh -c 'echo "$LD_PRELOAD"')" \
+	"$build/libflowfd-preload.so:libdl.so.2" "the user's LD_PRELOAD stays"
+"$run" --maximum 10 sh -c 'exit 42'
+tap_is $? 42 "the program's exit status"
+cp "$run" "$here"
+if output=$("$here/flowfd-run" true 2>&1); then
+	tap_skip "the shim is missing" "it is installed"
+else
+	tap_is "$?: ${output##*/}" \
+		"125: libflowfd-preload.so: No such file or directory" \
+		"the shim is missing"
+fi
+mkdir "$here/a b"
+cp "$run" "$build/libflowfd-preload.so" "$here/a b"
+output=$("$here/a b/flowfd-run" true 2>&1)
+tap_is $? 125 "the shim cannot be preloaded"
+
+# Another device in its place: the module seems too old, the shim falls back.
+replaced="mount --bind /dev/null /dev/flowfd"
+tap_is "$(unshare -m sh -c "$replaced && $run $eventfds call" 2>/dev/null)" \
+	"3 anon_inode:[eventfd] - -" "runs without a module that fits"
+tap_is "$(unshare -m sh -c "$replaced && $run true" 2>&1 |
+	grep -c "^flowfd-run: true runs without.*module is too old")" 1 \
+	"and says so in one line"
+tap_is "$(made unshare -m sh -c "$replaced && $eventfds call")" \
+	"3 eventfd - -" "falls back in silence"
+# A user who may not open the device.
+mode=$(stat -c %a /dev/flowfd)
+chmod 600 /dev/flowfd
+tap_is "$(made setpriv --reuid 65534 --clear-groups "$eventfds" call)" \
+	"3 eventfd - -" "falls back without permission"
+tap_is "$(setpriv --reuid 65534 --clear-groups "$run" true 2>&1 |
+	grep -c "^flowfd-run: true runs without.*/dev/flowfd")" 1 \
+	"and flowfd-run says so"
+chmod "$mode" /dev/flowfd
+
+# A writer that does not wait: 9 of 20 fit below a maximum of 10.
+if command -v python3 >/dev/null; then
+	cat >"$here/fill.py" <<'END'
+import os
+fd = os.eventfd(0, os.EFD_NONBLOCK)
+written = 0
+try:
+    for _ in range(20):
+        os.eventfd_write(fd, 1)
+        written += 1
+except BlockingIOError:
+    pass
+print(written, os.eventfd_read(fd))
+END
+	tap_is "$("$run" --maximum 10 python3 "$here/fill.py" 2>&1)" "9 9" \
+		"backpressure in a program that knows nothing of it"
+else
+	tap_skip "backpressure" "python3 is not installed"
+fi
+# strangers STATUS OUTPUT WHAT: a program succeeded, and had counters only
+strangers() {
+	results=$(echo "$2" | sed -n 's/^flowfd-run\[.*, //p' | sort -u)
+	tap_is "$1 $results" "0 counter" "$3"
+}
+
+# No maximum: these tests fill an eventfd to its own limit.
+if python3 -c 'import test.test_os' 2>/dev/null; then
+	output=$("$run" --verbose --rate 1000 --burst 2 \
+		python3 -m test test_os -m EventfdTests 2>&1)
+	strangers $? "$output" "Python's tests of eventfd"
+else
+	tap_skip "Python's tests" "libpython3-testsuite is not installed"
+fi
+if command -v stress-ng >/dev/null; then
+	output=$(cd "$here" && "$run" --verbose --maximum 10 \
+		stress-ng --eventfd 2 --verify -t 10 2>&1)
+	strangers $? "$output" "stress-ng"
+else
+	tap_skip "stress-ng" "stress-ng is not installed"
+fi
+tap_done

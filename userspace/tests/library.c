@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libflowfd where there is no counter: without the module, and on descriptors
+ * of other kinds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "tests/tap.h"
+
+/* A number that the library would not set by itself. */
+#define ERRNO_BEFORE 4711
+
+static bool module_loaded(void)
+{
+	return access(FLOWFD_DEVICE, F_OK) == 0;
+}
+
+static void test_create(void)
+{
+	struct flowfd_create_counter counter = {.maximum = 10};
+	struct flowfd_query query;
+
+	if (module_loaded()) {
+		tap_skip("create without the module", "the module is loaded");
+		return;
+	}
+	tap_is(flowfd_counter_create(0, 0), -ENODEV, "create");
+	tap_is(flowfd_counter_create_from(&counter, sizeof(counter)), -ENODEV,
+	       "create from a structure");
+	tap_is(flowfd_query(&query, sizeof(query)), -ENODEV, "query");
+}
+
+static void test_sizes(void)
+{
+	static union {
+		struct flowfd_create_counter counter;
+		struct flowfd_query query;
+		char bytes[1 << 14];
+	} big;
+
+	tap_is(flowfd_counter_create_from(&big.counter, sizeof(big)), -EINVAL,
+	       "a structure larger than an ioctl takes");
+	tap_is(flowfd_query(&big.query, sizeof(big)), -EINVAL,
+	       "a query larger than an ioctl takes");
+}
+
+static void test_settings(int fd, int wanted, const char *kind)
+{
+	uint64_t maximum;
+	uint32_t capacity;
+	uint32_t rate;
+
+	printf("# %s\n", kind);
+	tap_is(flowfd_set_maximum(fd, 10), wanted, "set maximum");
+	tap_is(flowfd_get_maximum(fd, &maximum), wanted, "get maximum");
+	tap_is(flowfd_set_bucket(fd, 1, 1), wanted, "set bucket");
+	tap_is(flowfd_get_bucket(fd, &capacity, &rate), wanted, "get bucket");
+}
+
+static void test_other_files(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+	int ends[2];
+
+	test_settings(-1, -EBADF, "no descriptor");
+	test_settings(fd, -ENOTTY, "an eventfd");
+	close(fd);
+	test_settings(fd, -EBADF, "a closed descriptor");
+	if (pipe(ends) < 0)
+		return;
+	test_settings(ends[0], -ENOTTY, "a pipe");
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void test_short_transfers(void)
+{
+	uint64_t value = 42;
+	int ends[2];
+
+	if (pipe2(ends, O_NONBLOCK) < 0)
+		return;
+	tap_is(write(ends[1], "abc", 3), 3, "three bytes in a pipe");
+	tap_is(flowfd_read(ends[0], &value), -EIO, "read three bytes");
+	tap_is(value, 42, "a failed read leaves the value alone");
+	tap_is(flowfd_read(ends[0], &value), -EAGAIN, "read an empty pipe");
+	close(ends[1]);
+	tap_is(flowfd_read(ends[0], &value), -EIO, "read at end of file");
+	tap_is(flowfd_write(ends[0], 1), -EBADF, "write to a reading end");
+	tap_is(flowfd_write(-1, 1), -EBADF, "write to no descriptor");
+	tap_is(flowfd_read(-1, &value), -EBADF, "read from no descriptor");
+	close(ends[0]);
+}
+
+static void test_texts(void)
+{
+	const char *text = flowfd_strerror(-ENODEV);
+
+	tap_ok(strstr(text, "modprobe flowfd"), "ENODEV says what to run");
+	tap_ok(strstr(text, "flowfd-dkms"), "ENODEV names the package");
+	text = flowfd_strerror(-EACCES);
+	tap_ok(strstr(text, FLOWFD_DEVICE), "EACCES names the device");
+	text = flowfd_strerror(-EPROTONOSUPPORT);
+	tap_ok(strstr(text, "module is too old"),
+	       "EPROTONOSUPPORT says what is too old");
+	tap_ok(strstr(text, FLOWFD_VERSION), "and for which library");
+	tap_is(strcmp(flowfd_strerror(-EBADF), strerror(EBADF)), 0,
+	       "others as strerror()");
+	tap_is(strcmp(flowfd_strerror(0), strerror(0)), 0, "success, too");
+	tap_is(strcmp(flowfd_version(), FLOWFD_VERSION), 0, "version");
+}
+
+/* Printing may change errno, so all calls come first. */
+static void test_errno(void)
+{
+	struct flowfd_create_counter counter = {.initial = 1, .maximum = 1};
+	struct flowfd_query query;
+	uint64_t value;
+	uint32_t word;
+	int fd = eventfd(1, EFD_NONBLOCK);
+	int result;
+
+	errno = ERRNO_BEFORE;
+	flowfd_counter_create(UINT64_MAX, 0);
+	flowfd_counter_create_from(&counter, sizeof(counter));
+	flowfd_query(&query, sizeof(query));
+	flowfd_set_maximum(fd, 10);
+	flowfd_get_maximum(-1, &value);
+	flowfd_set_bucket(fd, 1, 1);
+	flowfd_get_bucket(-1, &word, &word);
+	flowfd_write(-1, 1);
+	flowfd_read(fd, &value);
+	flowfd_read(fd, &value);
+	result = errno;
+	tap_is(result, ERRNO_BEFORE, "no call changes errno");
+	close(fd);
+}
+
+int main(void)
+{
+	test_create();
+	test_sizes();
+	test_other_files();
+	test_short_transfers();
+	test_errno();
+	test_texts();
+	return tap_done();
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A shared library that makes eventfds, to be told from the program by name. */
+#ifndef FLOWFD_TESTS_MAKER_H
+#define FLOWFD_TESTS_MAKER_H
+
+/** maker_eventfd - eventfd(@initial, 0) */
+int maker_eventfd(unsigned int initial);
+
+#endif /* FLOWFD_TESTS_MAKER_H */

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The settings that flowfd-run hands to its shim: right and wrong texts. */
+#include <stdint.h>
+#include <string.h>
+
+#include "preload/settings.h"
+#include "tests/tap.h"
+
+static void test_values(void)
+{
+	struct settings settings;
+
+	tap_ok(settings_parse(&settings, ""), "no settings");
+	tap_ok(settings.maximum == UINT64_MAX && !settings.rate &&
+		       !settings.burst && !settings.verbose,
+	       "no settings change nothing");
+	tap_ok(settings_parse(&settings,
+			      "maximum=10/rate=1000/burst=2/verbose=1"),
+	       "all settings");
+	tap_is(settings.maximum, 10, "maximum");
+	tap_is(settings.rate, 1000, "rate");
+	tap_is(settings.burst, 2, "burst");
+	tap_ok(settings.verbose, "verbose");
+	tap_ok(settings_parse(&settings, "maximum=18446744073709551615"),
+	       "highest maximum");
+	tap_ok(settings_parse(&settings, "rate=1000000000/burst=4294967295"),
+	       "highest rate and burst");
+	tap_is(settings.burst, UINT32_MAX, "highest burst is kept whole");
+}
+
+static void test_wrong(void)
+{
+	static const char *const texts[] = {
+		"maximum=",
+		"maximum=0",
+		"maximum=1",
+		"maximum=-1",
+		"maximum=+5",
+		"maximum= 5",
+		"maximum=5x",
+		"maximum=0x10",
+		"maximum=18446744073709551616",
+		"maximum=184467440737095516150",
+		"rate=0/burst=1",
+		"rate=1000000001/burst=1",
+		"rate=5/burst=0",
+		"rate=5/burst=4294967296",
+		"rate=5",
+		"burst=5",
+		"keep=",
+		"keep=0",
+		"keep=0-3",
+		"keep=3-2",
+		"keep=3-",
+		"keep=-3",
+		"keep=1-2-3",
+		"keep=1-4294967296",
+		"keep=4294967296",
+		"verbose=",
+		"verbose=2",
+		"speed=5",
+		"maximum",
+		"/maximum=10",
+		"maximum=10/",
+		"maximum=10//verbose=1",
+	};
+	struct settings settings;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		tap_ok(!settings_parse(&settings, texts[i]), texts[i]);
+}
+
+static void test_limits(void)
+{
+	struct settings settings;
+	char text[4096] = "keep=";
+
+	memset(text + 5, 'a', 255);
+	tap_ok(settings_parse(&settings, text), "keep the longest file name");
+	memset(text + 5, 'a', 1000);
+	tap_ok(!settings_parse(&settings, text), "keep a name too long");
+
+	settings_init(&settings);
+	memset(text + 5 + 255, 0, sizeof(text) - 5 - 255);
+	for (int i = 0; i < 4; i++)
+		tap_ok(!settings_add(&settings, text), "keep up to the limit");
+	tap_ok(settings_add(&settings, "keep=a"), "keep beyond the limit");
+	tap_is(settings.keep_length, sizeof(settings.keep), "all of it used");
+	tap_ok(settings_add(&settings, "keep=a/b"), "keep with a slash");
+}
+
+static void test_keep(void)
+{
+	struct settings settings;
+
+	tap_ok(settings_parse(&settings, "keep=2/keep=5-7/keep=libvirt*"),
+	       "three rules");
+	tap_ok(!settings_keep(&settings, 1, "qemu"), "1 of no rule");
+	tap_ok(settings_keep(&settings, 2, "qemu"), "2 by number");
+	tap_ok(!settings_keep(&settings, 4, "qemu"), "4 before the range");
+	tap_ok(settings_keep(&settings, 5, "qemu"), "5 begins the range");
+	tap_ok(settings_keep(&settings, 7, "qemu"), "7 ends the range");
+	tap_ok(!settings_keep(&settings, 8, "qemu"), "8 after the range");
+	tap_ok(settings_keep(&settings, 8, "libvirt.so.0"), "glob");
+	tap_ok(!settings_keep(&settings, 8, "alibvirt.so.0"),
+	       "glob matches whole names");
+
+	tap_ok(settings_parse(&settings, "keep=7z/keep=[ab]?"), "two globs");
+	tap_ok(!settings_keep(&settings, 7, "x"), "a glob with digits");
+	tap_ok(settings_keep(&settings, 1, "7z"), "a plain name");
+	tap_ok(settings_keep(&settings, 1, "b1"), "brackets");
+}
+
+int main(void)
+{
+	test_values();
+	test_wrong();
+	test_limits();
+	test_keep();
+	return tap_done();
+}

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+# What a test script needs to speak TAP; sourced by the scripts beside it.
+
+tap_checks=0
+tap_failures=0
+
+# tap_is GOT WANTED WHAT
+tap_is() {
+	tap_checks=$((tap_checks + 1))
+	if [ "$1" = "$2" ]; then
+		echo "ok $tap_checks - $3"
+		return
+	fi
+	tap_failures=$((tap_failures + 1))
+	echo "not ok $tap_checks - $3"
+	printf 'got: %s\nwanted: %s\n' "$1" "$2" | sed 's/^/# /'
+}
+
+# tap_ok WHAT COMMAND...
+tap_ok() {
+	tap_what=$1
+	shift
+	"$@" >/dev/null 2>&1
+	tap_is $? 0 "$tap_what"
+}
+
+# tap_skip WHAT WHY
+tap_skip() {
+	tap_checks=$((tap_checks + 1))
+	echo "ok $tap_checks - $1 # SKIP $2"
+}
+
+tap_done() {
+	echo "1..$tap_checks"
+	[ "$tap_failures" -eq 0 ]
+	exit
+}

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# The command-line tools.
+
+PROGRAMS += $(O)/flowfd-run
+
+flowfd_run_objects := $(O)/tools/flowfd-run.o $(O)/preload/settings.o
+OBJECTS += $(O)/tools/flowfd-run.o
+
+$(O)/tools/flowfd-run.o: PART_CFLAGS = \
+	-DPRELOAD_DIR='"$(LIBDIR)/flowfd"'
+
+$(O)/flowfd-run: $(flowfd_run_objects) $(O)/libflowfd.a
+	$(link)

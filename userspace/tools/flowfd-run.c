@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * flowfd-run: runs a program with its eventfds turned into flowfd counters, by
+ * preloading a shim into it. The program replaces this process.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "preload/settings.h"
+
+#define SHIM "libflowfd-preload.so"
+
+/* As in env(1) and timeout(1): what is not the program's own exit status. */
+enum {
+	EXIT_USAGE = 125,
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+const char *argp_program_version = "flowfd-run " FLOWFD_VERSION;
+
+/* The settings, checked, and the text that the shim will read them from. */
+struct run {
+	struct settings settings;
+	char *text;
+	char **program;
+};
+
+static char *format(const char *pattern, ...)
+{
+	va_list list;
+	char *text;
+	int ret;
+
+	va_start(list, pattern);
+	ret = vasprintf(&text, pattern, list);
+	va_end(list);
+	if (ret < 0) {
+		fprintf(stderr, "flowfd-run: out of memory\n");
+		exit(EXIT_USAGE);
+	}
+	return text;
+}
+
+static void add(struct run *run, struct argp_state *state, const char *name,
+		const char *option, const char *value)
+{
+	char *word = format("%s=%s", name, value);
+	const char *why = settings_add(&run->settings, word);
+	char *text;
+
+	if (why)
+		argp_error(state, "%s '%s': %s", option, value, why);
+	text = format("%s%s%s", run->text, *run->text ? "/" : "", word);
+	free(run->text);
+	free(word);
+	run->text = text;
+}
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+	struct run *run = state->input;
+	const char *why;
+
+	switch (key) {
+	case 'm':
+		add(run, state, "maximum", "--maximum", value);
+		return 0;
+	case 'r':
+		add(run, state, "rate", "--rate", value);
+		return 0;
+	case 'b':
+		add(run, state, "burst", "--burst", value);
+		return 0;
+	case 'k':
+		add(run, state, "keep", "--keep-eventfd", value);
+		return 0;
+	case 'v':
+		add(run, state, "verbose", "--verbose", "1");
+		return 0;
+	case ARGP_KEY_ARG:
+		/* From here on everything is the program's. */
+		run->program = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no program to run");
+		return 0;
+	case ARGP_KEY_END:
+		why = settings_check(&run->settings);
+		if (why)
+			argp_error(state, "--rate, --burst: %s", why);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option options[] = {
+	{"maximum", 'm', "N", 0,
+	 "Let a counter hold less than N; writers wait for room", 0},
+	{"rate", 'r', "R", 0,
+	 "Wake readers R times a second at most; needs --burst", 0},
+	{"burst", 'b', "B", 0,
+	 "Let B wakeups follow each other at once; needs --rate", 0},
+	{"keep-eventfd", 'k', "WHICH", 0,
+	 "Leave eventfds real: number N or N-M of each process, or a glob "
+	 "for the object file that asks for them; may be repeated",
+	 0},
+	{"verbose", 'v', NULL, 0, "Report every eventfd on stderr", 0},
+	{0},
+};
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "PROGRAM [ARGUMENT...]",
+	.doc = "Run PROGRAM with its eventfds turned into flowfd counters: with"
+	       " a maximum that makes fast writers wait, and a limit on how"
+	       " often readers are woken.\v"
+	       "Exit status: 125 if flowfd-run fails, 126 if PROGRAM cannot be"
+	       " run, 127 if it is not found, otherwise PROGRAM's.",
+};
+
+/* In a build tree the shim is beside this program, installed it is not. */
+static char *find_shim(void)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *path;
+
+	if (length > 0) {
+		self[length] = '\0';
+		*strrchr(self, '/') = '\0';
+		path = format("%s/%s", self, SHIM);
+		if (access(path, R_OK) == 0)
+			return path;
+		free(path);
+	}
+	path = format("%s/%s", PRELOAD_DIR, SHIM);
+	if (access(path, R_OK) == 0)
+		return path;
+	fprintf(stderr, "flowfd-run: %s: %s\n", path, strerror(errno));
+	exit(EXIT_USAGE);
+}
+
+static void set_environment(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) == 0)
+		return;
+	fprintf(stderr, "flowfd-run: %s: %s\n", name, strerror(errno));
+	exit(EXIT_USAGE);
+}
+
+static void preload_shim(const struct run *run)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *shim = find_shim();
+
+	if (strpbrk(shim, " :")) {
+		fprintf(stderr,
+			"flowfd-run: %s: cannot be preloaded from a path with"
+			" a space or a colon\n",
+			shim);
+		exit(EXIT_USAGE);
+	}
+	set_environment(SETTINGS_VARIABLE, run->text);
+	if (others && *others)
+		shim = format("%s:%s", shim, others);
+	set_environment("LD_PRELOAD", shim);
+}
+
+int main(int argc, char **argv)
+{
+	struct run run = {.text = format("")};
+	struct flowfd_query query;
+	int error;
+
+	settings_init(&run.settings);
+	argp_err_exit_status = EXIT_USAGE;
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
+
+	error = flowfd_query(&query, sizeof(query));
+	if (error)
+		fprintf(stderr,
+			"flowfd-run: %s runs without flow control: %s\n",
+			run.program[0], flowfd_strerror(error));
+	else
+		preload_shim(&run);
+
+	execvp(run.program[0], run.program);
+	error = errno;
+	fprintf(stderr, "flowfd-run: %s: %s\n", run.program[0],
+		strerror(error));
+	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
