@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What single system calls cost: tight loops of each, the same code for eventfd
+ * and flowfd, with getppid(2) as the yardstick of a bare system call.
+ */
+#include <err.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "bench.h"
+
+/* Far above what the loops write: the price of having one is measured. */
+#define MAXIMUM		(1ULL << 40)
+/* More than the loops of a semaphore's reads take. */
+#define PLENTY		(1ULL << 39)
+#define FULL		UINT64_MAX
+
+enum { EVENTFD, FLOWFD, FLOWFD_MAXIMUM, FLOWFD_BUCKET, SUBJECTS };
+
+static const struct subject subjects[SUBJECTS] = {
+	[EVENTFD] = { .maximum = NO_MAXIMUM },
+	[FLOWFD] = { .flowfd = true, .maximum = NO_MAXIMUM },
+	[FLOWFD_MAXIMUM] = { .flowfd = true, .maximum = MAXIMUM },
+	[FLOWFD_BUCKET] = { .flowfd = true,
+			    .maximum = NO_MAXIMUM,
+			    .capacity = 2,
+			    .rate = 1000 },
+};
+
+/* Ratio columns follow what they are the ratio of, from FLOWFD on. */
+static const struct column columns[] = {
+	{ "eventfd", "eventfd", 1, false },
+	{ "flowfd", "flowfd", 1, false },
+	{ "ratio", "ratio", 3, true },
+	{ "maximum", "+maximum", 1, false },
+	{ "maximum_ratio", "ratio", 3, false },
+	{ "bucket", "+bucket", 1, false },
+	{ "bucket_ratio", "ratio", 3, false },
+	{ 0 },
+};
+
+static const unsigned int subject_column[SUBJECTS] = { 0, 1, 3, 5 };
+
+static const char *const labels[] = { "operation", NULL };
+
+static void failed(const char *what)
+{
+	err(EXIT_FAILURE, "cost: %s", what);
+}
+
+static void loop_getppid(const struct subject *subject, int fd, unsigned long n)
+{
+	(void)subject;
+	(void)fd;
+	while (n--)
+		getppid();
+}
+
+static void loop_write(const struct subject *subject, int fd, unsigned long n)
+{
+	uint64_t one = 1;
+
+	(void)subject;
+	while (n--)
+		if (write(fd, &one, sizeof(one)) != sizeof(one))
+			failed("write");
+}
+
+static void loop_read(const struct subject *subject, int fd, unsigned long n)
+{
+	uint64_t value;
+
+	(void)subject;
+	while (n--)
+		if (read(fd, &value, sizeof(value)) != sizeof(value))
+			failed("read");
+}
+
+static void loop_write_read(const struct subject *subject, int fd,
+			    unsigned long n)
+{
+	uint64_t value = 1;
+
+	(void)subject;
+	while (n--)
+		if (write(fd, &value, sizeof(value)) != sizeof(value) ||
+		    read(fd, &value, sizeof(value)) != sizeof(value))
+			failed("write and read");
+}
+
+static void loop_write_full(const struct subject *subject, int fd,
+			    unsigned long n)
+{
+	uint64_t one = 1;
+
+	(void)subject;
+	while (n--)
+		if (write(fd, &one, sizeof(one)) >= 0 || errno != EAGAIN)
+			failed("write when full");
+}
+
+static void loop_read_empty(const struct subject *subject, int fd,
+			    unsigned long n)
+{
+	uint64_t value;
+
+	(void)subject;
+	while (n--)
+		if (read(fd, &value, sizeof(value)) >= 0 || errno != EAGAIN)
+			failed("read when empty");
+}
+
+static void loop_poll(const struct subject *subject, int fd, unsigned long n)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	(void)subject;
+	while (n--)
+		if (poll(&pollfd, 1, 0) < 0)
+			failed("poll");
+}
+
+/* The system call alone: any counter creates others. */
+static void loop_create(const struct subject *subject, int fd, unsigned long n)
+{
+	const struct flowfd_create_counter counter = {
+		.maximum = subject->maximum,
+		.qos = { subject->capacity, subject->rate },
+	};
+	int created;
+
+	while (n--) {
+		if (subject->flowfd)
+			created = ioctl(fd, FLOWFD_IOC_CREATE_COUNTER, &counter);
+		else
+			created = eventfd(0, EFD_CLOEXEC);
+		if (created < 0)
+			failed("create");
+		close(created);
+	}
+}
+
+/* As a program does that creates a few and keeps no descriptor for it. */
+static void loop_library(const struct subject *subject, int fd, unsigned long n)
+{
+	(void)fd;
+	while (n--)
+		close(subject_open(subject, 0, 0));
+}
+
+/**
+ * struct operation - a loop and the state that it wants
+ * @initial: count before the loop; FULL: as high as it gets
+ * @flags: FLOWFD_* of the descriptor
+ * @share: part of the iterations that suffices (slow ones take a fraction)
+ * @limit: most that flowfd may cost, as a ratio to eventfd; 0: no goal
+ * @bare: needs no descriptor
+ */
+static const struct operation {
+	const char *name;
+	void (*loop)(const struct subject *subject, int fd, unsigned long n);
+	uint64_t initial;
+	unsigned int flags;
+	unsigned int share;
+	double limit;
+	bool bare;
+} operations[] = {
+	{ "getppid", loop_getppid, 0, 0, 1, 0, true },
+	{ "write + read", loop_write_read, 0, 0, 1, 0.95, false },
+	{ "write", loop_write, 0, 0, 1, 1.02, false },
+	{ "read", loop_read, PLENTY, FLOWFD_SEMAPHORE, 1, 1.02, false },
+	{ "write, full", loop_write_full, FULL, FLOWFD_NONBLOCK, 1, 1.02,
+	  false },
+	{ "read, empty", loop_read_empty, 0, FLOWFD_NONBLOCK, 1, 1.02, false },
+	{ "poll, ready", loop_poll, 1, 0, 1, 1.02, false },
+	{ "poll, not ready", loop_poll, 0, 0, 1, 1.02, false },
+	{ "create + close", loop_create, 0, 0, 20, 0, false },
+	{ "same, libflowfd", loop_library, 0, 0, 20, 0, false },
+};
+
+#define OPERATIONS (sizeof(operations) / sizeof(*operations))
+
+static const struct subject *subject(unsigned int number)
+{
+	if (operations[number / SUBJECTS].bare)
+		return NULL;
+	return &subjects[number % SUBJECTS];
+}
+
+static double measure_loop(const struct operation *operation,
+			   const struct subject *subject, unsigned long n)
+{
+	uint64_t initial = operation->initial;
+	uint64_t start;
+	int fd = -1;
+
+	if (initial == FULL)
+		initial = subject->maximum - 1;
+	if (!operation->bare)
+		fd = subject_open(subject, initial, operation->flags);
+	operation->loop(subject, fd, n / 20 + 1); /* warms the caches */
+	start = clock_now();
+	operation->loop(subject, fd, n);
+	start = clock_now() - start;
+	if (fd >= 0)
+		close(fd);
+	return (double)start / (double)n;
+}
+
+static void measure(const struct settings *settings, struct table *table,
+		    unsigned int number)
+{
+	const struct operation *operation = &operations[number / SUBJECTS];
+	unsigned int which = number % SUBJECTS;
+	unsigned long n = settings->iterations / operation->share;
+	const struct subject *subject = &subjects[which];
+	struct row *row;
+
+	/* A semaphore takes no bucket, and getppid() no descriptor. */
+	if ((subject->rate && operation->flags & FLOWFD_SEMAPHORE) ||
+	    (operation->bare && which != EVENTFD))
+		return;
+	row = table_row(table, (const char *[]){ operation->name });
+	series_add(&row->series[subject_column[which]],
+		   measure_loop(operation, subject, n ? n : 1));
+}
+
+/* Round by round, so that what disturbs a whole round does not show. */
+static void add_ratios(struct row *row)
+{
+	const struct series *control = &row->series[subject_column[EVENTFD]];
+	unsigned int which, i;
+
+	for (which = FLOWFD; which < SUBJECTS; which++) {
+		const struct series *series =
+			&row->series[subject_column[which]];
+
+		for (i = 0; i < series->count && i < control->count; i++)
+			series_add(&row->series[subject_column[which] + 1],
+				   series->value[i] / control->value[i]);
+	}
+}
+
+static void conclude(const struct settings *settings, struct table *table)
+{
+	const char *unit = settings->instructions ? "instructions" : "ns";
+	const struct operation *operation;
+	const struct series *ratio;
+	struct row *row;
+
+	table->note = settings->instructions ? "instructions per call"
+					     : "nanoseconds per call";
+	for (operation = operations; operation < operations + OPERATIONS;
+	     operation++) {
+		row = table_find(table, (const char *[]){ operation->name });
+		if (!row)
+			continue;
+		add_ratios(row);
+		ratio = &row->series[subject_column[FLOWFD] + 1];
+		if (!operation->limit || !ratio->count)
+			continue;
+		table_verdict(table, series_median(ratio), "<=",
+			      operation->limit,
+			      "%s: %.3f of eventfd (%.0f %s, eventfd %.0f)",
+			      operation->name, series_median(ratio),
+			      series_median(&row->series[1]), unit,
+			      series_median(&row->series[0]));
+	}
+}
+
+const struct bench bench_cost = {
+	.name = "cost",
+	.title = "one call in a tight loop, nobody waiting",
+	.labels = labels,
+	.columns = columns,
+	.cases = OPERATIONS * SUBJECTS,
+	.subject = subject,
+	.measure = measure,
+	.conclude = conclude,
+};

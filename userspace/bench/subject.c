@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is measured: a stock eventfd, or a flowfd counter with its settings.
+ */
+#include <err.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "bench.h"
+
+static int open_eventfd(uint64_t initial, unsigned int flags)
+{
+	int efd_flags = EFD_CLOEXEC;
+	int fd;
+
+	if (flags & FLOWFD_SEMAPHORE)
+		efd_flags |= EFD_SEMAPHORE;
+	if (flags & FLOWFD_NONBLOCK)
+		efd_flags |= EFD_NONBLOCK;
+	fd = eventfd(0, efd_flags);
+	if (fd < 0)
+		err(EXIT_FAILURE, "eventfd");
+	/* eventfd(2) takes no initial count of 64 bits. */
+	if (initial && eventfd_write(fd, initial))
+		err(EXIT_FAILURE, "eventfd: write");
+	return fd;
+}
+
+/* Opens a subject with FLOWFD_* flags. */
+int subject_open(const struct subject *subject, uint64_t initial,
+		 unsigned int flags)
+{
+	struct flowfd_create_counter counter = {
+		.initial = initial,
+		.maximum = subject->maximum,
+		.flags = flags,
+		.qos.token_capacity = subject->capacity,
+		.qos.token_rate = subject->rate,
+	};
+	int fd;
+
+	if (!subject->flowfd)
+		return open_eventfd(initial, flags);
+	fd = flowfd_counter_create_from(&counter, sizeof(counter));
+	if (fd < 0)
+		errx(EXIT_FAILURE, "%s: %s", FLOWFD_DEVICE,
+		     flowfd_strerror(fd));
+	return fd;
+}
+
+const char *subject_name(const struct subject *subject)
+{
+	return subject->flowfd ? "flowfd" : "eventfd";
+}
+
+const char *subject_maximum(const struct subject *subject, char text[24])
+{
+	if (subject->maximum == NO_MAXIMUM)
+		return "unlimited";
+	snprintf(text, 24, "%" PRIu64, subject->maximum);
+	return text;
+}

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Usage: bench.sh BUILD
+# flowfd-bench without the module: its options, what it says when it cannot run,
+# and the result and the page that its eventfd part gives.
+
+bench=$1/flowfd-bench
+report=$1/flowfd-bench-report
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+# refuses STATUS MESSAGE ARGUMENT...
+refuses() {
+	wanted=$1 message=$2
+	shift 2
+	"$bench" "$@" >"$dir/out" 2>"$dir/err"
+	tap_is "$? $(head -n 1 "$dir/err")" "$wanted flowfd-bench: $message" \
+		"refuses: $*"
+}
+
+# facts RESULT EXPRESSION: what Python makes of the result, as r.
+facts() {
+	python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$1" "$2"
+}
+
+refuses 64 "nothing: no such benchmark (see --list)" nothing
+refuses 64 "0: not a number from 1 to 100" --rounds=0
+refuses 64 "101: not a number from 1 to 100" --rounds=101
+refuses 64 "-1: not a number from 1 to 1000000000" --iterations=-1
+refuses 64 "2x: not a number from 1 to 1000000000" --iterations=2x
+refuses 64 "pipe: neither eventfd nor flowfd" --only=pipe
+refuses 64 "--check compares, --only does not" --check --only=eventfd
+
+tap_is "$("$bench" --list | cut -d' ' -f1 | xargs)" \
+	"cost burst latency coalesce bucket" "--list names all benchmarks"
+if [ -e /dev/flowfd ]; then
+	tap_skip "says that the module is missing" "it is loaded"
+else
+	"$bench" cost >"$dir/out" 2>"$dir/err"
+	tap_is "$? $(grep -c 'flowfd-bench: /dev/flowfd: .*modprobe' "$dir/err")" \
+		"1 1" "says that the module is missing"
+fi
+
+tap_ok "measures eventfd alone" "$bench" --short --rounds=2 --only=eventfd \
+	--json="$dir/result"
+tap_is "$(facts "$dir/result" '[b["name"] for b in r["benchmarks"]]')" \
+	"['cost', 'burst', 'latency', 'coalesce', 'bucket']" \
+	"the result holds every benchmark"
+tap_is "$(facts "$dir/result" '{row["subject"] for b in r["benchmarks"]
+	for row in b["rows"] if "subject" in row}')" \
+	"{'eventfd'}" "--only=eventfd measures nothing else"
+tap_is "$(facts "$dir/result" '{len(f["values"]) for b in r["benchmarks"]
+	for row in b["rows"] for f in row.values()
+	if isinstance(f, dict) and "values" in f}')" \
+	"{2}" "every figure has a value of each round"
+tap_is "$(facts "$dir/result" '[v["value"] for v in
+	r["benchmarks"][-1]["verdicts"]]')" "[0.0]" "no event was lost"
+tap_is "$("$bench" --short --only=eventfd --json=- coalesce 2>/dev/null |
+	facts /dev/stdin 'r["format"], r["version"], len(r["benchmarks"])')" \
+	"('flowfd-bench', 1, 1)" "--json=- gives JSON and nothing else"
+"$bench" --short --only=eventfd --json=/dev/full coalesce \
+	>/dev/null 2>"$dir/err"
+tap_is "$? $(tail -n 1 "$dir/err")" \
+	"1 flowfd-bench: /dev/full: No space left on device" \
+	"a result that cannot be written is an error"
+
+echo '{}' >"$dir/empty"
+"$report" -o "$dir/page" "$dir/empty" 2>"$dir/err"
+tap_is "$? $(cat "$dir/err")" \
+	"1 flowfd-bench-report: $dir/empty: not a result of flowfd-bench" \
+	"the report refuses other JSON"
+"$report" -o "$dir/page" "$bench" 2>"$dir/err"
+tap_is $? 1 "the report refuses what is not JSON"
+if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
+	tap_ok "the report is made" "$report" -o "$dir/page" "$dir/result"
+	tap_is "$(grep -o '<h2>[a-z]*' "$dir/page" | xargs)" \
+		"<h2>cost <h2>burst <h2>latency <h2>coalesce <h2>bucket" \
+		"it has a section for every benchmark"
+	tap_is "$(grep -c '<svg' "$dir/page")" 4 \
+		"and plots of what there is without flowfd"
+	tap_is "$(grep -Eo '(src|href)="[^#"][^"]*"|url\([^#)]*\)' \
+		"$dir/page")" "" "the page fetches nothing"
+	tap_ok "--html makes the page at once" "$bench" --short \
+		--only=eventfd --html="$dir/page2" coalesce
+	tap_is "$(grep -c '<svg' "$dir/page2")" 1 "with the benchmark's plot"
+else
+	tap_skip "the report is made" "python3-matplotlib is not installed"
+fi
+tap_done
