@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ABI: numbers, layouts, sizes, and the error of each wrong call. Built
+ * for 64- and for 32-bit callers, who must not notice any difference.
+ */
+#include <stddef.h>
+#include <sys/resource.h>
+
+#include "fixtures.h"
+
+/* A structure of a later header, as its callers will send it. */
+struct future_create {
+	struct flowfd_create_counter known;
+	__u64 unknown[2];
+};
+
+struct future_query {
+	struct flowfd_query known;
+	__u64 unknown[2];
+};
+
+static unsigned long resized(unsigned long cmd, size_t size)
+{
+	return (cmd & ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT)) |
+	       size << _IOC_SIZESHIFT;
+}
+
+static long call(int fd, unsigned long cmd, void *arg)
+{
+	return result_of(syscall(SYS_ioctl, fd, cmd, arg));
+}
+
+/* The numbers of the patches that proposed them. */
+TEST(numbers)
+{
+	EXPECT_EQ(0x40084a00, EFD_IOC_SET_MAXIMUM);
+	EXPECT_EQ(0x80084a01, EFD_IOC_GET_MAXIMUM);
+	EXPECT_EQ(0x40084500, EFD_IOC_SET_QOS);
+	EXPECT_EQ(0x80084500, EFD_IOC_GET_QOS);
+	EXPECT_EQ(0x80104a10, FLOWFD_IOC_QUERY);
+	EXPECT_EQ(0x40204a11, FLOWFD_IOC_CREATE_COUNTER);
+}
+
+TEST(layouts)
+{
+	EXPECT_EQ(8, sizeof(struct eventfd_qos));
+	EXPECT_EQ(0, offsetof(struct eventfd_qos, token_capacity));
+	EXPECT_EQ(4, offsetof(struct eventfd_qos, token_rate));
+
+	EXPECT_EQ(16, sizeof(struct flowfd_query));
+	EXPECT_EQ(0, offsetof(struct flowfd_query, abi_version));
+	EXPECT_EQ(4, offsetof(struct flowfd_query, token_rate_max));
+	EXPECT_EQ(8, offsetof(struct flowfd_query, features));
+
+	EXPECT_EQ(32, sizeof(struct flowfd_create_counter));
+	EXPECT_EQ(0, offsetof(struct flowfd_create_counter, initial));
+	EXPECT_EQ(8, offsetof(struct flowfd_create_counter, maximum));
+	EXPECT_EQ(16, offsetof(struct flowfd_create_counter, flags));
+	EXPECT_EQ(20, offsetof(struct flowfd_create_counter, reserved));
+	EXPECT_EQ(24, offsetof(struct flowfd_create_counter, qos));
+}
+
+/* By literal numbers, as a program without our header would. */
+TEST_F(flowfd, numbers_work)
+{
+	__u64 maximum = 10;
+	__u32 qos[2] = { 3, 50 };
+
+	EXPECT_EQ(0, call(self->fd, 0x40084a00, &maximum));
+	maximum = 0;
+	EXPECT_EQ(0, call(self->fd, 0x80084a01, &maximum));
+	EXPECT_EQ(10, maximum);
+	EXPECT_EQ(0, call(self->fd, 0x40084500, qos));
+	memset(qos, 0, sizeof(qos));
+	EXPECT_EQ(0, call(self->fd, 0x80084500, qos));
+	EXPECT_EQ(3, qos[0]);
+	EXPECT_EQ(50, qos[1]);
+}
+
+TEST_F(flowfd, unknown_ioctl)
+{
+	const unsigned long unknown[] = {
+		_IOR('J', 0, __u64),		/* wrong direction */
+		_IOW('J', 1, __u64),
+		_IOWR('J', 0, __u64),
+		_IO('J', 0),
+		_IO('J', 0x11),
+		_IOW('J', 0, __u32),		/* wrong size */
+		_IOW('K', 0, __u64),		/* wrong type */
+		_IOW('J', 2, __u64),		/* wrong number */
+		_IOW('J', 0x0f, struct flowfd_create_counter),
+		_IOW('J', 0x12, struct flowfd_create_counter),
+		_IOR('J', 0x11, struct flowfd_create_counter),
+		_IOWR('J', 0x11, struct flowfd_create_counter),
+		_IOW('J', 0x10, struct flowfd_query),
+		_IOW('E', 1, struct eventfd_qos),
+		_IOWR('E', 0, struct eventfd_qos),
+		0,
+		0xffffffff,
+		0x5401,				/* TCGETS */
+	};
+	__u64 buffer[8] = { 100 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
+		EXPECT_EQ(-ENOTTY, call(self->fd, unknown[i], buffer))
+			TH_LOG("ioctl %#lx", unknown[i]);
+	}
+	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
+}
+
+TEST_F(flowfd, bad_pointer)
+{
+	static const unsigned long all[] = {
+		EFD_IOC_SET_MAXIMUM, EFD_IOC_GET_MAXIMUM, EFD_IOC_SET_QOS,
+		EFD_IOC_GET_QOS, FLOWFD_IOC_QUERY, FLOWFD_IOC_CREATE_COUNTER,
+	};
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, munmap(pages + 4096, 4096));
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], NULL));
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], (void *)-8L));
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], pages + 4096 - 4))
+			TH_LOG("ioctl %#lx", all[i]);
+	}
+	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
+}
+
+TEST_F(flowfd, read_only_page)
+{
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	ASSERT_NE(MAP_FAILED, page);
+	EXPECT_EQ(-EFAULT, call(self->fd, EFD_IOC_GET_MAXIMUM, page));
+	EXPECT_EQ(-EFAULT, call(self->fd, EFD_IOC_GET_QOS, page));
+	EXPECT_EQ(-EFAULT, call(self->fd, FLOWFD_IOC_QUERY, page));
+}
+
+TEST_F(flowfd, query)
+{
+	struct flowfd_query query = { 0 };
+
+	ASSERT_EQ(0, call(self->fd, FLOWFD_IOC_QUERY, &query));
+	EXPECT_EQ(FLOWFD_ABI_VERSION, query.abi_version);
+	EXPECT_EQ(1000000000, query.token_rate_max);
+	EXPECT_EQ(FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS, query.features);
+}
+
+TEST_F(flowfd, query_sizes)
+{
+	struct future_query future;
+
+	for (size_t size = 0; size <= sizeof(future); size++) {
+		unsigned long cmd = resized(FLOWFD_IOC_QUERY, size);
+
+		memset(&future, 0xff, sizeof(future));
+		if (size < FLOWFD_QUERY_SIZE_VER0) {
+			EXPECT_EQ(-EINVAL, call(self->fd, cmd, &future));
+			EXPECT_EQ(UINT_MAX, future.known.abi_version);
+			continue;
+		}
+		ASSERT_EQ(0, call(self->fd, cmd, &future));
+		EXPECT_EQ(FLOWFD_ABI_VERSION, future.known.abi_version);
+		for (size_t i = 16; i < sizeof(future); i++) {
+			EXPECT_EQ(i < size ? 0 : 0xff,
+				  ((unsigned char *)&future)[i]);
+		}
+	}
+}
+
+TEST_F(flowfd, query_tail_at_a_bad_address)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, munmap(pages + 4096, 4096));
+	EXPECT_EQ(-EFAULT, call(self->fd, resized(FLOWFD_IOC_QUERY, 24),
+				pages + 4096 - 16));
+	EXPECT_EQ(0, call(self->fd, FLOWFD_IOC_QUERY, pages + 4096 - 16));
+}
+
+TEST_F(flowfd, create_sizes)
+{
+	struct future_create future = { .known.initial = 5 };
+
+	for (size_t size = 0; size <= sizeof(future); size++) {
+		long fd = call(self->fd,
+			       resized(FLOWFD_IOC_CREATE_COUNTER, size),
+			       &future);
+
+		if (size < FLOWFD_CREATE_COUNTER_SIZE_VER0) {
+			EXPECT_EQ(-EINVAL, fd);
+			continue;
+		}
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(5, count_of(fd));
+		close(fd);
+	}
+	future.unknown[1] = 1;
+	EXPECT_EQ(-E2BIG,
+		  call(self->fd, resized(FLOWFD_IOC_CREATE_COUNTER,
+					 sizeof(future)), &future));
+	future.unknown[1] = 1ULL << 63;
+	EXPECT_EQ(-E2BIG,
+		  call(self->fd, resized(FLOWFD_IOC_CREATE_COUNTER,
+					 sizeof(future)), &future));
+	/* Beyond the size that was named nothing is looked at. */
+	long fd = call(self->fd, resized(FLOWFD_IOC_CREATE_COUNTER,
+					 sizeof(future) - 8), &future);
+	EXPECT_LE(0, fd);
+	close(fd);
+}
+
+TEST_F(flowfd, create_with_everything)
+{
+	struct flowfd_create_counter args = {
+		.initial = 5,
+		.maximum = 77,
+		.flags = FLOWFD_NONBLOCK,
+		.qos = { 3, 1000 },
+	};
+	struct eventfd_qos qos;
+	int fd = ioctl(self->fd, FLOWFD_IOC_CREATE_COUNTER, &args);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(5, count_of(fd));
+	EXPECT_EQ(77, maximum_of(fd));
+	ASSERT_EQ(0, ioctl(fd, EFD_IOC_GET_QOS, &qos));
+	EXPECT_EQ(3, qos.token_capacity);
+	EXPECT_EQ(1000, qos.token_rate);
+	EXPECT_EQ(-EAGAIN, add(fd, 72));
+	EXPECT_EQ(8, add(fd, 71));
+	close(fd);
+}
+
+static long try_create(struct flowfd_create_counter args)
+{
+	long fd = create_counter(&args);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+#define CREATE(...) try_create((struct flowfd_create_counter){ __VA_ARGS__ })
+
+TEST(create_checks_everything)
+{
+	const __u32 top = FLOWFD_TOKEN_RATE_MAX;
+
+	EXPECT_EQ(0, CREATE(.initial = 0));
+	EXPECT_EQ(0, CREATE(.initial = ULLONG_MAX - 1));
+	EXPECT_EQ(0, CREATE(.initial = 4, .maximum = 5));
+	EXPECT_EQ(0, CREATE(.maximum = 1));
+	EXPECT_EQ(0, CREATE(.maximum = ULLONG_MAX));
+	EXPECT_EQ(0, CREATE(.qos = { 1, top }));
+	EXPECT_EQ(0, CREATE(.qos = { 7, 0 }));
+	EXPECT_EQ(0, CREATE(.flags = FLOWFD_SEMAPHORE, .maximum = 5));
+
+	EXPECT_EQ(-EINVAL, CREATE(.initial = ULLONG_MAX));
+	EXPECT_EQ(-EINVAL, CREATE(.initial = 5, .maximum = 5));
+	EXPECT_EQ(-EINVAL, CREATE(.initial = 6, .maximum = 5));
+	EXPECT_EQ(-EINVAL, CREATE(.initial = ULLONG_MAX, .maximum = ULLONG_MAX));
+	EXPECT_EQ(-EINVAL, CREATE(.reserved = 1));
+	EXPECT_EQ(-EINVAL, CREATE(.qos = { 1, top + 1 }));
+	EXPECT_EQ(-EINVAL, CREATE(.qos = { 0, 1 }));
+	EXPECT_EQ(-EINVAL, CREATE(.flags = FLOWFD_SEMAPHORE, .qos = { 1, 1 }));
+	EXPECT_EQ(-EINVAL, CREATE(.flags = FLOWFD_SEMAPHORE, .qos = { 1, 0 }));
+	for (int bit = 3; bit < 32; bit++) {
+		EXPECT_EQ(-EINVAL, CREATE(.flags = 1U << bit));
+	}
+}
+
+/* Numbers are handed out lowest first, so a leak shows as a higher one. */
+static int next_id(void)
+{
+	int fd = open_counter(CREATED, 0, 0);
+	int id = id_of(fd);
+
+	close(fd);
+	return id;
+}
+
+static long module_users(void)
+{
+	char text[32] = "";
+	FILE *f = fopen("/sys/module/flowfd/refcnt", "r");
+
+	if (!f)
+		return -1;
+	if (!fgets(text, sizeof(text), f))
+		*text = '\0';
+	fclose(f);
+	return atol(text);
+}
+
+TEST(full_descriptor_table_leaks_nothing)
+{
+	struct flowfd_create_counter args = { 0 };
+	struct rlimit limit = { 64, 64 };
+	int device = open_counter(OPENED, 0, 0);
+	int id = next_id();
+	long users = module_users();
+	int fd;
+
+	ASSERT_LE(0, device);
+	ASSERT_LE(0, id);
+	ASSERT_LT(0, users);
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	while ((fd = eventfd(0, EFD_CLOEXEC)) >= 0)
+		;
+	for (int i = 0; i < 1000; i++) {
+		ASSERT_EQ(-EMFILE, call(device, FLOWFD_IOC_CREATE_COUNTER,
+					&args));
+		ASSERT_EQ(-1, open(DEVICE, O_RDWR));
+		ASSERT_EQ(EMFILE, errno);
+	}
+	for (fd = 3; fd < 64; fd++) {
+		if (fd != device)
+			close(fd);
+	}
+	EXPECT_EQ(users, module_users());
+	EXPECT_EQ(id, next_id());
+	close(device);
+	EXPECT_EQ(users - 1, module_users());
+}
+
+TEST(closing_gives_everything_back)
+{
+	unsigned long rounds = parameter("FLOWFD_CREATES", 5000);
+	struct flowfd_create_counter bad[] = {
+		{ .flags = 1U << 31 },
+		{ .initial = 5, .maximum = 5 },
+		{ .qos = { 0, 1 } },
+	};
+	int device = open_counter(OPENED, 0, 0);
+	int id = next_id();
+	long users = module_users();
+
+	ASSERT_LE(0, device);
+	for (unsigned long i = 0; i < rounds; i++) {
+		struct flowfd_create_counter args = {
+			.initial = i % 2,
+			.qos = { i % 3, i % 3 * 10 },
+		};
+		int fd = ioctl(device, FLOWFD_IOC_CREATE_COUNTER, &args);
+
+		ASSERT_LE(0, fd);
+		add(fd, 1);
+		close(fd);
+		ASSERT_GT(0, ioctl(device, FLOWFD_IOC_CREATE_COUNTER,
+				   &bad[i % ARRAY_SIZE(bad)]));
+		ASSERT_GT(0, ioctl(device, FLOWFD_IOC_CREATE_COUNTER, NULL));
+	}
+	EXPECT_EQ(users, module_users());
+	EXPECT_EQ(id, next_id());
+	close(device);
+}
+
+TEST(ids_are_reused)
+{
+	int id = next_id(), fds[20];
+
+	for (int i = 0; i < 20; i++) {
+		fds[i] = open_counter(i % 2 ? OPENED : CREATED, 0, 0);
+		EXPECT_LE(0, id_of(fds[i]));
+		for (int j = 0; j < i; j++) {
+			EXPECT_NE(id_of(fds[j]), id_of(fds[i]));
+		}
+	}
+	for (int i = 0; i < 20; i++)
+		close(fds[i]);
+	EXPECT_EQ(id, next_id());
+}
+
+TEST_HARNESS_MAIN

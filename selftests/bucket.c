@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The token bucket, step by step: its settings, the burst, what is held back
+ * and what delivers it. Rates over time are in rate.c, races in wakeup.c.
+ */
+#include "bucket_watch.h"
+#include "fixtures.h"
+
+static struct eventfd_qos qos_of(int fd)
+{
+	struct eventfd_qos qos = { UINT_MAX, UINT_MAX };
+
+	ioctl(fd, EFD_IOC_GET_QOS, &qos);
+	return qos;
+}
+
+static bool qos_equal(struct eventfd_qos a, __u32 capacity, __u32 rate)
+{
+	return a.token_capacity == capacity && a.token_rate == rate;
+}
+
+TEST_F(flowfd, settings_are_what_was_set)
+{
+	static const struct eventfd_qos good[] = {
+		{ 1, 1 },
+		{ 10, 1000 },
+		{ UINT_MAX, 1 },
+		{ UINT_MAX, FLOWFD_TOKEN_RATE_MAX },
+		{ 1, FLOWFD_TOKEN_RATE_MAX },
+		{ 5, 0 },
+		{ 0, 0 },
+	};
+
+	EXPECT_TRUE(qos_equal(qos_of(self->fd), 0, 0));
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		EXPECT_EQ(0, set_qos(self->fd, good[i].token_capacity,
+				     good[i].token_rate));
+		EXPECT_TRUE(qos_equal(qos_of(self->fd), good[i].token_capacity,
+				      good[i].token_rate));
+	}
+}
+
+TEST_F(flowfd, bad_settings_change_nothing)
+{
+	ASSERT_EQ(0, set_qos(self->fd, 3, 70));
+	EXPECT_EQ(-EINVAL, set_qos(self->fd, 1, FLOWFD_TOKEN_RATE_MAX + 1));
+	EXPECT_EQ(-EINVAL, set_qos(self->fd, 1, UINT_MAX));
+	EXPECT_EQ(-EINVAL, set_qos(self->fd, 0, 1));
+	EXPECT_EQ(-EINVAL, set_qos(self->fd, 0, FLOWFD_TOKEN_RATE_MAX));
+	EXPECT_TRUE(qos_equal(qos_of(self->fd), 3, 70));
+}
+
+TEST(semaphore_has_no_bucket)
+{
+	int fd = open_counter(CREATED, 0, EFD_SEMAPHORE);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, set_qos(fd, 1, 1));
+	EXPECT_EQ(-EINVAL, set_qos(fd, 1, 0));
+	EXPECT_EQ(-EINVAL, set_qos(fd, 0, 0));
+	EXPECT_TRUE(qos_equal(qos_of(fd), 0, 0));
+	close(fd);
+}
+
+/* Its wakeups come one for one, as without a module. */
+TEST_F(flowfd, rate_of_zero_is_no_limit)
+{
+	struct watched w;
+
+	ASSERT_TRUE(watched_open(&w, 1, 1, EPOLLIN));
+	ASSERT_EQ(0, set_qos(w.fd, 5, 0));
+	EXPECT_EQ(50, edges_of_writes(&w, 50));
+	EXPECT_FALSE(wakeup_is_deferred(w.fd));
+	watched_close(&w);
+}
+
+/*
+ * A full bucket wakes as often as it has tokens, if the whole burst is over
+ * before the first of them is replaced.
+ */
+#define SLOW_RATE 4
+#define SLOW_INTERVAL (NSEC_PER_SEC / SLOW_RATE)
+
+static void expect_burst(struct __test_metadata *_metadata,
+			 unsigned int capacity)
+{
+	unsigned int edges;
+	struct watched w;
+	__u64 end;
+
+	for (int attempt = 0; attempt < 5; attempt++) {
+		ASSERT_TRUE(watched_open(&w, capacity, SLOW_RATE, EPOLLIN));
+		edges = edges_of_writes(&w, capacity + 5);
+		end = now_ns();
+		if (end - w.made < SLOW_INTERVAL)
+			break;
+		watched_close(&w);
+	}
+	ASSERT_GT(SLOW_INTERVAL, end - w.made);
+	EXPECT_EQ(capacity, edges);
+	EXPECT_EQ(EPOLLIN, epoll_take(w.ep, PATIENCE_MS));
+	EXPECT_LE(SLOW_INTERVAL, now_ns() - w.made);
+	EXPECT_FALSE(wakeup_is_deferred(w.fd));
+	watched_close(&w);
+}
+
+TEST(burst_of_one)
+{
+	expect_burst(_metadata, 1);
+}
+
+TEST(burst_of_two)
+{
+	expect_burst(_metadata, 2);
+}
+
+TEST(burst_of_ten)
+{
+	expect_burst(_metadata, 10);
+}
+
+TEST(deferred_wakeup_of_a_sleeping_read)
+{
+	struct call reader;
+	struct watched w;
+	__u64 value;
+
+	ASSERT_TRUE(watched_open(&w, 1, 2, EPOLLIN));
+	ASSERT_EQ(1, edges_of_writes(&w, 1));
+	ASSERT_EQ(8, take(w.fd, &value));
+	set_nonblock(w.fd, false);
+	ASSERT_TRUE(start_read(&reader, w.fd));
+	ASSERT_EQ(8, add(w.fd, 5));
+	ASSERT_TRUE(call_join(&reader));
+	EXPECT_EQ(5, reader.value);
+	EXPECT_LE(NSEC_PER_SEC / 2, now_ns() - w.made);
+	watched_close(&w);
+}
+
+/* The limit is on wakeups: who asks is answered. */
+TEST(count_is_there_for_who_asks)
+{
+	struct watched w;
+	__u64 value;
+
+	ASSERT_TRUE(watched_open_deferred(&w, 1, EPOLLIN));
+	EXPECT_EQ(POLLIN | POLLOUT, poll_now(w.fd));
+	EXPECT_EQ(POLLIN, poll_for(w.fd, POLLIN, PATIENCE_MS));
+	set_nonblock(w.fd, false);
+	EXPECT_EQ(8, take(w.fd, &value));
+	EXPECT_EQ(2, value);
+	/* All this did not need the token. */
+	EXPECT_GT(NSEC_PER_SEC, now_ns() - w.made);
+	watched_close(&w);
+}
+
+TEST(fdinfo_shows_what_is_held_back)
+{
+	struct watched w;
+
+	ASSERT_TRUE(watched_open_deferred(&w, SLOW_RATE, EPOLLIN));
+	EXPECT_EQ(EPOLLIN, epoll_take(w.ep, PATIENCE_MS));
+	EXPECT_FALSE(wakeup_is_deferred(w.fd));
+	watched_close(&w);
+}
+
+/* The ioctl itself wakes: no timer can be meant when no time passes. */
+static void expect_delivery(struct __test_metadata *_metadata, __u32 capacity,
+			    __u32 rate)
+{
+	struct watched w;
+
+	ASSERT_TRUE(watched_open_deferred(&w, SLOW_RATE, EPOLLIN));
+	ASSERT_EQ(0, set_qos(w.fd, capacity, rate));
+	EXPECT_EQ(EPOLLIN, epoll_take(w.ep, 0));
+	EXPECT_FALSE(wakeup_is_deferred(w.fd));
+	EXPECT_EQ(0, epoll_take(w.ep, 1500 / SLOW_RATE));
+	watched_close(&w);
+}
+
+TEST(another_bucket_delivers)
+{
+	expect_delivery(_metadata, 2, 1);
+}
+
+TEST(no_bucket_delivers)
+{
+	expect_delivery(_metadata, 0, 0);
+}
+
+TEST(another_bucket_delivers_to_a_sleeping_read)
+{
+	struct call reader;
+	struct watched w;
+	__u64 value;
+
+	ASSERT_TRUE(watched_open_deferred(&w, 1, EPOLLIN));
+	ASSERT_EQ(8, take(w.fd, &value));
+	set_nonblock(w.fd, false);
+	ASSERT_TRUE(start_read(&reader, w.fd));
+	ASSERT_EQ(8, add(w.fd, 5));
+	ASSERT_EQ(0, set_qos(w.fd, 1, 1));
+	ASSERT_TRUE(call_join(&reader));
+	EXPECT_EQ(5, reader.value);
+	watched_close(&w);
+}
+
+TEST(another_bucket_has_nothing_to_deliver)
+{
+	struct watched w;
+	__u64 value;
+
+	ASSERT_TRUE(watched_open_deferred(&w, 1, EPOLLIN | EPOLLOUT));
+	ASSERT_EQ(8, take(w.fd, &value));
+	EXPECT_EQ(EPOLLOUT, epoll_take(w.ep, 0));
+	ASSERT_EQ(0, set_qos(w.fd, 1, 1));
+	EXPECT_EQ(0, epoll_take(w.ep, 0));
+	watched_close(&w);
+}
+
+/* Replaced by a bucket of the same size, it is a full one. */
+TEST(another_bucket_is_full)
+{
+	struct watched w;
+
+	ASSERT_TRUE(watched_open(&w, 4, 1, EPOLLIN));
+	EXPECT_EQ(4, edges_of_writes(&w, 4));
+	ASSERT_EQ(0, set_qos(w.fd, 4, 1));
+	EXPECT_EQ(4, edges_of_writes(&w, 4));
+	watched_close(&w);
+}
+
+/*
+ * An epoll that asks for EPOLLOUT too reports any wakeup, as a counter that was
+ * emptied is writable.
+ */
+TEST(no_wakeup_when_the_count_is_gone)
+{
+	struct call reader;
+	struct watched w;
+	__u64 value;
+	long sleeps;
+
+	ASSERT_TRUE(watched_open_deferred(&w, 10, EPOLLIN | EPOLLOUT));
+	ASSERT_EQ(8, take(w.fd, &value));
+	EXPECT_EQ(EPOLLOUT, epoll_take(w.ep, 0));
+	set_nonblock(w.fd, false);
+	ASSERT_TRUE(start_read(&reader, w.fd));
+	sleeps = thread_sleeps(reader.tid);
+	EXPECT_EQ(0, epoll_take(w.ep, 300));
+	EXPECT_EQ(sleeps, thread_sleeps(reader.tid));
+	ASSERT_EQ(8, add(w.fd, 1));
+	ASSERT_TRUE(call_join(&reader));
+	watched_close(&w);
+}
+
+/* Whatever raises the count goes through the bucket, not writes alone. */
+TEST(given_back_count_is_limited_too)
+{
+	struct watched w;
+
+	ASSERT_TRUE(watched_open(&w, 1, 1, EPOLLIN));
+	ASSERT_EQ(1, edges_of_writes(&w, 1));
+	ASSERT_EQ(-EFAULT, result_of(syscall(SYS_read, w.fd, NULL, 8)));
+	EXPECT_EQ(0, epoll_take(w.ep, 0));
+	EXPECT_TRUE(wakeup_is_deferred(w.fd));
+	EXPECT_GT(NSEC_PER_SEC, now_ns() - w.made);
+	EXPECT_EQ(EPOLLIN, epoll_take(w.ep, PATIENCE_MS));
+	watched_close(&w);
+}
+
+TEST(room_is_not_limited)
+{
+	struct watched w;
+	__u64 value;
+
+	ASSERT_TRUE(watched_open(&w, 1, 1, EPOLLOUT));
+	ASSERT_EQ(0, set_maximum(w.fd, 2));
+	epoll_take(w.ep, 0);
+	for (int i = 0; i < 20; i++) {
+		ASSERT_EQ(8, add(w.fd, 1));
+		EXPECT_EQ(0, epoll_take(w.ep, 0));
+		ASSERT_EQ(8, take(w.fd, &value));
+		EXPECT_EQ(EPOLLOUT, epoll_take(w.ep, 0));
+	}
+	watched_close(&w);
+}
+
+/* A copy that is closed does not take the pending wakeup with it. */
+TEST(closed_copy_leaves_the_wakeup)
+{
+	struct watched w;
+	int copy, status;
+	pid_t child;
+
+	ASSERT_TRUE(watched_open_deferred(&w, 5, EPOLLIN));
+	copy = dup(w.fd);
+	close(copy);
+	child = fork();
+	if (!child)
+		_exit(close(w.fd));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(EPOLLIN, epoll_take(w.ep, PATIENCE_MS));
+	watched_close(&w);
+}
+
+/* From never fired, over just firing, to long over. */
+TEST(close_while_the_timer_is_armed)
+{
+	unsigned long rounds = parameter("FLOWFD_CLOSES", 1000);
+	unsigned int seed = 1, deferred = 0;
+	int id;
+
+	id = open_counter(CREATED, 0, 0);
+	ASSERT_LE(0, id);
+	close(id);
+	for (unsigned long i = 0; i < rounds; i++) {
+		struct watched w;
+		__u64 end;
+
+		ASSERT_TRUE(watched_open(&w, 1, 2000 + rand_r(&seed) % 20000,
+					 EPOLLIN));
+		add(w.fd, 1);
+		add(w.fd, 1);
+		deferred += wakeup_is_deferred(w.fd);
+		end = now_ns() + rand_r(&seed) % 500000;
+		while (now_ns() < end)
+			;
+		/* Either may be the one that ends the wait queue. */
+		close(i % 2 ? w.fd : w.ep);
+		close(i % 2 ? w.ep : w.fd);
+	}
+	EXPECT_LT(0, deferred);
+}
+
+TEST(pending_wakeups_leak_nothing)
+{
+	int fd = open_counter(CREATED, 0, 0);
+	struct watched w;
+	int id = id_of(fd);
+
+	ASSERT_LE(0, fd);
+	close(fd);
+	for (int i = 0; i < 20; i++) {
+		ASSERT_TRUE(watched_open_deferred(&w, 1, EPOLLIN));
+		EXPECT_EQ(id, id_of(w.fd));
+		for (int j = 0; j < 5; j++) {
+			ASSERT_EQ(0, set_qos(w.fd, 1, 1));
+			edges_of_writes(&w, 3);
+		}
+		watched_close(&w);
+	}
+}
+
+struct changes {
+	int fd;
+	bool stop;
+	unsigned long torn;
+};
+
+static void *changes_write(void *arg)
+{
+	struct changes *c = arg;
+
+	while (!__atomic_load_n(&c->stop, __ATOMIC_RELAXED))
+		add(c->fd, 1);
+	return NULL;
+}
+
+static void *changes_look(void *arg)
+{
+	struct changes *c = arg;
+
+	while (!__atomic_load_n(&c->stop, __ATOMIC_RELAXED)) {
+		struct eventfd_qos qos = qos_of(c->fd);
+
+		c->torn += qos.token_capacity * 1000 != qos.token_rate;
+	}
+	return NULL;
+}
+
+/* Buckets come and go while writers write and the timer fires. */
+TEST_F(flowfd, change_while_the_timer_fires)
+{
+	struct changes c = { .fd = self->fd };
+	pthread_t writer, looker;
+	unsigned int edges = 0;
+	__u64 end = now_ns() + NSEC_PER_SEC;
+	int ep;
+
+	set_nonblock(self->fd, true);
+	ep = epoll_on(self->fd, EPOLLIN | EPOLLET);
+	ASSERT_EQ(0, pthread_create(&writer, NULL, changes_write, &c));
+	ASSERT_EQ(0, pthread_create(&looker, NULL, changes_look, &c));
+	for (__u32 i = 0; now_ns() < end; i++) {
+		ASSERT_EQ(0, set_qos(self->fd, i % 4, i % 4 * 1000));
+		edges += epoll_take(ep, i % 8 ? 0 : 2) != 0;
+	}
+	__atomic_store_n(&c.stop, true, __ATOMIC_RELAXED);
+	pthread_join(writer, NULL);
+	pthread_join(looker, NULL);
+	EXPECT_LT(0, edges);
+	EXPECT_EQ(0, c.torn);
+
+	/* It works as ever afterwards. */
+	ASSERT_EQ(0, set_qos(self->fd, 2, 10));
+	while (epoll_take(ep, 0))
+		;
+	ASSERT_EQ(8, add(self->fd, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	close(ep);
+}
+
+TEST_HARNESS_MAIN

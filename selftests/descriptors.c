@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A counter's descriptor as a descriptor: flags, dup, fork, exec, passing it
+ * over a socket, and closing it while somebody waits.
+ */
+#include <sys/socket.h>
+
+#include "fixtures.h"
+
+static bool is_cloexec(int fd)
+{
+	return fcntl(fd, F_GETFD) & FD_CLOEXEC;
+}
+
+TEST(open_honours_flags)
+{
+	static const int flags[] = { 0, O_NONBLOCK, O_CLOEXEC,
+				     O_NONBLOCK | O_CLOEXEC };
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		int fd = open(DEVICE, O_RDWR | flags[i]);
+
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(!!(flags[i] & O_CLOEXEC), is_cloexec(fd));
+		EXPECT_EQ(flags[i] & O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
+		close(fd);
+	}
+}
+
+TEST(create_honours_flags)
+{
+	static const int flags[] = { 0, FLOWFD_NONBLOCK, FLOWFD_KEEP_ON_EXEC,
+				     FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC };
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct flowfd_create_counter args = { .flags = flags[i] };
+		int fd = create_counter(&args);
+
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(!(flags[i] & FLOWFD_KEEP_ON_EXEC), is_cloexec(fd));
+		EXPECT_EQ(!!(flags[i] & FLOWFD_NONBLOCK),
+			  !!(fcntl(fd, F_GETFL) & O_NONBLOCK));
+		EXPECT_EQ(O_RDWR, fcntl(fd, F_GETFL) & O_ACCMODE);
+		close(fd);
+	}
+}
+
+/* Whoever opens it gets a counter of his own. */
+TEST(each_open_is_another_counter)
+{
+	int first = open_counter(OPENED, 1, 0);
+	int second = open_counter(OPENED, 2, 0);
+
+	ASSERT_LE(0, first);
+	ASSERT_LE(0, second);
+	EXPECT_EQ(1, count_of(first));
+	EXPECT_EQ(2, count_of(second));
+	EXPECT_NE(id_of(first), id_of(second));
+	close(first);
+	EXPECT_EQ(2, count_of(second));
+	close(second);
+}
+
+/* A created counter does not need the descriptor that created it. */
+TEST(created_outlives_its_creator)
+{
+	int device = open_counter(OPENED, 0, 0);
+	struct flowfd_create_counter args = { .initial = 3 };
+	int fd, grandchild;
+
+	ASSERT_LE(0, device);
+	fd = ioctl(device, FLOWFD_IOC_CREATE_COUNTER, &args);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, count_of(device));
+	close(device);
+	EXPECT_EQ(3, count_of(fd));
+	grandchild = ioctl(fd, FLOWFD_IOC_CREATE_COUNTER, &args);
+	ASSERT_LE(0, grandchild);
+	EXPECT_EQ(8, add(fd, 1));
+	EXPECT_EQ(3, count_of(grandchild));
+	close(fd);
+	close(grandchild);
+}
+
+TEST(opened_for_one_direction)
+{
+	int reader = open(DEVICE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int writer = open(DEVICE, O_WRONLY | O_CLOEXEC);
+	__u64 value;
+
+	ASSERT_LE(0, reader);
+	ASSERT_LE(0, writer);
+	EXPECT_EQ(-EBADF, add(reader, 1));
+	EXPECT_EQ(-EAGAIN, take(reader, &value));
+	EXPECT_EQ(8, add(writer, 1));
+	EXPECT_EQ(-EBADF, take(writer, &value));
+	close(reader);
+	close(writer);
+}
+
+TEST_F(counter, dup_is_the_same_counter)
+{
+	int copy = dup(self->fd);
+	__u64 value;
+
+	ASSERT_LE(0, copy);
+	ASSERT_EQ(8, add(copy, 5));
+	close(copy);
+	ASSERT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(5, value);
+}
+
+TEST_F(counter, fork_shares_it)
+{
+	__u64 value;
+	int status;
+	pid_t child = fork();
+
+	ASSERT_LE(0, child);
+	if (!child) {
+		bool sent = add(self->fd, 5) == 8;
+
+		close(self->fd);
+		_exit(!sent);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(5, value);
+}
+
+/* 0: open, 1: closed, in a program that inherits the descriptor if it may. */
+static int state_after_exec(int fd)
+{
+	char path[64];
+	int status;
+	pid_t child;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	child = fork();
+	if (!child) {
+		execlp("test", "test", "-e", path, NULL);
+		_exit(2);
+	}
+	waitpid(child, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+TEST_F(counter, exec_closes_it)
+{
+	EXPECT_EQ(1, state_after_exec(self->fd));
+	fcntl(self->fd, F_SETFD, 0);
+	EXPECT_EQ(0, state_after_exec(self->fd));
+}
+
+TEST(keep_on_exec)
+{
+	struct flowfd_create_counter args = { .flags = FLOWFD_KEEP_ON_EXEC };
+	int fd = create_counter(&args);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, state_after_exec(fd));
+	close(fd);
+}
+
+union control {
+	char space[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+static bool send_fd(int socket, int fd)
+{
+	union control control = { 0 };
+	char byte = 0;
+	struct iovec v = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &v,
+				  .msg_iovlen = 1,
+				  .msg_control = control.space,
+				  .msg_controllen = sizeof(control.space) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	return sendmsg(socket, &message, 0) == 1;
+}
+
+static int receive_fd(int socket)
+{
+	union control control = { 0 };
+	char byte;
+	struct iovec v = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &v,
+				  .msg_iovlen = 1,
+				  .msg_control = control.space,
+				  .msg_controllen = sizeof(control.space) };
+	int fd = -1;
+
+	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == 1 &&
+	    CMSG_FIRSTHDR(&message))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+	return fd;
+}
+
+TEST_F(counter, passes_through_a_socket)
+{
+	int sockets[2], received;
+	__u64 value;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets));
+	ASSERT_EQ(8, add(self->fd, 5));
+	ASSERT_TRUE(send_fd(sockets[0], self->fd));
+	close(self->fd);	/* only the message holds it now */
+	received = receive_fd(sockets[1]);
+	ASSERT_LE(0, received);
+	ASSERT_EQ(8, add(received, 1));
+	ASSERT_EQ(8, take(received, &value));
+	EXPECT_EQ(6, value);
+	self->fd = received;
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
+/* A sleeping read holds the file; the number can be closed meanwhile. */
+TEST_F(counter, close_under_a_reader)
+{
+	int copy = dup(self->fd);
+	struct call reader;
+
+	ASSERT_TRUE(start_read(&reader, copy));
+	close(copy);
+	ASSERT_EQ(8, add(self->fd, 5));
+	ASSERT_TRUE(call_join(&reader));
+	EXPECT_EQ(5, reader.value);
+}
+
+TEST_F(counter, killed_while_it_waits)
+{
+	pid_t child = fork();
+	__u64 value;
+	int status;
+
+	ASSERT_LE(0, child);
+	if (!child) {
+		take(self->fd, &value);
+		_exit(1);
+	}
+	sleep_ms(QUIET_MS);
+	kill(child, SIGKILL);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(SIGKILL, WTERMSIG(status));
+	ASSERT_EQ(8, add(self->fd, 5));
+	EXPECT_EQ(5, count_of(self->fd));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * epoll on a counter: level- and edge-triggered, one-shot, exclusive, nested.
+ * Which changes are edges is compared with an eventfd, step by step.
+ */
+#include "fixtures.h"
+
+TEST_F(counter, level_triggered)
+{
+	int ep = epoll_on(self->fd, EPOLLIN);
+	__u64 value;
+
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	ASSERT_EQ(8, add(self->fd, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	ASSERT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	close(ep);
+}
+
+TEST_F(counter, every_write_is_an_edge)
+{
+	int ep = epoll_on(self->fd, EPOLLIN | EPOLLET);
+	__u64 value;
+
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(8, add(self->fd, 1));
+		EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+		EXPECT_EQ(0, epoll_take(ep, 0));
+	}
+	ASSERT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	ASSERT_EQ(8, add(self->fd, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	close(ep);
+}
+
+TEST_F(counter, present_count_is_an_edge_on_add)
+{
+	int ep;
+
+	ASSERT_EQ(8, add(self->fd, 1));
+	ep = epoll_on(self->fd, EPOLLIN | EPOLLET);
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	close(ep);
+}
+
+TEST_F(counter, one_shot)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT };
+	int ep = epoll_on(self->fd, event.events);
+
+	ASSERT_EQ(8, add(self->fd, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	ASSERT_EQ(8, add(self->fd, 1));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_MOD, self->fd, &event));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	close(ep);
+}
+
+TEST_F(counter, nested)
+{
+	int inner = epoll_on(self->fd, EPOLLIN | EPOLLET);
+	int outer = epoll_on(inner, EPOLLIN);
+
+	EXPECT_EQ(0, epoll_take(outer, 0));
+	ASSERT_EQ(8, add(self->fd, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(outer, 0));
+	EXPECT_EQ(EPOLLIN, epoll_take(inner, 0));
+	EXPECT_EQ(0, epoll_take(outer, 0));
+	close(outer);
+	close(inner);
+}
+
+TEST_F(counter, close_removes_it)
+{
+	int ep = epoll_on(self->fd, EPOLLIN);
+
+	ASSERT_EQ(8, add(self->fd, 1));
+	close(self->fd);
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	close(ep);
+	self->fd = -1;
+}
+
+TEST_F(counter, epoll_goes_first)
+{
+	int ep = epoll_on(self->fd, EPOLLIN);
+
+	close(ep);
+	ASSERT_EQ(8, add(self->fd, 1));
+	EXPECT_EQ(1, count_of(self->fd));
+}
+
+/* Threads that wait on epolls of their own, counted as they are woken. */
+struct sleeper {
+	pthread_t thread;
+	pid_t tid;
+	int ep;
+	int *woken;
+};
+
+static void *sleeper_run(void *arg)
+{
+	struct sleeper *s = arg;
+
+	__atomic_store_n(&s->tid, gettid(), __ATOMIC_RELEASE);
+	if (epoll_take(s->ep, PATIENCE_MS) & EPOLLIN)
+		__atomic_add_fetch(s->woken, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static bool sleeper_start(struct sleeper *s)
+{
+	if (s->ep < 0 || pthread_create(&s->thread, NULL, sleeper_run, s))
+		return false;
+	return wait_until_asleep(&s->tid, SYS_epoll_wait);
+}
+
+static int settled(int *woken)
+{
+	int last = -1, now;
+
+	while ((now = __atomic_load_n(woken, __ATOMIC_SEQ_CST)) != last) {
+		last = now;
+		sleep_ms(QUIET_MS);
+	}
+	return now;
+}
+
+TEST_F(counter, exclusive)
+{
+	struct sleeper s[3];
+	int woken = 0;
+
+	for (int i = 0; i < 3; i++) {
+		s[i].ep = epoll_on(self->fd, EPOLLIN | EPOLLEXCLUSIVE);
+		s[i].woken = &woken;
+		s[i].tid = 0;
+		ASSERT_TRUE(sleeper_start(&s[i]));
+	}
+	for (int i = 1; i <= 3; i++) {
+		ASSERT_EQ(8, add(self->fd, 1));
+		EXPECT_EQ(i, settled(&woken));
+	}
+	for (int i = 0; i < 3; i++) {
+		pthread_join(s[i].thread, NULL);
+		close(s[i].ep);
+	}
+}
+
+/* What an epoll delivers after each of many random steps, next to an eventfd. */
+static long step(int fd, unsigned int what)
+{
+	static const __u64 values[] = { 0, 1, 5, ULLONG_MAX - 1,
+					ULLONG_MAX - 3 };
+	__u64 value = 0;
+
+	if (what < ARRAY_SIZE(values))
+		return add(fd, values[what]);
+	return take(fd, &value) == 8 ? (long)value : -1;
+}
+
+static void expect_same_edges(struct __test_metadata *_metadata, int ours,
+			      int theirs, __u32 events)
+{
+	int ep_ours = epoll_on(ours, events);
+	int ep_theirs = epoll_on(theirs, events);
+	unsigned int seed = 1;
+
+	for (int i = 0; i < 500; i++) {
+		/* Reads as often as writes, or the counter is always full. */
+		unsigned int what = rand_r(&seed) % 10;
+		__u32 expected;
+
+		EXPECT_EQ(step(theirs, what), step(ours, what));
+		if (rand_r(&seed) % 3 == 0)
+			continue;
+		expected = epoll_take(ep_theirs, 0);
+		ASSERT_EQ(expected, epoll_take(ep_ours, 0))
+			TH_LOG("step %d: %u", i, what);
+	}
+	close(ep_ours);
+	close(ep_theirs);
+}
+
+static void compare_edges(struct __test_metadata *_metadata, int fd, int flags)
+{
+	static const __u32 events[] = { EPOLLIN, EPOLLOUT, EPOLLIN | EPOLLOUT };
+	int theirs = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | flags);
+
+	set_nonblock(fd, true);
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		expect_same_edges(_metadata, fd, theirs, events[i]);
+		expect_same_edges(_metadata, fd, theirs, events[i] | EPOLLET);
+	}
+	close(theirs);
+}
+
+TEST_F(flowfd, edges_as_eventfd)
+{
+	compare_edges(_metadata, self->fd, 0);
+}
+
+TEST(edges_as_semaphore_eventfd)
+{
+	int fd = open_counter(CREATED, 0, EFD_SEMAPHORE);
+
+	ASSERT_LE(0, fd);
+	compare_edges(_metadata, fd, EFD_SEMAPHORE);
+	close(fd);
+}
+
+/* A higher maximum is an edge, as it may be the room that a writer waits for. */
+TEST_F(flowfd, raised_maximum_is_an_edge)
+{
+	int ep;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, add(self->fd, 9));
+	ep = epoll_on(self->fd, EPOLLOUT | EPOLLET);
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	ASSERT_EQ(0, set_maximum(self->fd, 11));
+	EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
+	ASSERT_EQ(0, set_maximum(self->fd, 20));
+	EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	close(ep);
+}
+
+TEST_HARNESS_MAIN

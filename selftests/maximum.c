@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The maximum as a setting: what it accepts, what fits below it, what poll
+ * reports of it. Blocked writers are in writers.c.
+ */
+#include "fixtures.h"
+
+TEST_F(flowfd, maximum_by_default)
+{
+	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
+}
+
+TEST(no_maximum_on_eventfd)
+{
+	int fd = eventfd(0, 0);
+	__u64 value = 10;
+
+	if (!ioctl(fd, EFD_IOC_GET_MAXIMUM, &value))
+		SKIP(return, "this kernel's eventfd has a maximum");
+	EXPECT_EQ(ENOTTY, errno);
+	close(fd);
+}
+
+TEST_F(flowfd, maximum_is_what_was_set)
+{
+	static const __u64 values[] = { 1, 2, 10, 1ULL << 32, 1ULL << 63,
+					ULLONG_MAX - 1, ULLONG_MAX, 3 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		EXPECT_EQ(0, set_maximum(self->fd, values[i]));
+		EXPECT_EQ(values[i], maximum_of(self->fd));
+	}
+}
+
+TEST_F(flowfd, maximum_must_be_above_the_count)
+{
+	EXPECT_EQ(-EINVAL, set_maximum(self->fd, 0));
+	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
+
+	ASSERT_EQ(0, set_maximum(self->fd, 20));
+	ASSERT_EQ(8, add(self->fd, 5));
+	for (__u64 bad = 0; bad <= 5; bad++) {
+		EXPECT_EQ(-EINVAL, set_maximum(self->fd, bad));
+		EXPECT_EQ(20, maximum_of(self->fd));
+		EXPECT_EQ(5, count_of(self->fd));
+	}
+	EXPECT_EQ(0, set_maximum(self->fd, 6));
+	EXPECT_EQ(6, maximum_of(self->fd));
+}
+
+TEST_F(flowfd, fits_below_the_maximum)
+{
+	set_nonblock(self->fd, true);
+	for (__u64 maximum = 1; maximum <= 6; maximum++) {
+		for (__u64 count = 0; count < maximum; count++) {
+			for (__u64 value = 0; value <= 7; value++) {
+				bool fits = maximum - count > value;
+				__u64 old;
+
+				take(self->fd, &old);
+				ASSERT_EQ(0, set_maximum(self->fd, maximum));
+				ASSERT_EQ(8, add(self->fd, count));
+				EXPECT_EQ(fits ? 8 : -EAGAIN,
+					  add(self->fd, value));
+				EXPECT_EQ(count + (fits ? value : 0),
+					  count_of(self->fd));
+			}
+		}
+	}
+}
+
+TEST_F(flowfd, huge_value_below_a_small_maximum)
+{
+	set_nonblock(self->fd, true);
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, add(self->fd, 5));
+	EXPECT_EQ(-EAGAIN, add(self->fd, ULLONG_MAX - 1));
+	EXPECT_EQ(-EAGAIN, add(self->fd, ULLONG_MAX - 5));
+	EXPECT_EQ(-EINVAL, add(self->fd, ULLONG_MAX));
+	EXPECT_EQ(5, count_of(self->fd));
+}
+
+TEST_F(flowfd, poll_below_the_maximum)
+{
+	__u64 value;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 4));
+	EXPECT_EQ(POLLOUT, poll_now(self->fd));
+	ASSERT_EQ(8, add(self->fd, 2));
+	EXPECT_EQ(POLLIN | POLLOUT, poll_now(self->fd));
+	ASSERT_EQ(8, add(self->fd, 1));
+	EXPECT_EQ(POLLIN, poll_now(self->fd));
+	ASSERT_EQ(0, set_maximum(self->fd, 5));
+	EXPECT_EQ(POLLIN | POLLOUT, poll_now(self->fd));
+	ASSERT_EQ(0, set_maximum(self->fd, 4));
+	EXPECT_EQ(POLLIN, poll_now(self->fd));
+	ASSERT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(3, value);
+	EXPECT_EQ(POLLOUT, poll_now(self->fd));
+}
+
+TEST_F(flowfd, maximum_of_one_admits_nothing)
+{
+	set_nonblock(self->fd, true);
+	ASSERT_EQ(0, set_maximum(self->fd, 1));
+	EXPECT_EQ(0, poll_now(self->fd));
+	EXPECT_EQ(-EAGAIN, add(self->fd, 1));
+	EXPECT_EQ(8, add(self->fd, 0));
+	EXPECT_EQ(0, poll_now(self->fd));
+	EXPECT_EQ(0, poll_for(self->fd, POLLOUT, QUIET_MS));
+	ASSERT_EQ(0, set_maximum(self->fd, 2));
+	EXPECT_EQ(POLLOUT, poll_now(self->fd));
+	EXPECT_EQ(8, add(self->fd, 1));
+}
+
+TEST(semaphore_below_a_maximum)
+{
+	int fd = open_counter(CREATED, 0, EFD_SEMAPHORE | EFD_NONBLOCK);
+	__u64 value;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, set_maximum(fd, 4));
+	ASSERT_EQ(8, add(fd, 3));
+	EXPECT_EQ(-EAGAIN, add(fd, 1));
+	EXPECT_EQ(POLLIN, poll_now(fd));
+	ASSERT_EQ(8, take(fd, &value));
+	EXPECT_EQ(1, value);
+	EXPECT_EQ(POLLIN | POLLOUT, poll_now(fd));
+	EXPECT_EQ(8, add(fd, 1));
+	close(fd);
+}
+
+/*
+ * Goes round (0, 100) (5, 100) (0, 100) (0, 5), so that poll may see OUT or
+ * IN | OUT. Only a count and a maximum of two different moments give
+ * anything else: (5, 5) would be IN | ERR.
+ */
+struct hammer {
+	int fd;
+	bool stop;
+};
+
+static void *hammer_run(void *arg)
+{
+	struct hammer *h = arg;
+	__u64 value;
+
+	while (!__atomic_load_n(&h->stop, __ATOMIC_RELAXED)) {
+		add(h->fd, 5);
+		take(h->fd, &value);
+		set_maximum(h->fd, 5);
+		set_maximum(h->fd, 100);
+	}
+	return NULL;
+}
+
+TEST_F(flowfd, poll_sees_one_moment)
+{
+	__u64 end = now_ns() + parameter("FLOWFD_HAMMER_MS", 500) * 1000000ULL;
+	struct hammer h = { .fd = self->fd };
+	unsigned long readable = 0, looks = 0;
+	pthread_t thread;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 100));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, hammer_run, &h));
+	while (now_ns() < end) {
+		for (int i = 0; i < 100; i++) {
+			int events = poll_now(self->fd);
+
+			readable += events == (POLLIN | POLLOUT);
+			looks++;
+			if (events == POLLOUT || events == (POLLIN | POLLOUT))
+				continue;
+			EXPECT_EQ(POLLOUT, events);
+			end = 0;
+		}
+	}
+	__atomic_store_n(&h.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	/* The two threads really ran at the same time. */
+	EXPECT_LT(0, readable);
+	EXPECT_LT(readable, looks);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What every test program needs: counters of each origin, system calls that
+ * return -errno, and looks at a descriptor and at a sleeping thread from the
+ * outside. Nothing of libflowfd is used: what is tested is the ABI itself.
+ */
+#ifndef SELFTEST_H
+#define SELFTEST_H
+
+#include <kselftest_harness.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include <linux/flowfd.h>
+
+#define DEVICE "/dev/flowfd"
+
+/* Long enough for anything that must happen, on a slow and busy machine. */
+#define PATIENCE_MS 10000
+/* How long something that must not happen is given to happen. */
+#define QUIET_MS 100
+
+enum origin {
+	EVENTFD,	/* the kernel's own, for comparison */
+	OPENED,		/* what open() of the device gives */
+	CREATED,	/* by ioctl */
+};
+
+/* In numbers, returns -errno instead of -1: shows the reason in a failure. */
+static inline long result_of(long result)
+{
+	return result < 0 ? -errno : result;
+}
+
+static inline long create_counter(const struct flowfd_create_counter *args)
+{
+	int device = open(DEVICE, O_RDWR | O_CLOEXEC);
+	long fd;
+
+	if (device < 0)
+		return -errno;
+	fd = result_of(ioctl(device, FLOWFD_IOC_CREATE_COUNTER, args));
+	close(device);
+	return fd;
+}
+
+static inline long add(int fd, __u64 value)
+{
+	return result_of(write(fd, &value, sizeof(value)));
+}
+
+static inline long take(int fd, __u64 *value)
+{
+	return result_of(read(fd, value, sizeof(*value)));
+}
+
+/* A counter, blocking or not by EFD_NONBLOCK; always close-on-exec. */
+static inline int open_counter(enum origin origin, __u64 initial, int flags)
+{
+	struct flowfd_create_counter args = {
+		.initial = initial,
+		.flags = (flags & EFD_NONBLOCK ? FLOWFD_NONBLOCK : 0) |
+			 (flags & EFD_SEMAPHORE ? FLOWFD_SEMAPHORE : 0),
+	};
+	int fd;
+
+	if (origin == CREATED)
+		return create_counter(&args);
+	if (origin == OPENED)
+		fd = open(DEVICE, O_RDWR | O_CLOEXEC | (flags & EFD_NONBLOCK));
+	else
+		fd = eventfd(0, flags | EFD_CLOEXEC);
+	if (fd >= 0 && initial)
+		add(fd, initial);
+	return fd;
+}
+
+static inline long set_maximum(int fd, __u64 maximum)
+{
+	return result_of(ioctl(fd, EFD_IOC_SET_MAXIMUM, &maximum));
+}
+
+static inline __u64 maximum_of(int fd)
+{
+	__u64 maximum = 0;
+
+	return ioctl(fd, EFD_IOC_GET_MAXIMUM, &maximum) ? 0 : maximum;
+}
+
+static inline long set_qos(int fd, __u32 capacity, __u32 rate)
+{
+	struct eventfd_qos qos = { capacity, rate };
+
+	return result_of(ioctl(fd, EFD_IOC_SET_QOS, &qos));
+}
+
+static inline void set_nonblock(int fd, bool nonblock)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	fcntl(fd, F_SETFL, nonblock ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
+/* The line "KEY: VALUE" of a file of /proc, without the key; "" if none. */
+static inline void proc_value(const char *path, const char *key, char *value,
+			      size_t size)
+{
+	char line[256], *p;
+	size_t length = strlen(key);
+	FILE *f = fopen(path, "r");
+
+	*value = '\0';
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, key, length) || line[length] != ':')
+			continue;
+		for (p = line + length + 1; *p != '\n' && size > 1; size--)
+			*value++ = *p++;
+		*value = '\0';
+		break;
+	}
+	if (f)
+		fclose(f);
+}
+
+static inline void fdinfo_line(int fd, const char *key, char *value,
+			       size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	proc_value(path, key, value, size);
+}
+
+static inline unsigned long long fdinfo_number(int fd, const char *key,
+					       int base)
+{
+	char value[64];
+
+	fdinfo_line(fd, key, value, sizeof(value));
+	return *value ? strtoull(value, NULL, base) : ULLONG_MAX;
+}
+
+static inline __u64 count_of(int fd)
+{
+	return fdinfo_number(fd, "eventfd-count", 16);
+}
+
+static inline int id_of(int fd)
+{
+	return fdinfo_number(fd, "eventfd-id", 10);
+}
+
+static inline bool wakeup_is_deferred(int fd)
+{
+	return fdinfo_number(fd, "flowfd-wakeup-deferred", 10) == 1;
+}
+
+static inline int poll_now(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLOUT };
+
+	return poll(&p, 1, 0) < 0 ? -errno : p.revents;
+}
+
+static inline int poll_for(int fd, short events, int timeout)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, timeout) < 0 ? -errno : p.revents;
+}
+
+/* An epoll that watches one descriptor. */
+static inline int epoll_on(int fd, __u32 events)
+{
+	struct epoll_event event = { .events = events };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+
+	if (ep >= 0 && epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event)) {
+		close(ep);
+		return -1;
+	}
+	return ep;
+}
+
+/* The events that it has for us, 0 after the timeout. */
+static inline __u32 epoll_take(int ep, int timeout)
+{
+	struct epoll_event event = { 0 };
+	int n;
+
+	do {
+		n = epoll_wait(ep, &event, 1, timeout);
+	} while (n < 0 && errno == EINTR);
+	return n == 1 ? event.events : 0;
+}
+
+static inline __u64 now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static inline void sleep_until_ns(__u64 when)
+{
+	struct timespec t = { when / 1000000000, when % 1000000000 };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+		;
+}
+
+static inline void sleep_ms(unsigned int ms)
+{
+	sleep_until_ns(now_ns() + ms * 1000000ULL);
+}
+
+static inline bool thread_sleeps_in(pid_t tid, long call)
+{
+	char path[64], text[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (!fgets(text, sizeof(text), f))
+		*text = '\0';
+	fclose(f);
+	return *text >= '0' && *text <= '9' && strtol(text, NULL, 10) == call;
+}
+
+/* For a thread that stores its id when it starts; false: it did not sleep. */
+static inline bool wait_until_asleep(pid_t *tid, long call)
+{
+	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+
+	while (now_ns() < end) {
+		pid_t t = __atomic_load_n(tid, __ATOMIC_ACQUIRE);
+
+		if (t && thread_sleeps_in(t, call))
+			return true;
+		sleep_ms(1);
+	}
+	return false;
+}
+
+/* How often a thread went to sleep: a wakeup for nothing adds one. */
+static inline long thread_sleeps(pid_t tid)
+{
+	char path[64], value[32];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	proc_value(path, "voluntary_ctxt_switches", value, sizeof(value));
+	return strtol(value, NULL, 10);
+}
+
+/* One read or write of a counter by a thread of its own. */
+struct call {
+	pthread_t thread;
+	pid_t tid;
+	int fd;
+	bool is_write;
+	bool finished;
+	__u64 value;
+	long result;
+};
+
+static inline void *call_run(void *arg)
+{
+	struct call *c = arg;
+
+	__atomic_store_n(&c->tid, gettid(), __ATOMIC_RELEASE);
+	c->result = c->is_write ? add(c->fd, c->value) :
+				  take(c->fd, &c->value);
+	__atomic_store_n(&c->finished, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static inline bool call_finished(const struct call *c)
+{
+	return __atomic_load_n(&c->finished, __ATOMIC_ACQUIRE);
+}
+
+/* Returns once it sleeps in the kernel; false: it did not. */
+static inline bool call_start(struct call *c)
+{
+	if (pthread_create(&c->thread, NULL, call_run, c))
+		return false;
+	return wait_until_asleep(&c->tid, c->is_write ? SYS_write : SYS_read);
+}
+
+static inline bool start_read(struct call *c, int fd)
+{
+	*c = (struct call){ .fd = fd };
+	return call_start(c);
+}
+
+static inline bool start_write(struct call *c, int fd, __u64 value)
+{
+	*c = (struct call){ .fd = fd, .is_write = true, .value = value };
+	return call_start(c);
+}
+
+/* False: it still sleeps after all our patience. */
+static inline bool call_join(struct call *c)
+{
+	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+
+	while (!call_finished(c)) {
+		if (now_ns() > end)
+			return false;
+		sleep_ms(1);
+	}
+	return !pthread_join(c->thread, NULL);
+}
+
+/* Takes a number from the environment, for longer runs than by default. */
+static inline unsigned long parameter(const char *name, unsigned long value)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoul(text, NULL, 10) : value;
+}
+
+#endif /* SELFTEST_H */
