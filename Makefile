@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The front door: everything that people and CI call. The work is done in a root
+# (a Debian system in the cache) and in a virtual machine; see selftests/vm.
+
+# The kernel series to build for and to boot; selftests/vm/kernels has the list.
+KERNEL ?= 6.1
+# What 'make vm' runs.
+RUN ?= bash
+
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=FLOWFD_CACHE,HOME)
+VM := $(SUDO) selftests/vm
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+export RUN
+
+help:
+	@echo 'flowfd $(VERSION): event file descriptors with flow control'
+	@echo
+	@echo '  make demo     see it work: tables, report, real programs'
+	@echo '  make check    host tests and kernel selftests'
+	@echo '  make vm       a shell in a virtual machine with the module loaded,'
+	@echo "                or RUN='command' there; BOOT='options' of vm/boot"
+	@echo '  make instructions'
+	@echo '                the cost of each call, in guest instructions'
+	@echo '  make dkms     install and remove the module with DKMS, in a root'
+	@echo '  make build    module, library, tools and tests, into build/KERNEL'
+	@echo '  make lint     compiler warnings, sparse, checkpatch, shellcheck'
+	@echo '  make clean    remove build/'
+	@echo
+	@echo '  KERNEL=$(KERNEL) (known: $(shell awk '/^[0-9]/ { print $$1 }' \
+		selftests/vm/kernels))'
+	@echo
+	@echo 'Downloads and roots are kept in $${FLOWFD_CACHE:-~/.cache/flowfd}.'
+
+build:
+	@$(VM)/enter $(KERNEL) selftests/vm/build $(KERNEL)
+
+vm: build
+	@$(VM)/boot $(BOOT) $(KERNEL) "$$RUN"
+
+check: build
+	@$(SUDO) selftests/check $(KERNEL)
+
+demo: build
+	@$(SUDO) selftests/demo $(KERNEL)
+
+instructions: build
+	@$(VM)/boot --instructions $(KERNEL) \
+		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check cost'
+
+dkms:
+	@$(VM)/enter --scratch $(KERNEL) selftests/run selftests/dkms.sh
+
+lint:
+	@$(VM)/enter $(KERNEL) selftests/lint
+
+clean:
+	$(SUDO) rm -rf build
+
+.PHONY: help build vm check demo instructions dkms lint \
+	clean
