@@ -149,7 +149,8 @@ static __u64 random_burst(int fd, unsigned int *seed)
 	return written;
 }
 
-TEST_F(race, nothing_is_lost)
+/* As long as it takes; whoever asks for many rounds limits them himself. */
+TEST_F_TIMEOUT(race, nothing_is_lost, 24 * 3600)
 {
 	unsigned long rounds = parameter("FLOWFD_ROUNDS", 2000);
 	struct reader r = { .fd = self->fd, .way = variant->way };

@@ -25,5 +25,7 @@ use_kernel()
 		die "unknown kernel '$kernel'; known: $(
 			awk '/^[0-9]/ { printf "%s ", $1 }' "$vm_dir/kernels")"
 	cache=${FLOWFD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flowfd}
-	root=$cache/root-$kernel
+	# Named after what it is made from, so that it is never out of date.
+	root=$cache/root-$kernel-$(cat "$vm_dir/packages" "$vm_dir/kernels" \
+		"$vm_dir/root" | sha256sum | cut -c -12)
 }
