@@ -10,6 +10,8 @@ RUN ?= bash
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=FLOWFD_CACHE,HOME)
 VM := $(SUDO) selftests/vm
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+# To the guest's shell as it was typed: a dollar sign there is not make's.
+override RUN := $(value RUN)
 export RUN
 
 help:
