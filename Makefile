@@ -58,5 +58,4 @@ lint:
 clean:
 	$(SUDO) rm -rf build
 
-.PHONY: help build vm check demo instructions dkms lint \
-	clean
+.PHONY: help build vm check demo instructions dkms lint clean

@@ -17,12 +17,14 @@ tap_is() {
 	printf 'got: %s\nwanted: %s\n' "$1" "$2" | sed 's/^/# /'
 }
 
-# tap_ok WHAT COMMAND...
+# tap_ok WHAT COMMAND...: shows what a command that fails has to say
 tap_ok() {
 	tap_what=$1
 	shift
-	"$@" >/dev/null 2>&1
-	tap_is $? 0 "$tap_what"
+	tap_output=$("$@" 2>&1)
+	tap_status=$?
+	tap_is $tap_status 0 "$tap_what"
+	[ $tap_status -eq 0 ] || echo "$tap_output" | sed 's/^/# /'
 }
 
 # tap_skip WHAT WHY
