@@ -7,7 +7,7 @@ KERNEL ?= 6.1
 # What 'make vm' runs.
 RUN ?= bash
 
-SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=FLOWFD_CACHE,HOME)
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=FLOWFD_CACHE,HOME,DEB_BUILD_OPTIONS)
 VM := $(SUDO) selftests/vm
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 # To the guest's shell as it was typed: a dollar sign there is not make's.
@@ -23,6 +23,7 @@ help:
 	@echo "                or RUN='command' there; BOOT='options' of vm/boot"
 	@echo '  make instructions'
 	@echo '                the cost of each call, in guest instructions'
+	@echo '  make prove    check the model of the ring, and that it finds errors'
 	@echo '  make dkms     install and remove the module with DKMS, in a root'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
 	@echo '  make lint     compiler warnings, sparse, checkpatch, shellcheck'
@@ -46,8 +47,13 @@ demo: build
 	@$(SUDO) selftests/demo $(KERNEL)
 
 instructions: build
-	@$(VM)/boot --instructions $(KERNEL) \
-		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check cost'
+	@$(VM)/boot --instructions --time 2700 $(KERNEL) \
+		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check cost ring control wakeup memory'
+
+# In the root of 7.2, for herd7 is not in Debian before forky.
+prove:
+	@$(VM)/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=900 \
+		selftests/run docs/model/prove docs/model/herd
 
 dkms:
 	@$(VM)/enter --scratch $(KERNEL) selftests/run selftests/dkms.sh
@@ -58,4 +64,5 @@ lint:
 clean:
 	$(SUDO) rm -rf build
 
-.PHONY: help build vm check demo instructions dkms lint clean
+.PHONY: help build vm check demo instructions prove \
+	dkms lint clean

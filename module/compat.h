@@ -7,6 +7,8 @@
 #ifndef FLOWFD_COMPAT_H
 #define FLOWFD_COMPAT_H
 
+#include <linux/fs.h>
+#include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
 #include <linux/version.h>
 
@@ -30,5 +32,30 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/*
+ * 6.10: fsnotify_find_mark() takes the object instead of its connector, and
+ * fsnotify_find_inode_mark() hides it.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+static inline struct fsnotify_mark *
+fsnotify_find_inode_mark(struct inode *inode, struct fsnotify_group *group)
+{
+	return fsnotify_find_mark(&inode->i_fsnotify_marks, group);
+}
+#endif
+
+/*
+ * 6.14, and stable 6.12: two bits say which events a file raises, where one said
+ * that it raises none.
+ */
+static inline bool file_raises_close_event(const struct file *file)
+{
+#ifdef FMODE_FSNOTIFY_NONE
+	return !FMODE_FSNOTIFY_NONE(file->f_mode);
+#else
+	return !(file->f_mode & FMODE_NONOTIFY);
+#endif
+}
 
 #endif /* FLOWFD_COMPAT_H */

@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "flowfd.h"
+#include "publish.h"
 
 static struct kmem_cache *counter_cache;
 static DEFINE_IDA(counter_ids);
@@ -29,21 +30,46 @@ struct waiter {
 	u64 value;		/* what the writer adds */
 };
 
+/*
+ * Wakes one of those who wait, and says whether that was enough.
+ *
+ * Marks the task as eventfd does, so that whoever is called back does not signal
+ * an eventfd from inside this wakeup but defers it. A ring does that itself, when
+ * there is somebody to wake: see ring_wake().
+ */
+static noinline bool counter_wake_one(wait_queue_entry_t *entry,
+				      __poll_t events)
+{
+	/* The entry can be gone after the call. */
+	bool exclusive = entry->flags & WQ_FLAG_EXCLUSIVE;
+	int woken;
+
+	current->in_eventfd = 1;
+	woken = entry->func(entry, TASK_NORMAL, 0, poll_to_key(events));
+	current->in_eventfd = 0;
+	return woken < 0 || (woken && exclusive);
+}
+
 /**
  * counter_wake - wake sleepers and pollers
  * @c: counter, locked
  * @events: what happened
  *
- * Marks the task as eventfd does, so that whoever is called back does not
- * signal an eventfd from inside this wakeup but defers it.
+ * As wake_up_locked_poll(), but what a ring wants is published at once.
  */
 void counter_wake(struct counter *c, __poll_t events)
 {
+	wait_queue_entry_t *entry, *next;
+
 	lockdep_assert_held(&c->wqh.lock);
 
-	current->in_eventfd = 1;
-	wake_up_locked_poll(&c->wqh, events);
-	current->in_eventfd = 0;
+	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
+		if (likely(entry->func == watch_wake &&
+			   watch_announce(watch_of_first(entry), events, 0)))
+			continue;
+		if (counter_wake_one(entry, events))
+			break;
+	}
 }
 
 static __always_inline void counter_wake_readers(struct counter *c)
@@ -384,6 +410,7 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 
 static int counter_release(struct inode *inode, struct file *file)
 {
+	closing_counter(file->private_data);
 	counter_free(file->private_data);
 	return 0;
 }
@@ -449,6 +476,7 @@ static void counter_construct(void *object)
 	struct counter *c = object;
 
 	init_waitqueue_head(&c->wqh);
+	INIT_LIST_HEAD(&c->watches);
 }
 
 /**

@@ -12,6 +12,8 @@
 static_assert(sizeof(struct flowfd_query) == FLOWFD_QUERY_SIZE_VER0);
 static_assert(sizeof(struct flowfd_create_counter) ==
 	      FLOWFD_CREATE_COUNTER_SIZE_VER0);
+static_assert(sizeof(struct flowfd_create_ring) ==
+	      FLOWFD_CREATE_RING_SIZE_VER0);
 
 struct miscdevice flowfd_device = {
 	.minor	= MISC_DYNAMIC_MINOR,
@@ -110,12 +112,66 @@ static long device_create_counter(const void __user *argp, size_t size)
 	return counter_create(&args);
 }
 
+/*
+ * Makes a descriptor of a ring and tells about it before anybody can use it. The
+ * ring is the file's once there is a file.
+ */
+static int ring_install(struct ring *ring, struct flowfd_create_ring *args,
+			void __user *argp)
+{
+	struct file *file;
+	int fd;
+
+	fd = get_unused_fd_flags(args->flags & FLOWFD_KEEP_ON_EXEC ?
+				 0 : O_CLOEXEC);
+	if (fd < 0) {
+		ring_put(ring);
+		return fd;
+	}
+	file = anon_inode_getfile("[flowfd-ring]", &ring_fops, ring, O_RDWR);
+	if (IS_ERR(file)) {
+		ring_put(ring);
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	ring_describe(ring, args);
+	if (copy_to_user(argp, args, sizeof(*args))) {
+		fput(file);
+		put_unused_fd(fd);
+		return -EFAULT;
+	}
+	fd_install(fd, file);
+	return fd;
+}
+
+static long device_create_ring(void __user *argp, size_t size)
+{
+	struct flowfd_create_ring args;
+	struct ring *ring;
+	int err;
+
+	if (size < FLOWFD_CREATE_RING_SIZE_VER0)
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), argp, size);
+	if (err)
+		return err;
+	if (args.flags & ~FLOWFD_KEEP_ON_EXEC)
+		return -EINVAL;
+	if (!args.max_items || args.max_items > FLOWFD_RING_ITEMS_MAX)
+		return -EINVAL;
+	ring = ring_alloc(args.max_items);
+	if (IS_ERR(ring))
+		return PTR_ERR(ring);
+	return ring_install(ring, &args, argp);
+}
+
 static long device_query(void __user *argp, size_t size)
 {
 	static const struct flowfd_query query = {
 		.abi_version	= FLOWFD_ABI_VERSION,
 		.token_rate_max	= FLOWFD_TOKEN_RATE_MAX,
-		.features	= FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS,
+		.features	= FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
+				  FLOWFD_FEATURE_RING,
 	};
 	size_t known = min(size, sizeof(query));
 
@@ -146,6 +202,8 @@ long device_ioctl(unsigned int cmd, void __user *argp)
 
 	if (without_size(cmd) == without_size(FLOWFD_IOC_CREATE_COUNTER))
 		return device_create_counter(argp, size);
+	if (without_size(cmd) == without_size(FLOWFD_IOC_CREATE_RING))
+		return device_create_ring(argp, size);
 	if (without_size(cmd) == without_size(FLOWFD_IOC_QUERY))
 		return device_query(argp, size);
 	return -ENOTTY;

@@ -2,23 +2,46 @@
 /*
  * Private types of the flowfd module, and what its files call of each other.
  *
- * Locks: there is one, the lock of a counter's wait queue. It is taken with
- * interrupts off, from system calls and from the bucket's timer. What a wakeup
- * takes (epoll's and io_uring's locks, a run queue's) nests inside it. Nothing
- * sleeps or touches user memory under it.
+ * Locks, in the order in which they nest:
+ *
+ *	ring->lock	mutex: what a ring watches. vfs_poll() runs under it, so
+ *	   |		it can be held for long, but only the ring's users wait.
+ *	   shard->lock	mutex: which watches end with which file, and every use of
+ *	      |	   |	a wait queue of such a file by its watch. Taken in __fput()
+ *	      |	   |	also. Nothing under it waits for user space.
+ *	      |	   ring->closed_lock
+ *	      group	fsnotify's own
+ *
+ *	wait queue of a watched file, with interrupts off: a counter's wqh is one
+ *	   |		of these, and the only one that is ours
+ *	   ring->wqh	wait queue of a ring
+ *	      |		what a wakeup takes: epoll's and io_uring's locks, a run
+ *	      |		queue's. A ring does not watch rings, epolls or io_urings,
+ *	      |		and a wakeup that would signal an eventfd is deferred, see
+ *	      |		ring_wake(): so the chain does not come back.
+ *
+ * A wait queue's lock is taken under the mutexes. Nothing sleeps or touches user
+ * memory under it. User memory is not touched under the mutexes either.
  */
 #ifndef FLOWFD_PRIVATE_H
 #define FLOWFD_PRIVATE_H
 
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
+#include <linux/list.h>
 #include <linux/miscdevice.h>
+#include <linux/mutex.h>
 #include <linux/poll.h>
+#include <linux/refcount.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "../uapi/linux/flowfd.h"
 #include "bucket.h"
+
+struct closing_target;
+struct seq_file;
 
 /**
  * struct counter - the state behind a descriptor
@@ -32,9 +55,10 @@
  * @bucket: limits the wakeups of readers
  * @qos: what @bucket was made of
  * @timer: expires when @bucket has its next token
+ * @watches: the watches that end with it, under their shard's lock
  *
  * A counter lives as long as its file. Nobody else points to it, and release
- * waits for @timer.
+ * waits for @timer and ends @watches.
  */
 struct counter {
 	wait_queue_head_t wqh;
@@ -47,6 +71,104 @@ struct counter {
 	struct bucket bucket;
 	struct eventfd_qos qos;
 	struct hrtimer timer;
+	struct list_head watches;
+};
+
+/**
+ * struct ring - the state behind a ring's descriptor
+ * @header: start of the memory that is shared with user space
+ * @items: in the same memory
+ * @index: in the same memory
+ * @mask: index slots - 1; fixed, as all up to here
+ * @tail: entries put into the index so far
+ * @wqh: tasks in FLOWFD_IOC_RING_WAIT, and pollers
+ * @lock: protects what follows up to @closed
+ * @watches: hash table by file and descriptor
+ * @free: free items, a queue, so that an item rests before it is used again
+ * @free_first: position of its first
+ * @free_count: its length
+ * @hash_bits: log2 of the length of @watches; fixed, as what follows but @closed
+ * @max_items: length of @free
+ * @id: number shown in fdinfo, of no other ring ever
+ * @closed: watches whose file was closed, to be removed
+ * @closed_lock: of @closed
+ * @refs: one of the descriptor, one of each watch
+ * @user: whom the memory is charged to
+ * @pages: how much is charged
+ */
+struct ring {
+	struct flowfd_ring_header *header;
+	struct flowfd_ring_item *items;
+	u32 *index;
+	u32 mask;
+	atomic_t tail ____cacheline_aligned_in_smp;
+	wait_queue_head_t wqh;
+	struct mutex lock;	/* watches and free items */
+	struct hlist_head *watches;
+	u32 *free;
+	u32 free_first;
+	u32 free_count;
+	u32 hash_bits;
+	u32 max_items;
+	u64 id;
+	struct list_head closed;
+	spinlock_t closed_lock;	/* closed */
+	refcount_t refs;
+	const struct cred *owner;
+	unsigned long pages;
+};
+
+/**
+ * struct watch_queue - a watch's place in one wait queue of its file
+ * @wait: its private is the watch
+ * @head: where @wait is queued, NULL when it is not
+ */
+struct watch_queue {
+	struct wait_queue_entry wait;
+	wait_queue_head_t *head;
+};
+
+/**
+ * struct watch - a file that a ring watches
+ * @ring: holds a reference
+ * @file: with a reference if @pinned, else valid until closing.c says it closes
+ * @fd: number under which it was added
+ * @item: in the ring's memory
+ * @index_entry: what names @item in the index: its number + 1
+ * @mask: events to publish; 0: none, for now
+ * @direct: what watch_announce() looks at: @mask and WATCH_RARE; 0 for a one-shot
+ *	watch, which is for others
+ * @pinned: has a reference to @file
+ * @removed: no longer in the ring; under the shard's lock
+ * @worked: @work was queued, once at least; set under the lock of a wait queue
+ * @shard: of closing.c
+ * @refs: the ring's, and that of a close in progress
+ * @queue: the wait queue that most files have
+ * @queue2: the second, if the file has one
+ * @hash: in ring->watches
+ * @closing: in a list of watches that end with a file, or in ring->closed
+ * @target: owner of that list if it is an inode, or NULL
+ * @work: polls the file, when it was woken without saying for what
+ */
+struct watch {
+	struct ring *ring;
+	struct file *file;
+	struct flowfd_ring_item *item;
+	u32 index_entry;
+	u32 mask;
+	u32 direct;
+	int fd;
+	bool pinned;
+	bool removed;
+	bool worked;
+	u8 shard;
+	refcount_t refs;
+	struct watch_queue queue;
+	struct watch_queue *queue2;
+	struct hlist_node hash;
+	struct list_head closing;
+	struct closing_target *target;
+	struct work_struct work;
 };
 
 /* counter.c */
@@ -68,5 +190,39 @@ void counter_wake_readers_limited(struct counter *c);
 extern struct miscdevice flowfd_device;
 int device_open(struct inode *inode, struct file *file);
 long device_ioctl(unsigned int cmd, void __user *argp);
+
+/* ring.c */
+extern const struct file_operations ring_fops;
+int ring_cache_init(void);
+void ring_cache_exit(void);
+struct ring *ring_alloc(u32 max_items);
+void ring_get(struct ring *ring);
+void ring_put(struct ring *ring);
+void ring_describe(const struct ring *ring, struct flowfd_create_ring *args);
+void ring_wake(struct ring *ring, __poll_t flags, int sync);
+void ring_clear_item(struct flowfd_ring_item *item);
+void ring_set_item(struct flowfd_ring_item *item, u64 data);
+
+/* watch.c */
+int watch_cache_init(void);
+void watch_cache_exit(void);
+int watch_control(struct ring *ring, const struct flowfd_ring_entry *entry);
+void watch_remove_all(struct ring *ring);
+void watch_show_all(struct ring *ring, struct seq_file *m);
+int watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
+	       void *key);
+void watch_set_mask(struct watch *w, u32 mask);
+void watch_unhook(struct watch *w);
+void watch_cancel_work(struct watch *w);
+void watch_put(struct watch *w);
+
+/* closing.c */
+int closing_init(void);
+void closing_exit(void);
+int closing_track(struct watch *w);
+void closing_unhook(struct watch *w);
+void closing_forget(struct watch *w);
+struct watch *closing_take_closed(struct ring *ring);
+void closing_counter(struct counter *c);
 
 #endif /* FLOWFD_PRIVATE_H */

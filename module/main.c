@@ -13,15 +13,37 @@ static int __init flowfd_init(void)
 	err = counter_cache_init();
 	if (err)
 		return err;
+	err = ring_cache_init();
+	if (err)
+		goto exit_counter;
+	err = watch_cache_init();
+	if (err)
+		goto exit_ring;
+	err = closing_init();
+	if (err)
+		goto exit_watch;
 	err = misc_register(&flowfd_device);
 	if (err)
-		counter_cache_exit();
+		goto exit_closing;
+	return 0;
+
+exit_closing:
+	closing_exit();
+exit_watch:
+	watch_cache_exit();
+exit_ring:
+	ring_cache_exit();
+exit_counter:
+	counter_cache_exit();
 	return err;
 }
 
 static void __exit flowfd_exit(void)
 {
 	misc_deregister(&flowfd_device);
+	closing_exit();
+	watch_cache_exit();
+	ring_cache_exit();
 	counter_cache_exit();
 }
 

@@ -39,6 +39,9 @@ TEST(numbers)
 	EXPECT_EQ(0x80084500, EFD_IOC_GET_QOS);
 	EXPECT_EQ(0x80104a10, FLOWFD_IOC_QUERY);
 	EXPECT_EQ(0x40204a11, FLOWFD_IOC_CREATE_COUNTER);
+	EXPECT_EQ(0xc0184a12, FLOWFD_IOC_CREATE_RING);
+	EXPECT_EQ(0x40104a13, FLOWFD_IOC_RING_CONTROL);
+	EXPECT_EQ(0x40284a14, FLOWFD_IOC_RING_WAIT);
 }
 
 TEST(layouts)
@@ -58,6 +61,110 @@ TEST(layouts)
 	EXPECT_EQ(16, offsetof(struct flowfd_create_counter, flags));
 	EXPECT_EQ(20, offsetof(struct flowfd_create_counter, reserved));
 	EXPECT_EQ(24, offsetof(struct flowfd_create_counter, qos));
+}
+
+TEST(layouts_of_the_ring)
+{
+	EXPECT_EQ(24, sizeof(struct flowfd_create_ring));
+	EXPECT_EQ(8, offsetof(struct flowfd_create_ring, map_size));
+	EXPECT_EQ(20, offsetof(struct flowfd_create_ring, index_slots));
+
+	EXPECT_EQ(128, sizeof(struct flowfd_ring_header));
+	EXPECT_EQ(16, offsetof(struct flowfd_ring_header, map_size));
+	EXPECT_EQ(32, offsetof(struct flowfd_ring_header, flags));
+	EXPECT_EQ(64, offsetof(struct flowfd_ring_header, head));
+
+	EXPECT_EQ(16, sizeof(struct flowfd_ring_item));
+	EXPECT_EQ(4, offsetof(struct flowfd_ring_item, queued));
+	EXPECT_EQ(8, offsetof(struct flowfd_ring_item, data));
+
+	EXPECT_EQ(24, sizeof(struct flowfd_ring_entry));
+	EXPECT_EQ(12, offsetof(struct flowfd_ring_entry, result));
+	EXPECT_EQ(16, offsetof(struct flowfd_ring_entry, data));
+	EXPECT_EQ(16, sizeof(struct flowfd_ring_control));
+	EXPECT_EQ(8, offsetof(struct flowfd_ring_control, count));
+
+	EXPECT_EQ(40, sizeof(struct flowfd_ring_wait));
+	EXPECT_EQ(16, offsetof(struct flowfd_ring_wait, sigmask));
+	EXPECT_EQ(24, offsetof(struct flowfd_ring_wait, sigmask_size));
+	EXPECT_EQ(36, offsetof(struct flowfd_ring_wait, reserved));
+}
+
+struct future_ring {
+	struct flowfd_create_ring known;
+	__u64 unknown[2];
+};
+
+/* Created, asked and changed by callers of either word size. */
+TEST_F(flowfd, ring_of_every_size)
+{
+	struct future_ring future;
+	long fd;
+
+	for (size_t size = 0; size <= sizeof(future); size++) {
+		future = (struct future_ring){ .known.max_items = 3 };
+		fd = call(self->fd, resized(FLOWFD_IOC_CREATE_RING, size),
+			  &future);
+		if (size < FLOWFD_CREATE_RING_SIZE_VER0) {
+			EXPECT_EQ(-EINVAL, fd);
+			continue;
+		}
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(4096, future.known.map_size);
+		EXPECT_EQ(128, future.known.items_offset);
+		EXPECT_EQ(192, future.known.index_offset);
+		EXPECT_EQ(4, future.known.index_slots);
+		close(fd);
+	}
+	future.unknown[1] = 1;
+	EXPECT_EQ(-E2BIG, call(self->fd, resized(FLOWFD_IOC_CREATE_RING,
+						 sizeof(future)), &future));
+}
+
+TEST_F(flowfd, ring_calls_of_every_size)
+{
+	struct flowfd_create_ring create = { .max_items = 2 };
+	struct flowfd_ring_entry entry = {
+		.op = FLOWFD_RING_ADD, .fd = self->fd,
+		.events = EPOLLOUT | EPOLLET,
+	};
+	struct {
+		struct flowfd_ring_control known;
+		__u64 unknown;
+	} control = { .known = { (uintptr_t)&entry, 1 } };
+	struct {
+		struct flowfd_ring_wait known;
+		__u64 unknown;
+	} wait = { 0 };
+	long fd = call(self->fd, FLOWFD_IOC_CREATE_RING, &create);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, call(fd, resized(FLOWFD_IOC_RING_CONTROL, 15),
+				&control));
+	EXPECT_EQ(0, call(fd, resized(FLOWFD_IOC_RING_CONTROL, 24), &control));
+	EXPECT_EQ(0, entry.result);
+	EXPECT_EQ(1, call(fd, resized(FLOWFD_IOC_RING_CONTROL, 16), &control));
+	EXPECT_EQ(-EEXIST, entry.result);
+	control.unknown = 1;
+	EXPECT_EQ(-E2BIG, call(fd, resized(FLOWFD_IOC_RING_CONTROL, 24),
+			       &control));
+	control.known.flags = 1;
+	EXPECT_EQ(-EINVAL, call(fd, FLOWFD_IOC_RING_CONTROL, &control));
+
+	EXPECT_EQ(-EINVAL, call(fd, resized(FLOWFD_IOC_RING_WAIT, 39), &wait));
+	EXPECT_EQ(1, call(fd, resized(FLOWFD_IOC_RING_WAIT, 48), &wait));
+	wait.unknown = 1;
+	EXPECT_EQ(-E2BIG, call(fd, resized(FLOWFD_IOC_RING_WAIT, 48), &wait));
+	EXPECT_EQ(-EFAULT, call(fd, FLOWFD_IOC_RING_WAIT, NULL));
+	EXPECT_EQ(-EFAULT, call(fd, FLOWFD_IOC_RING_CONTROL, NULL));
+
+	/* A ring is no counter, and a counter no ring. */
+	EXPECT_EQ(-ENOTTY, call(fd, EFD_IOC_GET_MAXIMUM, &wait));
+	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_WAIT, &wait));
+	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_CONTROL, &control));
+	EXPECT_EQ(-EINVAL, result_of(read(fd, &wait, 8)));
+	EXPECT_EQ(-EINVAL, result_of(write(fd, &wait, 8)));
+	close(fd);
 }
 
 /* By literal numbers, as a program without our header would. */
@@ -146,7 +253,8 @@ TEST_F(flowfd, query)
 	ASSERT_EQ(0, call(self->fd, FLOWFD_IOC_QUERY, &query));
 	EXPECT_EQ(FLOWFD_ABI_VERSION, query.abi_version);
 	EXPECT_EQ(1000000000, query.token_rate_max);
-	EXPECT_EQ(FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS, query.features);
+	EXPECT_EQ(FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
+		  FLOWFD_FEATURE_RING, query.features);
 }
 
 TEST_F(flowfd, query_sizes)
@@ -285,22 +393,10 @@ static int next_id(void)
 	return id;
 }
 
-static long module_users(void)
-{
-	char text[32] = "";
-	FILE *f = fopen("/sys/module/flowfd/refcnt", "r");
-
-	if (!f)
-		return -1;
-	if (!fgets(text, sizeof(text), f))
-		*text = '\0';
-	fclose(f);
-	return atol(text);
-}
-
 TEST(full_descriptor_table_leaks_nothing)
 {
 	struct flowfd_create_counter args = { 0 };
+	struct flowfd_create_ring ring = { .max_items = 8 };
 	struct rlimit limit = { 64, 64 };
 	int device = open_counter(OPENED, 0, 0);
 	int id = next_id();
@@ -316,6 +412,7 @@ TEST(full_descriptor_table_leaks_nothing)
 	for (int i = 0; i < 1000; i++) {
 		ASSERT_EQ(-EMFILE, call(device, FLOWFD_IOC_CREATE_COUNTER,
 					&args));
+		ASSERT_EQ(-EMFILE, call(device, FLOWFD_IOC_CREATE_RING, &ring));
 		ASSERT_EQ(-1, open(DEVICE, O_RDWR));
 		ASSERT_EQ(EMFILE, errno);
 	}

@@ -3,9 +3,8 @@
  * A counter's descriptor as a descriptor: flags, dup, fork, exec, passing it
  * over a socket, and closing it while somebody waits.
  */
-#include <sys/socket.h>
-
 #include "fixtures.h"
+#include "sockets.h"
 
 static bool is_cloexec(int fd)
 {
@@ -163,46 +162,6 @@ TEST(keep_on_exec)
 	close(fd);
 }
 
-union control {
-	char space[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr align;
-};
-
-static bool send_fd(int socket, int fd)
-{
-	union control control = { 0 };
-	char byte = 0;
-	struct iovec v = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &v,
-				  .msg_iovlen = 1,
-				  .msg_control = control.space,
-				  .msg_controllen = sizeof(control.space) };
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	return sendmsg(socket, &message, 0) == 1;
-}
-
-static int receive_fd(int socket)
-{
-	union control control = { 0 };
-	char byte;
-	struct iovec v = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &v,
-				  .msg_iovlen = 1,
-				  .msg_control = control.space,
-				  .msg_controllen = sizeof(control.space) };
-	int fd = -1;
-
-	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == 1 &&
-	    CMSG_FIRSTHDR(&message))
-		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-	return fd;
-}
-
 TEST_F(counter, passes_through_a_socket)
 {
 	int sockets[2], received;
@@ -210,9 +169,9 @@ TEST_F(counter, passes_through_a_socket)
 
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets));
 	ASSERT_EQ(8, add(self->fd, 5));
-	ASSERT_TRUE(send_fd(sockets[0], self->fd));
+	ASSERT_TRUE(send_descriptor(sockets[0], self->fd, 0));
 	close(self->fd);	/* only the message holds it now */
-	received = receive_fd(sockets[1]);
+	received = receive_descriptor(sockets[1], 0);
 	ASSERT_LE(0, received);
 	ASSERT_EQ(8, add(received, 1));
 	ASSERT_EQ(8, take(received, &value));

@@ -23,6 +23,9 @@
 
 #include <linux/flowfd.h>
 
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT TEST_SECONDS
+
 #define DEVICE "/dev/flowfd"
 
 /* Long enough for anything that must happen, on a slow and busy machine. */
@@ -148,6 +151,20 @@ static inline unsigned long long fdinfo_number(int fd, const char *key,
 
 	fdinfo_line(fd, key, value, sizeof(value));
 	return *value ? strtoull(value, NULL, base) : ULLONG_MAX;
+}
+
+/* How many files keep the module; -1: it is not loaded. */
+static inline long module_users(void)
+{
+	char text[32] = "";
+	FILE *f = fopen("/sys/module/flowfd/refcnt", "r");
+
+	if (!f)
+		return -1;
+	if (!fgets(text, sizeof(text), f))
+		*text = '\0';
+	fclose(f);
+	return atol(text);
 }
 
 static inline __u64 count_of(int fd)

@@ -16,16 +16,36 @@ need_root()
 	[ "$(id -u)" = 0 ] || die "must run as root; 'make' does that with sudo"
 }
 
-# use_kernel SERIES: sets suite, image, headers, source, python and root
+# use_kernel KERNEL: sets series, kind, suite, image, headers, source, python and
+# root. A KERNEL is a series, or a series and a kind of debug kernel: 6.12-kasan.
 use_kernel()
 {
 	kernel=$1
+	series=${kernel%%-*}
+	kind=${kernel#"$series"}
+	kind=${kind#-}
 	read -r _ suite image headers source python < <(
-		awk -v k="$kernel" '$1 == k' "$vm_dir/kernels") ||
+		awk -v k="$series" '$1 == k' "$vm_dir/kernels") ||
 		die "unknown kernel '$kernel'; known: $(
 			awk '/^[0-9]/ { printf "%s ", $1 }' "$vm_dir/kernels")"
+	if [ "$kind" ] && [ ! -e "$vm_dir/debug/$kind.config" ]; then
+		die "unknown kind of debug kernel '$kind'; known: $(
+			cd "$vm_dir/debug" && echo *.config)"
+	fi
 	cache=${FLOWFD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flowfd}
 	# Named after what it is made from, so that it is never out of date.
-	root=$cache/root-$kernel-$(cat "$vm_dir/packages" "$vm_dir/kernels" \
+	root=$cache/root-$series-$(cat "$vm_dir/packages" "$vm_dir/kernels" \
 		"$vm_dir/root" | sha256sum | cut -c -12)
+}
+
+# debug_dir: where the debug kernel is; its root must be there
+debug_dir()
+{
+	local key
+	key=$({
+		chroot "$root" dpkg-query -W "$source"
+		cat "$vm_dir/debug/build" "$vm_dir/debug/common.config" \
+			"$vm_dir/debug/$kind.config"
+	} | sha256sum | cut -c -12)
+	echo "$cache/debug-$kernel-$key"
 }

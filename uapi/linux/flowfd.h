@@ -4,13 +4,17 @@
  *
  * The ABI of /dev/flowfd, and nothing else. Opening the device gives a working
  * counter: an eventfd(2) with a configurable maximum (backpressure) and a token
- * bucket that limits how often readers are woken. Every ioctl below works on
- * any counter, the one that open() gave included.
+ * bucket that limits how often readers are woken. A ring watches any number of
+ * files and leaves their events in memory that is shared with its consumer.
+ *
+ * FLOWFD_IOC_QUERY and FLOWFD_IOC_CREATE_* work on every flowfd descriptor, the
+ * one that open() gave included; EFD_IOC_* on counters, FLOWFD_IOC_RING_* on
+ * rings.
  *
  * Structures grow at their end only. The kernel takes the caller's size from
  * the ioctl number: a shorter structure is extended with zeros, a longer one is
  * accepted when its unknown tail is zero (-E2BIG otherwise). Zero means "as
- * eventfd(2)" in every field.
+ * eventfd(2)" in every field of a counter.
  *
  * Errors common to all: ENOTTY, unknown ioctl; EFAULT, bad pointer.
  */
@@ -65,6 +69,7 @@ struct eventfd_qos {
 
 #define FLOWFD_FEATURE_MAXIMUM	(1ULL << 0)	/* EFD_IOC_{SET,GET}_MAXIMUM */
 #define FLOWFD_FEATURE_QOS	(1ULL << 1)	/* EFD_IOC_{SET,GET}_QOS */
+#define FLOWFD_FEATURE_RING	(1ULL << 2)	/* FLOWFD_IOC_CREATE_RING */
 
 /**
  * struct flowfd_query - what the loaded module can do
@@ -116,5 +121,213 @@ struct flowfd_create_counter {
 #define FLOWFD_IOC_CREATE_COUNTER \
 	_IOW('J', 0x11, struct flowfd_create_counter)
 #define FLOWFD_CREATE_COUNTER_SIZE_VER0	32
+
+/* Most files that a ring can be created for. */
+#define FLOWFD_RING_ITEMS_MAX	(1U << 20)
+
+/**
+ * struct flowfd_create_ring - a ring to create
+ * @max_items: most files that it can watch, 1 to FLOWFD_RING_ITEMS_MAX
+ * @flags: FLOWFD_KEEP_ON_EXEC
+ * @map_size: bytes to map; this and what follows is filled in by the kernel
+ * @items_offset: where the items begin in the mapping
+ * @index_offset: where the index begins in the mapping
+ * @index_slots: length of the index, a power of two not below @max_items
+ */
+struct flowfd_create_ring {
+	__u32 max_items;
+	__u32 flags;
+	__u32 map_size;
+	__u32 items_offset;
+	__u32 index_offset;
+	__u32 index_slots;
+};
+
+/*
+ * Creates a ring and returns its descriptor, to be mapped with MAP_SHARED from
+ * offset 0. The ring lives until the last descriptor is closed and the last
+ * mapping is gone. Its memory is charged to the memory cgroup and, unless
+ * CAP_IPC_LOCK, to RLIMIT_MEMLOCK of the user.
+ * EINVAL: shorter than FLOWFD_CREATE_RING_SIZE_VER0, an unknown flag, or
+ * @max_items out of range. E2BIG: as FLOWFD_IOC_CREATE_COUNTER. ENOMEM: no
+ * memory, or RLIMIT_MEMLOCK would be exceeded. EMFILE, ENFILE.
+ */
+#define FLOWFD_IOC_CREATE_RING	_IOWR('J', 0x12, struct flowfd_create_ring)
+#define FLOWFD_CREATE_RING_SIZE_VER0	24
+
+#define FLOWFD_RING_MAGIC	0x474e5246	/* "FRNG" */
+#define FLOWFD_RING_VERSION	1
+
+/**
+ * struct flowfd_ring_header - what the mapping of a ring begins with
+ * @magic: FLOWFD_RING_MAGIC
+ * @version: FLOWFD_RING_VERSION; moves when an old consumer would misbehave
+ * @header_size: of this structure
+ * @max_items: as created
+ * @map_size: as struct flowfd_create_ring, as the next three
+ * @items_offset: see @map_size
+ * @index_offset: see @map_size
+ * @index_slots: see @map_size
+ * @flags: zero
+ * @reserved: zero
+ * @head: index entries taken so far, modulo 2^32; kept by the consumer
+ * @padding: gives @head a cache line of its own
+ *
+ * All but @head is written by the kernel once and not read again. What user
+ * space stores in the mapping can make it lose its own events or return from
+ * FLOWFD_IOC_RING_WAIT too early or too late, and nothing else.
+ */
+struct flowfd_ring_header {
+	__u32 magic;
+	__u32 version;
+	__u32 header_size;
+	__u32 max_items;
+	__u32 map_size;
+	__u32 items_offset;
+	__u32 index_offset;
+	__u32 index_slots;
+	__u32 flags;
+	__u32 reserved[7];
+	__u32 head;
+	__u32 padding[15];
+};
+
+/**
+ * struct flowfd_ring_item - a watched file in the mapping
+ * @ready: EPOLL* bits that were announced and not taken yet
+ * @queued: not 0: an entry of the index names this item; set by the kernel
+ * @data: from the entry that added the file
+ *
+ * The index is an array of __u32 slots: 0, empty, or the number of an item plus
+ * one; after the last comes one more that stays 0, so that who walks along it need
+ * not count. An item is in the index once at most. One consumer at a time takes what
+ * is there:
+ *
+ *	while ((v = load_acquire(&index[head & (index_slots - 1)])) != 0) {
+ *		index[head & (index_slots - 1)] = 0;
+ *		store_release(&header->head, ++head);
+ *		store_release(&items[v - 1].queued, 0);
+ *		full_barrier();
+ *		bits = exchange(&items[v - 1].ready, 0);
+ *		if (bits)
+ *			deliver(bits, items[v - 1].data);
+ *	}
+ *
+ * Bits are what the file announced with its wakeup, as in edge-triggered epoll:
+ * read or write until EAGAIN. No bits: they were taken earlier, or the file was
+ * deleted.
+ */
+struct flowfd_ring_item {
+	__u32 ready;
+	__u32 queued;
+	__aligned_u64 data;
+};
+
+/* What an entry of FLOWFD_IOC_RING_CONTROL does. */
+#define FLOWFD_RING_ADD		1
+#define FLOWFD_RING_DEL		2
+#define FLOWFD_RING_MOD		3
+
+/* Result of FLOWFD_RING_ADD: see there. */
+#define FLOWFD_RING_PINNED	(1U << 0)
+
+/**
+ * struct flowfd_ring_entry - one change of what a ring watches
+ * @op: FLOWFD_RING_ADD, FLOWFD_RING_DEL, FLOWFD_RING_MOD
+ * @fd: the file; a watch belongs to the open file and this number, as in epoll
+ * @events: EPOLL* bits, with EPOLLET, perhaps with EPOLLONESHOT; EPOLLERR and
+ *	EPOLLHUP are always added; 0 with FLOWFD_RING_DEL
+ * @result: filled in: 0 or more, done; a negative errno, not done
+ * @data: returned with each event; 0 with FLOWFD_RING_DEL
+ *
+ * FLOWFD_RING_ADD delivers at once what the file is ready for. A watch ends
+ * with the last close of a socket, an unnamed pipe or a counter. Any other file
+ * is kept open by its watch until FLOWFD_RING_DEL or the end of the ring: then
+ * the result has FLOWFD_RING_PINNED.
+ * EBADF; EINVAL: no EPOLLET, or EPOLLEXCLUSIVE, EPOLLWAKEUP or an unknown bit,
+ * or a file that has more than two wait queues; EPERM: the file cannot be
+ * polled, or (signalfd) is ready for some callers and not for others; ELOOP: a
+ * ring, an epoll or an io_uring; EEXIST: watched already; ENOSPC: @max_items
+ * are watched; ENOMEM.
+ *
+ * FLOWFD_RING_MOD sets events and data, arms a watch that EPOLLONESHOT ended,
+ * drops the events that were not taken, and delivers at once what the file is
+ * ready for now.
+ * EBADF, EINVAL as above; ENOENT: not watched.
+ *
+ * FLOWFD_RING_DEL ends the watch. Whoever begins to take events afterwards finds
+ * none of it. The item is used again as late as possible; still, a consumer that
+ * is in the middle of taking an event can find the data of the next file in it
+ * when @max_items files are watched.
+ * EBADF; ENOENT: not watched.
+ */
+struct flowfd_ring_entry {
+	__u32 op;
+	__s32 fd;
+	__u32 events;
+	__s32 result;
+	__aligned_u64 data;
+};
+
+/**
+ * struct flowfd_ring_control - changes of what a ring watches
+ * @entries: address of an array of struct flowfd_ring_entry
+ * @count: its length, at most FLOWFD_RING_ITEMS_MAX
+ * @flags: zero
+ */
+struct flowfd_ring_control {
+	__aligned_u64 entries;
+	__u32 count;
+	__u32 flags;
+};
+
+/*
+ * Carries out the entries in order, each on its own, and returns how many of
+ * them failed: 0 if all went well.
+ * EINVAL: shorter than FLOWFD_RING_CONTROL_SIZE_VER0, an unknown flag, or too
+ * many entries. EFAULT: the entries before the bad address were carried out.
+ * EINTR: killed on the way.
+ */
+#define FLOWFD_IOC_RING_CONTROL	_IOW('J', 0x13, struct flowfd_ring_control)
+#define FLOWFD_RING_CONTROL_SIZE_VER0	16
+
+/* A timeout that never ends. */
+#define FLOWFD_RING_FOREVER	(~0ULL)
+
+/**
+ * struct flowfd_ring_wait - how to wait for events
+ * @timeout: nanoseconds of CLOCK_MONOTONIC to wait at most; 0: do not wait;
+ *	FLOWFD_RING_FOREVER
+ * @min_wait: nanoseconds for which to wait for all of @min_events; when they are
+ *	over one event is enough; 0: wait for all of them until the timeout
+ * @sigmask: address of the signal mask to wait with, as ppoll(2); 0: none
+ * @sigmask_size: bytes at @sigmask: 8, or 0 if there is none
+ * @min_events: entries of the index to wait for, at most @index_slots; 0: one
+ * @flags: zero
+ * @reserved: zero
+ */
+struct flowfd_ring_wait {
+	__aligned_u64 timeout;
+	__aligned_u64 min_wait;
+	__aligned_u64 sigmask;
+	__u32 sigmask_size;
+	__u32 min_events;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/*
+ * Waits for entries in the index, and returns how many there are: 0 or less than
+ * @min_events when the time is over. At once when there are enough. It looks at
+ * @head, so a consumer stores that first.
+ * EINVAL: shorter than FLOWFD_RING_WAIT_SIZE_VER0, an unknown flag, a reserved
+ * field that is not zero, too many @min_events, or a wrong @sigmask_size.
+ * EINTR: a signal came before the events.
+ *
+ * The same can be waited for with poll(2), epoll(7) or io_uring: a ring gives
+ * EPOLLIN while the slot at @head is filled.
+ */
+#define FLOWFD_IOC_RING_WAIT	_IOW('J', 0x14, struct flowfd_ring_wait)
+#define FLOWFD_RING_WAIT_SIZE_VER0	40
 
 #endif /* _UAPI_LINUX_FLOWFD_H */

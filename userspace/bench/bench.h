@@ -16,7 +16,7 @@
 
 #define NO_MAXIMUM	UINT64_MAX
 #define ROUNDS_MAX	100
-#define ROWS_MAX	32
+#define ROWS_MAX	64
 #define COLUMNS_MAX	8
 #define LABELS_MAX	4
 #define VERDICTS_MAX	8
@@ -74,6 +74,18 @@ void series_add(struct series *series, double value);
 double series_median(const struct series *series);
 double series_min(const struct series *series);
 double series_max(const struct series *series);
+
+/**
+ * struct samples - single times, of all rounds
+ */
+struct samples {
+	double *us;
+	size_t count;
+};
+
+/* samples.c */
+void samples_add(struct samples *samples, double *us, size_t count);
+json_t *samples_distribution(struct samples *samples);
 
 /**
  * struct column - one figure of a table
@@ -183,6 +195,12 @@ struct bench {
 };
 
 extern const struct bench bench_cost;
+extern const struct bench bench_ring;
+extern const struct bench bench_control;
+extern const struct bench bench_mark;
+extern const struct bench bench_memory;
+extern const struct bench bench_wakeup;
+extern const struct bench bench_producers;
 extern const struct bench bench_burst;
 extern const struct bench bench_latency;
 extern const struct bench bench_coalesce;

@@ -9,8 +9,16 @@ OBJECTS += $(bench_objects)
 $(bench_objects): PART_CFLAGS := -pthread
 
 $(O)/flowfd-bench: $(bench_objects) $(O)/libflowfd.a
-	$(link) -pthread -ljansson -lm
+	$(link) -pthread -ljansson -luring -lm
 
-$(O)/flowfd-bench-report: bench/report.py
-	@mkdir -p $(@D)
-	install $< $@
+# One file that Python runs, made of the modules and nothing else; the same bit by
+# bit whenever and wherever it is made, so not by zipapp, which keeps times and the
+# order of the directory.
+bench_modules := $(sort $(wildcard bench/report/*.py))
+$(O)/flowfd-bench-report: $(bench_modules)
+	rm -rf $(O)/report
+	install -D -m 644 -t $(O)/report $^
+	cd $(O)/report && touch -d '2000-01-01 UTC' $(notdir $^) && \
+		TZ=UTC0 python3 -m zipfile -c report.zip $(notdir $^)
+	{ echo '#!/usr/bin/python3'; cat $(O)/report/report.zip; } > $@
+	chmod +x $@

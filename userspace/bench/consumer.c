@@ -18,8 +18,8 @@
 #include "bench.h"
 
 #define PACE_NS		50000
-/* A hundred token intervals: who is not woken by then never will be. */
-#define QUIET_US	100000
+/* Five thousand token intervals: who is not woken by then never will be. */
+#define PATIENCE_MS	5000
 
 static const struct subject subjects[] = {
 	{ .maximum = NO_MAXIMUM },
@@ -45,7 +45,7 @@ static void take(struct stream *stream)
 
 	if (read(stream->fd, &value, sizeof(value)) != sizeof(value))
 		return;
-	stream->read += value;
+	__atomic_store_n(&stream->read, stream->read + value, __ATOMIC_RELAXED);
 	stream->reads++;
 }
 
@@ -192,6 +192,16 @@ static void stream_open(struct stream *stream, const struct subject *subject,
 		err(EXIT_FAILURE, "bucket: epoll");
 }
 
+static void wait_until_all_is_read(const struct stream *stream)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms++) {
+		if (__atomic_load_n(&stream->read, __ATOMIC_RELAXED) ==
+		    stream->written)
+			return;
+		usleep(1000);
+	}
+}
+
 static void measure(const struct settings *settings, struct table *table,
 		    unsigned int number)
 {
@@ -206,7 +216,7 @@ static void measure(const struct settings *settings, struct table *table,
 	clock_sleep_until(clock_now() + settings->bucket_ms * 1000000ULL);
 	stream.stop = true;
 	pthread_join(pair.writer, NULL);
-	usleep(QUIET_US);
+	wait_until_all_is_read(&stream);
 	series_add(&row->series[CONSUMER_CPU],
 		   clock_other_thread_ms(pair.reader));
 	pthread_cancel(pair.reader);

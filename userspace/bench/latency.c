@@ -5,10 +5,7 @@
  * Semaphore counters, so that every event is read by itself.
  */
 #include <err.h>
-#include <errno.h>
-#include <math.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <flowfd.h>
@@ -18,7 +15,6 @@
 #define EVENTS		5000
 #define WRITER_NS	100000
 #define READER_NS	125000
-#define POINTS		200
 
 static const struct subject subjects[] = {
 	{ .maximum = NO_MAXIMUM },
@@ -47,10 +43,7 @@ struct latency {
 };
 
 /* All rounds of each subject, for the distribution. */
-static struct {
-	double *us;
-	size_t count;
-} samples[SUBJECTS];
+static struct samples samples[SUBJECTS];
 
 static void *write_at_pace(void *arg)
 {
@@ -85,14 +78,6 @@ static void *read_one_by_one(void *arg)
 	return NULL;
 }
 
-static int compare(const void *left, const void *right)
-{
-	const double *a = left;
-	const double *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
 static struct row *find_row(struct table *table, unsigned int number)
 {
 	const struct subject *subject = &subjects[number];
@@ -106,20 +91,13 @@ static struct row *find_row(struct table *table, unsigned int number)
 /* Adds the latencies of this round to the samples and returns them sorted. */
 static const double *keep(const struct latency *latency, unsigned int number)
 {
-	size_t old = samples[number].count;
-	double *us;
+	static double us[EVENTS];
 	unsigned int i;
 
-	us = realloc(samples[number].us, (old + EVENTS) * sizeof(*us));
-	if (!us)
-		err(EXIT_FAILURE, "latency");
-	samples[number].us = us;
-	samples[number].count = old + EVENTS;
-	us += old;
 	for (i = 0; i < EVENTS; i++)
 		us[i] = ((double)latency->taken[i] -
 			 (double)latency->written[i]) / 1e3;
-	qsort(us, EVENTS, sizeof(*us), compare);
+	samples_add(&samples[number], us, EVENTS);
 	return us;
 }
 
@@ -148,29 +126,6 @@ static void measure(const struct settings *settings, struct table *table,
 	series_add(&row->series[MAX], us[EVENTS - 1]);
 }
 
-/*
- * Points of the share of events that waited longer, evenly spaced on a
- * logarithmic scale from all to one: the tail is what matters.
- */
-static json_t *distribution(const double *us, size_t count)
-{
-	json_t *share = json_array();
-	json_t *value = json_array();
-	unsigned int i;
-
-	for (i = 0; i < POINTS; i++) {
-		double longer = pow((double)count, -(double)i / (POINTS - 1));
-		size_t rank = (size_t)((double)count * (1 - longer));
-
-		if (rank >= count)
-			rank = count - 1;
-		json_array_append_new(share, json_real(longer));
-		json_array_append_new(value, json_real(us[rank]));
-	}
-	return json_pack("{s:I, s:o, s:o}", "events", (json_int_t)count,
-			 "share_longer", share, "us", value);
-}
-
 static void conclude(const struct settings *settings, struct table *table)
 {
 	const struct row *control, *row;
@@ -181,11 +136,8 @@ static void conclude(const struct settings *settings, struct table *table)
 	for (i = 0; i < SUBJECTS; i++) {
 		if (!samples[i].count)
 			continue;
-		qsort(samples[i].us, samples[i].count, sizeof(*samples[i].us),
-		      compare);
 		find_row(table, i)->distribution =
-			distribution(samples[i].us, samples[i].count);
-		free(samples[i].us);
+			samples_distribution(&samples[i]);
 	}
 	control = table_find(table,
 			     (const char *[]){ "eventfd", "unlimited" });

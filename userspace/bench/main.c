@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * flowfd-bench - what flowfd gains and costs on this machine, against the stock
- * eventfd in the same run. Options, the rounds, and where the result goes.
+ * eventfd and epoll in the same run. Options, the rounds, and where the result goes.
  */
 #include <argp.h>
 #include <err.h>
@@ -22,8 +22,9 @@ const char *argp_program_version = "flowfd-bench " FLOWFD_VERSION;
  * process has had a second thread.
  */
 static const struct bench *const benches[] = {
-	&bench_cost,	 &bench_burst,	&bench_latency,
-	&bench_coalesce, &bench_bucket,
+	&bench_cost,	&bench_ring,	 &bench_control, &bench_mark,
+	&bench_memory,	&bench_burst,	 &bench_latency, &bench_coalesce,
+	&bench_bucket,	&bench_wakeup,	 &bench_producers,
 };
 
 #define BENCHES (sizeof(benches) / sizeof(*benches))
@@ -31,10 +32,10 @@ static const struct bench *const benches[] = {
 enum { SHORT = 256, JSON, HTML, LIST, ONLY, CHECK, INSTRUCTIONS };
 
 static const struct argp_option options[] = {
-	{ "short", SHORT, NULL, 0, "Finish in about a minute", 0 },
+	{ "short", SHORT, NULL, 0, "Finish in a few minutes", 0 },
 	{ "rounds", 'r', "N", 0, "Measure everything N times (5)", 0 },
 	{ "iterations", 'i', "N", 0,
-	  "Length of the loops of the cost benchmark (200000)", 0 },
+	  "Length of the loops that measure single calls (200000)", 0 },
 	{ "only", ONLY, "SUBJECT", 0,
 	  "Measure only eventfd or only flowfd; eventfd needs no module", 0 },
 	{ "instructions", INSTRUCTIONS, NULL, 0,
@@ -171,8 +172,8 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "[BENCHMARK...]",
-	.doc = "Measure what flowfd gains and costs against eventfd(2) on this "
-	       "machine.",
+	.doc = "Measure what flowfd gains and costs against eventfd(2) and "
+	       "epoll(7) on this machine.",
 };
 
 static bool on_terminal(void)

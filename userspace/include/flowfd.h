@@ -5,10 +5,12 @@
  * A counter is an eventfd(2) with two additions: a maximum that makes fast
  * writers wait (backpressure) and a token bucket that limits how often readers
  * are woken. read(2), write(2), poll(2), epoll(7) and io_uring(7) work on its
- * descriptor as on an eventfd; close(2) ends it.
+ * descriptor as on an eventfd; close(2) ends it. A ring watches files as epoll(7)
+ * does and needs no system call for each harvest: see flowfd-ring.h.
  *
  * Every function returns a negative errno on failure and never sets errno.
- * All are thread-safe and, but for flowfd_strerror(), async-signal-safe.
+ * All are thread-safe and, but for flowfd_strerror(), async-signal-safe; what
+ * takes events from a ring is for one consumer at a time.
  * The ideas: Wen Yang's eventfd patches of 2024 (token bucket) and 2026
  * (maximum); see flowfd(7).
  */
@@ -142,5 +144,7 @@ const char *flowfd_strerror(int error);
 #ifdef __cplusplus
 }
 #endif
+
+#include "flowfd-ring.h"
 
 #endif /* FLOWFD_H */

@@ -182,8 +182,8 @@ bool settings_keep(const struct settings *settings, uint32_t number,
 
 	for (; rule < end; rule += strlen(rule) + 1) {
 		if (is_range(rule)) {
-			read_range(rule, &first, &last);
-			if (number >= first && number <= last)
+			if (read_range(rule, &first, &last) &&
+			    number >= first && number <= last)
 				return true;
 		} else if (fnmatch(rule, object, 0) == 0) {
 			return true;

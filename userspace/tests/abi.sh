@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What libflowfd exports: header, symbol map and library say the same, and
+# What libflowfd exports: headers, symbol map and library say the same, and
 # pkg-config finds it.
 
 build=$1
@@ -11,8 +11,11 @@ top=$(cd "${0%/*}/.." && pwd)
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 
-header=$(sed -n 's/^[a-z].*[ *]\(flowfd_[a-z_]*\)(.*/\1/p' \
-	"$top/include/flowfd.h" | sort)
+# What is inline in the headers and exported as well is FLOWFD_INLINE; what is
+# "static inline" is not exported.
+header=$(sed -n -e '/^static/d' -e 's/^FLOWFD_INLINE //' \
+	-e 's/^[a-z].*[ *]\(flowfd_[a-z_]*\)(.*/\1/p' \
+	"$top/include/flowfd.h" "$top/include/flowfd-ring.h" | sort -u)
 map=$(sed -n 's/^	\(flowfd_[a-z_]*\);/\1/p' "$top/lib/libflowfd.map" | sort)
 library=$(nm -D --defined-only --with-symbol-versions \
 	"$build/libflowfd.so.1" | awk '$2 == "T" { print $3 }' | sort)
@@ -29,6 +32,10 @@ tap_is "$(readlink "$build/libflowfd.so")" libflowfd.so.1 "development link"
 
 # Installed, a program builds with nothing but pkg-config's answer.
 tap_ok "install" make -C "$top" O="$build" DESTDIR="$here" install
+tap_is "$(for name in $map; do
+	find "$here" -path "*/man3/$name.3" -exec cat {} + |
+		sed '/^\.SH SYNOPSIS/q' | grep -ow "$name"
+done | sort -u)" "$map" "each function's page is found by its name"
 if ! command -v pkg-config >/dev/null; then
 	tap_skip "pkg-config" "pkg-config is not installed"
 	tap_done
@@ -46,6 +53,10 @@ tap_ok "builds with pkg-config" \
 	$(pkg-config --cflags --libs libflowfd)
 tap_is "$(readelf -d "$here/first" | grep -c 'NEEDED.*libflowfd.so.1')" 1 \
 	"and needs libflowfd.so.1"
+# shellcheck disable=SC2046
+tap_ok "builds with the ring" \
+	"${CC:-cc}" -o "$here/ring" "$top/examples/ring.c" \
+	$(pkg-config --cflags --libs libflowfd) -pthread
 tap_is "$(pkg-config --modversion libflowfd)" \
 	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/../dkms.conf")" \
 	"version"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Host tests, which need no module: every tests/*.c is a program, and every
-# tests/*.sh but those for the guest a script, that prints TAP.
+# tests/*.sh a script, that prints TAP. Those that are called guest-* are for the
+# guest alone, as they can leave a machine broken: "check" only builds them.
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
@@ -9,9 +10,17 @@ test_sources := $(filter-out tests/eventfd.c,$(wildcard tests/*.c))
 test_programs := $(test_sources:%.c=$(O)/%)
 test_objects := $(test_sources:%.c=$(O)/%.o)
 sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
-					   preload/settings.c)
+			preload/settings.c \
+			examples/http/connection.c examples/http/request.c)
 # ... but for the one that runs under the shim, which cannot come after them.
 plain_test := $(O)/tests/eventfd
+guest_programs := $(O)/tests/guest-ring
+
+# 32-bit callers of the library, where the compiler can make them.
+ifneq ($(shell printf '\043include <stdint.h>\nint main(void) { return 0; }\n' | \
+	$(CC) -m32 -x c -o /dev/null - 2>/dev/null && echo yes),)
+guest_programs += $(O)/tests/guest-ring32
+endif
 
 # Programs that scripts run, in the guest too.
 test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so
@@ -19,7 +28,8 @@ test_tool_objects := $(O)/tests/programs/eventfds.o $(O)/tests/programs/maker.o
 EXTRAS += $(test_tools) $(plain_test)
 
 OBJECTS += $(test_tool_objects) $(test_objects) $(sanitized) $(plain_test).o
-CHECKS += $(test_programs) $(plain_test) $(O)/tests/cplusplus
+CHECKS += $(filter-out $(O)/tests/guest-%,$(test_programs)) $(plain_test)
+CHECKS += $(O)/tests/cplusplus
 CHECKS += $(filter-out tests/tap.sh tests/guest-%,$(wildcard tests/*.sh))
 
 $(test_objects) $(sanitized): PART_CFLAGS := $(SANITIZE) -I../module
@@ -30,6 +40,13 @@ $(sanitized): $(O)/tests/%.o: %.c $(O)/flags
 
 $(test_programs): $(O)/tests/%: $(O)/tests/%.o $(sanitized)
 	$(link) $(SANITIZE) -pthread
+
+check: $(guest_programs)
+
+$(O)/tests/guest-ring32: tests/guest-ring.c tests/tap.h $(wildcard lib/*.[ch]) \
+			 $(wildcard include/*.h) ../uapi/linux/flowfd.h $(O)/flags
+	@mkdir -p $(@D)
+	$(CC) -m32 $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.c,$^) -pthread
 
 $(plain_test): $(plain_test).o
 	$(link) -pthread
@@ -43,9 +60,9 @@ $(O)/tests/eventfds: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
 	$(link) -L$(@D) -lflowfd-test -Wl,-rpath,'$$ORIGIN'
 
 # A C++ program that uses the shared library.
-$(O)/tests/cplusplus: tests/cplusplus.cc include/flowfd.h \
+$(O)/tests/cplusplus: tests/cplusplus.cc $(wildcard include/*.h) \
 			../uapi/linux/flowfd.h $(O)/libflowfd.so
 	@mkdir -p $(@D)
-	$(CXX) -Wall -Wextra -Werror -Iinclude -I../uapi $(CPPFLAGS) \
+	$(CXX) -Wall -Wextra -pedantic -Werror -Iinclude -I../uapi $(CPPFLAGS) \
 		$(CXXFLAGS) $(LDFLAGS) -o $@ $< \
 		-L$(O) -lflowfd -Wl,-rpath,$(O)

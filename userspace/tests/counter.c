@@ -103,7 +103,8 @@ static void test_sizes(void)
 	tap_is(answer.query.token_rate_max, FLOWFD_TOKEN_RATE_MAX,
 	       "rate limit");
 	tap_is(answer.query.features,
-	       FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS, "features");
+	       FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
+	       FLOWFD_FEATURE_RING, "features");
 	tap_is(answer.more, 0, "the rest is zero");
 	tap_is(flowfd_query(&answer.query, 8), -EINVAL, "query too short");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libflowfd where there is no counter: without the module, and on descriptors
- * of other kinds.
+ * libflowfd where there is no counter and no ring: without the module, and on
+ * descriptors of other kinds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +26,7 @@ static void test_create(void)
 {
 	struct flowfd_create_counter counter = {.maximum = 10};
 	struct flowfd_query query;
+	struct flowfd_ring ring;
 
 	if (module_loaded()) {
 		tap_skip("create without the module", "the module is loaded");
@@ -35,6 +36,7 @@ static void test_create(void)
 	tap_is(flowfd_counter_create_from(&counter, sizeof(counter)), -ENODEV,
 	       "create from a structure");
 	tap_is(flowfd_query(&query, sizeof(query)), -ENODEV, "query");
+	tap_is(flowfd_ring_create(&ring, 1, 0), -ENODEV, "create a ring");
 }
 
 static void test_sizes(void)
@@ -80,6 +82,22 @@ static void test_other_files(void)
 	close(ends[1]);
 }
 
+static void test_no_ring(void)
+{
+	struct flowfd_ring ring = {.fd = eventfd(0, EFD_CLOEXEC)};
+	struct flowfd_ring other = {.fd = 42};
+	struct flowfd_ring_wait args = {.timeout = 0};
+
+	tap_is(flowfd_ring_attach(&other, -1), -EBADF, "attach no descriptor");
+	tap_is(flowfd_ring_attach(&other, ring.fd), -ENOTTY, "attach no ring");
+	tap_is(other.fd, 42, "what could not be attached is as it was");
+	tap_is(flowfd_ring_add(&ring, 0, 0, 0), -ENOTTY, "add to no ring");
+	tap_is(flowfd_ring_wait(&ring, 0), -ENOTTY, "wait for no ring");
+	tap_is(flowfd_ring_wait_with(&ring, &args, 1 << 14), -EINVAL,
+	       "arguments larger than an ioctl takes");
+	close(ring.fd);
+}
+
 static void test_short_transfers(void)
 {
 	uint64_t value = 42;
@@ -122,6 +140,7 @@ static void test_errno(void)
 {
 	struct flowfd_create_counter counter = {.initial = 1, .maximum = 1};
 	struct flowfd_query query;
+	struct flowfd_ring ring;
 	uint64_t value;
 	uint32_t word;
 	int fd = eventfd(1, EFD_NONBLOCK);
@@ -131,6 +150,8 @@ static void test_errno(void)
 	flowfd_counter_create(UINT64_MAX, 0);
 	flowfd_counter_create_from(&counter, sizeof(counter));
 	flowfd_query(&query, sizeof(query));
+	flowfd_ring_create(&ring, 0, 0);
+	flowfd_ring_attach(&ring, fd);
 	flowfd_set_maximum(fd, 10);
 	flowfd_get_maximum(-1, &value);
 	flowfd_set_bucket(fd, 1, 1);
@@ -148,6 +169,7 @@ int main(void)
 	test_create();
 	test_sizes();
 	test_other_files();
+	test_no_ring();
 	test_short_transfers();
 	test_errno();
 	test_texts();

@@ -45,16 +45,57 @@ for name in $names; do
 	tap_ok "flowfd(4): $name" grep -qw "$name" "$top/man/flowfd.4"
 done
 
-functions=$(sed -n 's/^	\(flowfd_[a-z_]*\);/\1/p' "$top/lib/libflowfd.map" |
-	sort)
-tap_is "$(sed -n '/^\.SH NAME/,/\\-$/p' "$top/man/flowfd_counter_create.3" |
-	grep -o 'flowfd_[a-z_]*' | sort)" "$functions" \
-	"flowfd_counter_create(3): functions"
+# errors FILE...: the error numbers that they name
+errors() {
+	cat "$@" | grep -owE 'E(2BIG|[A-Z]{3,})' |
+		grep -vxE 'EPOLL.*|ERRORS|EXAMPLES?' | sort -u
+}
 
-# The first program of flowfd(7) is the example that the build compiles.
-tap_is "$(plain flowfd.7 | sed -n '/^#include <inttypes.h>/,/^}/p')" \
-	"$(sed -n '/^#include <inttypes.h>/,/^}/p' "$top/examples/first.c" |
-		expand -t 4)" "flowfd(7): first program"
+# What the module returns and what the header promises, and ENXIO, by which open(2)
+# says that there is no module. ECANCELED stands where a result will be.
+known=$({
+	echo ENXIO
+	errors "$top/../uapi/linux/flowfd.h"
+	sed -n 's/.*-\(E[A-Z]*\)\>.*/\1/p' "$top"/../module/*.c
+} | grep -vx ECANCELED | sort -u)
+tap_is "$(errors "$top/man/flowfd.4")" "$known" "flowfd(4): errors"
+
+# functions PAGE: those that a page is about
+functions() {
+	sed -n '/^\.SH NAME/,/\\-$/p' "$1" | grep -o 'flowfd_[a-z_]*'
+}
+
+# Each function, exported or only inline, is in one page, and nothing else is.
+documented=$(for page in "$top"/man/*.3; do functions "$page"; done | sort)
+tap_is "$documented" "$(sed -n \
+	's/^\( \*\|\/\*\*\) \(flowfd_[a-z_]*\) - .*/\2/p' \
+	"$top"/include/*.h | sort)" "section 3: the functions of the headers"
+tap_is "$(sed -n 's/^	\(flowfd_[a-z_]*\);/\1/p' "$top/lib/libflowfd.map" |
+	grep -vxF "$documented")" "" "section 3: the functions of the library"
+for page in "$top"/man/*.3; do
+	for function in $(functions "$page"); do
+		tap_ok "${page##*/}: synopsis of $function" \
+			grep -q "^\.BI\? .*[ *\"]$function(" "$page"
+		tap_ok "${page##*/}: description of $function" \
+			grep -q "^\.BR $function ()" "$page"
+	done
+done
+tap_is "$(sed -n 's/.*\(flowfd_[a-z_]*\) (3).*/\1/p' "$top"/man/*.[1-9] |
+	grep -vxF "$documented")" "" "references to section 3"
+
+# The programs of flowfd(7) are examples that the build compiles.
+shown=$(plain flowfd.7)
+for name in first ring; do
+	program=$(sed -n '/^#include/,$p' "$top/examples/$name.c" |
+		expand -t 4)
+	case $shown in
+	*"
+$program
+.EE"*) found=$name ;;
+	*) found=none ;;
+	esac
+	tap_is "$found" "$name" "flowfd(7) has examples/$name.c"
+done
 
 # Every option of a program is in its page, and the other way round.
 options=$("$build/flowfd-run" --help | grep -o -e '--[a-z-]*' | sort -u)

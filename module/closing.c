@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Noticing the last close of a watched file, so that a watch need not keep it
+ * open. Counters tell; sockets and pipes are noticed through fsnotify, which
+ * __fput() calls before anything of the file is torn down. One mark for each
+ * inode has a list of the watches that end with a file of that inode.
+ *
+ * The closes of unrelated files must not meet on one lock, as they once did in
+ * epoll: there are several, chosen by inode or counter, each with its own
+ * fsnotify group, for that has a lock as well.
+ */
+#include <linux/fsnotify_backend.h>
+#include <linux/hash.h>
+#include <linux/llist.h>
+#include <linux/magic.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "compat.h"
+#include "flowfd.h"
+
+#define SHARD_BITS 5
+
+/**
+ * struct closing_shard - the files of some inodes, and some counters
+ * @lock: of the watches that end with them
+ * @group: with the marks of these inodes
+ */
+static struct closing_shard {
+	struct mutex lock;	/* watches that end with these files */
+	struct fsnotify_group *group;
+} ____cacheline_aligned_in_smp shards[1 << SHARD_BITS];
+
+/**
+ * struct closing_target - an inode with watched files
+ * @mark: fsnotify's
+ * @watches: under the shard's lock, never empty before @gone
+ * @dropped: in the list of that name, once @gone
+ * @shard: number; fixed
+ * @gone: @mark is destroyed
+ */
+struct closing_target {
+	struct fsnotify_mark mark;
+	struct list_head watches;
+	struct llist_node dropped;
+	u8 shard;
+	bool gone;
+};
+
+static struct kmem_cache *target_cache;
+
+static void put_dropped(struct work_struct *work);
+static LLIST_HEAD(dropped);
+static DECLARE_DELAYED_WORK(dropped_work, put_dropped);
+
+/* Of an inode or a counter. */
+static u8 shard_number(const void *object)
+{
+	return hash_ptr(object, SHARD_BITS);
+}
+
+static struct closing_shard *shard_lock(u8 number)
+{
+	struct closing_shard *shard = &shards[number];
+
+	mutex_lock(&shard->lock);
+	return shard;
+}
+
+/*
+ * Each last reference to a mark of an inode has fsnotify wake a kernel thread,
+ * which a server would pay for with each connection that it closes. So they are
+ * put together, a little later; until then the inode stays, and nothing else.
+ */
+static void put_dropped(struct work_struct *work)
+{
+	struct closing_target *t, *next;
+
+	llist_for_each_entry_safe(t, next, llist_del_all(&dropped), dropped) {
+		fsnotify_put_mark(&t->mark);
+		cond_resched();
+	}
+}
+
+static void target_destroy(struct closing_target *t)
+{
+	struct closing_shard *shard = &shards[t->shard];
+
+	lockdep_assert_held(&shard->lock);
+
+	t->gone = true;
+	fsnotify_destroy_mark(&t->mark, shard->group);
+	if (llist_add(&t->dropped, &dropped))
+		schedule_delayed_work(&dropped_work, 1);
+}
+
+/*
+ * A file with a watch in the list is there: it cannot go before its own close
+ * has taken the watch out.
+ */
+static struct watch *first_of_closing_file(const struct list_head *watches)
+{
+	struct watch *w;
+
+	list_for_each_entry(w, watches, closing) {
+		if (!file_count(w->file))
+			return w;
+	}
+	return NULL;
+}
+
+/*
+ * Ends a watch whose file is closing; the file waits for this. The ring's lock
+ * is not taken, as it can be held for long: the item is given back later, and
+ * until then it is empty and silent.
+ *
+ * Whoever removes the watch meanwhile (the ring ends) must not touch the file
+ * any more once this is over: it finds the watch in no list, or in ring->closed.
+ */
+static void end_watch(struct watch *w)
+{
+	struct closing_shard *shard = &shards[w->shard];
+	struct ring *ring = w->ring;
+
+	lockdep_assert_held(&shard->lock);
+
+	refcount_inc(&w->refs);
+	list_del_init(&w->closing);
+	w->target = NULL;
+	watch_set_mask(w, 0);
+	watch_unhook(w);
+	mutex_unlock(&shard->lock);
+
+	watch_cancel_work(w);
+	ring_clear_item(w->item);
+
+	mutex_lock(&shard->lock);
+	if (!w->removed) {
+		spin_lock(&ring->closed_lock);
+		list_add_tail(&w->closing, &ring->closed);
+		spin_unlock(&ring->closed_lock);
+	}
+	watch_put(w);
+}
+
+static int closing_event(struct fsnotify_mark *mark, u32 mask,
+			 struct inode *inode, struct inode *dir,
+			 const struct qstr *name, u32 cookie)
+{
+	struct closing_target *t =
+		container_of(mark, struct closing_target, mark);
+	struct closing_shard *shard = shard_lock(t->shard);
+	struct watch *w;
+
+	while ((w = first_of_closing_file(&t->watches)))
+		end_watch(w);
+	if (list_empty(&t->watches) && !t->gone)
+		target_destroy(t);
+	mutex_unlock(&shard->lock);
+	return 0;
+}
+
+/**
+ * closing_counter - a counter is being released
+ * @c: counter
+ */
+void closing_counter(struct counter *c)
+{
+	struct closing_shard *shard;
+
+	if (list_empty_careful(&c->watches))
+		return;
+	shard = shard_lock(shard_number(c));
+	while (!list_empty(&c->watches))
+		end_watch(list_first_entry(&c->watches, struct watch, closing));
+	mutex_unlock(&shard->lock);
+}
+
+/*
+ * Unnamed pipes and sockets only: their inodes have one name and live in file
+ * systems that are never unmounted, so fsnotify does not drop the mark while a
+ * file is open.
+ */
+static bool close_is_noticed(const struct file *file)
+{
+	const struct inode *inode = file_inode(file);
+
+	if (!file_raises_close_event(file))
+		return false;
+	return (S_ISSOCK(inode->i_mode) &&
+		inode->i_sb->s_magic == SOCKFS_MAGIC) ||
+	       (S_ISFIFO(inode->i_mode) &&
+		inode->i_sb->s_magic == PIPEFS_MAGIC);
+}
+
+static struct closing_target *target_create(struct inode *inode, u8 shard)
+{
+	struct closing_target *t;
+	int err;
+
+	t = kmem_cache_alloc(target_cache, GFP_KERNEL_ACCOUNT);
+	if (!t)
+		return ERR_PTR(-ENOMEM);
+	t->gone = false;
+	t->shard = shard;
+	fsnotify_init_mark(&t->mark, shards[shard].group);
+	t->mark.mask = FS_CLOSE_WRITE | FS_CLOSE_NOWRITE;
+	err = fsnotify_add_inode_mark(&t->mark, inode, 0);
+	if (err) {
+		fsnotify_put_mark(&t->mark);
+		return ERR_PTR(err);
+	}
+	return t;
+}
+
+/* Under the shard's lock a mark that is found is not gone. */
+static struct closing_target *target_get(struct inode *inode, u8 shard)
+{
+	struct fsnotify_mark *mark;
+
+	lockdep_assert_held(&shards[shard].lock);
+
+	mark = fsnotify_find_inode_mark(inode, shards[shard].group);
+	if (!mark)
+		return target_create(inode, shard);
+	fsnotify_put_mark(mark);
+	return container_of(mark, struct closing_target, mark);
+}
+
+static void track_counter(struct watch *w, struct counter *c)
+{
+	struct closing_shard *shard;
+
+	w->shard = shard_number(c);
+	shard = shard_lock(w->shard);
+	list_add_tail(&w->closing, &c->watches);
+	mutex_unlock(&shard->lock);
+}
+
+static int track_inode(struct watch *w, struct inode *inode)
+{
+	struct closing_shard *shard;
+	struct closing_target *t;
+
+	w->shard = shard_number(inode);
+	shard = shard_lock(w->shard);
+	t = target_get(inode, w->shard);
+	if (!IS_ERR(t)) {
+		w->target = t;
+		list_add_tail(&w->closing, &t->watches);
+	}
+	mutex_unlock(&shard->lock);
+	return PTR_ERR_OR_ZERO(t);
+}
+
+/**
+ * closing_track - have a watch end with the last close of its file
+ * @w: new watch
+ *
+ * Return: 1; 0, if this file's close is not noticed; a negative errno.
+ */
+int closing_track(struct watch *w)
+{
+	struct file *file = w->file;
+
+	if (file->f_op == &counter_fops) {
+		track_counter(w, file->private_data);
+		return 1;
+	}
+	if (!close_is_noticed(file))
+		return 0;
+	return track_inode(w, file_inode(file)) ?: 1;
+}
+
+/**
+ * closing_unhook - leave the wait queues of a file that may be closing
+ * @w: watch
+ */
+void closing_unhook(struct watch *w)
+{
+	struct closing_shard *shard;
+
+	if (w->pinned) {
+		watch_unhook(w);
+		return;
+	}
+	shard = shard_lock(w->shard);
+	if (!list_empty(&w->closing))
+		watch_unhook(w);
+	mutex_unlock(&shard->lock);
+}
+
+/**
+ * closing_forget - the watch is being removed
+ * @w: watch that uses its file no longer
+ */
+void closing_forget(struct watch *w)
+{
+	struct closing_shard *shard;
+	struct ring *ring = w->ring;
+	struct closing_target *t;
+
+	if (w->pinned)
+		return;
+	shard = shard_lock(w->shard);
+	t = w->target;
+	/* It may be in ring->closed. */
+	spin_lock(&ring->closed_lock);
+	list_del_init(&w->closing);
+	spin_unlock(&ring->closed_lock);
+	w->removed = true;
+	if (t && list_empty(&t->watches) && !t->gone)
+		target_destroy(t);
+	mutex_unlock(&shard->lock);
+}
+
+/**
+ * closing_take_closed - a watch that is over, as its file was closed
+ * @ring: ring, locked
+ *
+ * Return: a watch of which nothing but its item is left, or NULL.
+ */
+struct watch *closing_take_closed(struct ring *ring)
+{
+	struct watch *w;
+
+	lockdep_assert_held(&ring->lock);
+
+	if (list_empty_careful(&ring->closed))
+		return NULL;
+	spin_lock(&ring->closed_lock);
+	w = list_first_entry_or_null(&ring->closed, struct watch, closing);
+	if (w)
+		list_del_init(&w->closing);
+	spin_unlock(&ring->closed_lock);
+	return w;
+}
+
+static void target_free(struct fsnotify_mark *mark)
+{
+	kmem_cache_free(target_cache,
+			container_of(mark, struct closing_target, mark));
+}
+
+static const struct fsnotify_ops closing_ops = {
+	.handle_inode_event	= closing_event,
+	.free_mark		= target_free,
+};
+
+static void target_construct(void *object)
+{
+	struct closing_target *t = object;
+
+	INIT_LIST_HEAD(&t->watches);
+}
+
+static void put_groups(unsigned int count)
+{
+	while (count--)
+		fsnotify_put_group(shards[count].group);
+}
+
+static int alloc_groups(void)
+{
+	struct fsnotify_group *group;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(shards); i++) {
+		group = fsnotify_alloc_group(&closing_ops, 0);
+		if (IS_ERR(group)) {
+			put_groups(i);
+			return PTR_ERR(group);
+		}
+		mutex_init(&shards[i].lock);
+		shards[i].group = group;
+	}
+	return 0;
+}
+
+/** closing_init - make ready to notice closes */
+int closing_init(void)
+{
+	int err;
+
+	target_cache = kmem_cache_create("flowfd_target",
+					 sizeof(struct closing_target), 0,
+					 SLAB_ACCOUNT, target_construct);
+	if (!target_cache)
+		return -ENOMEM;
+	err = alloc_groups();
+	if (err)
+		kmem_cache_destroy(target_cache);
+	return err;
+}
+
+/** closing_exit - the last watch is gone; waits for what it left behind */
+void closing_exit(void)
+{
+	flush_delayed_work(&dropped_work);
+	fsnotify_wait_marks_destroyed();
+	put_groups(ARRAY_SIZE(shards));
+	kmem_cache_destroy(target_cache);
+}

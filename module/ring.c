@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ring: memory that is shared with a consumer in user space, into which
+ * events are published and from which the kernel believes nothing. watch.c says
+ * what is published; device.c creates rings.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/hrtimer.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "flowfd.h"
+
+static_assert(sizeof(struct flowfd_ring_header) == 128);
+static_assert(offsetof(struct flowfd_ring_header, head) == 64);
+static_assert(sizeof(struct flowfd_ring_item) == 16);
+static_assert(sizeof(struct flowfd_ring_entry) == 24);
+static_assert(sizeof(struct flowfd_ring_control) ==
+	      FLOWFD_RING_CONTROL_SIZE_VER0);
+static_assert(sizeof(struct flowfd_ring_wait) == FLOWFD_RING_WAIT_SIZE_VER0);
+
+static struct kmem_cache *ring_cache;
+static atomic64_t ring_ids = ATOMIC64_INIT(0);
+
+/*
+ * A task in FLOWFD_IOC_RING_WAIT. It is woken only when there are as many
+ * entries as it wants, and once.
+ */
+struct ring_waiter {
+	struct wait_queue_entry entry;
+	const struct ring *ring;
+	u32 wanted;
+};
+
+/*
+ * How many entries wait in the index, 0 while the first is not there yet. The
+ * consumer says where the first is: if it lies, this is wrong, within bounds.
+ */
+static u32 ring_pending(const struct ring *ring)
+{
+	u32 head = READ_ONCE(ring->header->head);
+	u32 tail;
+
+	if (!READ_ONCE(ring->index[head & ring->mask]))
+		return 0;
+	tail = atomic_read(&ring->tail);
+	return clamp(tail - head, 1U, ring->mask + 1);
+}
+
+/**
+ * ring_wake - wake those who sleep on a ring or poll it
+ * @ring: ring
+ * @flags: EPOLL_URING_WAKE or 0
+ * @sync: whether the waker is about to sleep, a hint for the scheduler
+ *
+ * Whoever is called back from here must not signal an eventfd at once, for that
+ * may be watched by this ring: the mark makes it defer that, as for eventfd's
+ * own wakeups. This can be inside such a wakeup already. The lock keeps off the
+ * interrupts, which must find the mark as it was.
+ */
+void ring_wake(struct ring *ring, __poll_t flags, int sync)
+{
+	void *key = poll_to_key(EPOLLIN | EPOLLRDNORM | flags);
+	unsigned long irq;
+	bool outer;
+
+	spin_lock_irqsave(&ring->wqh.lock, irq);
+	outer = current->in_eventfd;
+	current->in_eventfd = 1;
+	if (sync)
+		__wake_up_locked_sync_key(&ring->wqh, TASK_NORMAL, key);
+	else
+		__wake_up_locked_key(&ring->wqh, TASK_NORMAL, key);
+	current->in_eventfd = outer;
+	spin_unlock_irqrestore(&ring->wqh.lock, irq);
+}
+
+/**
+ * ring_clear_item - drop the events of an item
+ * @item: nobody publishes it any more
+ *
+ * An entry in the index stays: it is the one of the next file there, or it is
+ * found to be empty.
+ */
+void ring_clear_item(struct flowfd_ring_item *item)
+{
+	xchg(&item->ready, 0);
+}
+
+/**
+ * ring_set_item - begin with an item
+ * @item: nobody publishes it yet
+ * @data: goes with its events
+ */
+void ring_set_item(struct flowfd_ring_item *item, u64 data)
+{
+	ring_clear_item(item);
+	/* Publishing has a barrier between this and the flag. */
+	WRITE_ONCE(item->data, data);
+}
+
+static int ring_waiter_wake(struct wait_queue_entry *entry, unsigned int mode,
+			    int sync, void *key)
+{
+	const struct ring_waiter *w =
+		container_of(entry, struct ring_waiter, entry);
+
+	if (ring_pending(w->ring) < w->wanted)
+		return 0;
+	/* Out of the queue, as all that is published until it runs is no news. */
+	return autoremove_wake_function(entry, mode, sync, key);
+}
+
+static ktime_t deadline(u64 timeout)
+{
+	if (timeout >= KTIME_MAX)
+		return KTIME_MAX;
+	return ktime_add_safe(ktime_get(), timeout);
+}
+
+/* Sleeps until there are as many entries as wanted, @end or a signal. */
+static int ring_sleep(struct ring *ring, u32 wanted, ktime_t end)
+{
+	struct ring_waiter w = { .ring = ring, .wanted = wanted };
+	bool expired = false;
+	int result;
+
+	init_waitqueue_func_entry(&w.entry, ring_waiter_wake);
+	w.entry.private = current;
+	INIT_LIST_HEAD(&w.entry.entry);
+	do {
+		/* Pairs with smp_store_mb() in ring_publish(). */
+		prepare_to_wait(&ring->wqh, &w.entry, TASK_INTERRUPTIBLE);
+		result = ring_pending(ring);
+		if (result >= wanted)
+			break;
+		if (signal_pending(current)) {
+			result = -EINTR;
+			break;
+		}
+		expired = !schedule_hrtimeout_range(end == KTIME_MAX ? NULL : &end,
+						    current->timer_slack_ns,
+						    HRTIMER_MODE_ABS);
+		result = ring_pending(ring);
+	} while (result < wanted && !expired);
+	finish_wait(&ring->wqh, &w.entry);
+	return result;
+}
+
+static int ring_wait(struct ring *ring, const struct flowfd_ring_wait *args)
+{
+	u32 wanted = args->min_events ?: 1;
+	int result = ring_pending(ring);
+	ktime_t end, gathered;
+
+	if (result >= wanted || !args->timeout)
+		return result;
+	end = deadline(args->timeout);
+	gathered = args->min_wait ? deadline(args->min_wait) : end;
+	result = ring_sleep(ring, wanted, min(gathered, end));
+	if (!result && gathered < end)
+		result = ring_sleep(ring, 1, end);
+	return result;
+}
+
+/* What ppoll(2) does; the kernel's function for it is not for modules. */
+static int set_sigmask(const struct flowfd_ring_wait *args)
+{
+	sigset_t mask;
+
+	if (!args->sigmask)
+		return args->sigmask_size ? -EINVAL : 0;
+	if (args->sigmask_size != sizeof(mask))
+		return -EINVAL;
+	if (copy_from_user(&mask, u64_to_user_ptr(args->sigmask), sizeof(mask)))
+		return -EFAULT;
+	sigdelsetmask(&mask, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	sigprocmask(SIG_SETMASK, &mask, &current->saved_sigmask);
+	set_restore_sigmask();
+	return 0;
+}
+
+/*
+ * After -EINTR it is the delivery of the signal that goes back to the old mask:
+ * the handler must still run with the new one.
+ */
+static void restore_sigmask(int result)
+{
+	if (result != -EINTR && test_and_clear_restore_sigmask())
+		sigprocmask(SIG_SETMASK, &current->saved_sigmask, NULL);
+}
+
+static long ring_ioctl_wait(struct ring *ring, const void __user *argp,
+			    size_t size)
+{
+	struct flowfd_ring_wait args;
+	int err, result;
+
+	if (size < FLOWFD_RING_WAIT_SIZE_VER0)
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), argp, size);
+	if (err)
+		return err;
+	if (args.flags || args.reserved || args.min_events > ring->mask + 1)
+		return -EINVAL;
+	err = set_sigmask(&args);
+	if (err)
+		return err;
+	result = ring_wait(ring, &args);
+	restore_sigmask(result);
+	return result;
+}
+
+/*
+ * Tries out whether the result can be stored before anything is done, as what
+ * was done could not be undone.
+ */
+static int ring_control_entry(struct ring *ring,
+			      struct flowfd_ring_entry __user *user)
+{
+	struct flowfd_ring_entry entry;
+	int result;
+
+	if (copy_from_user(&entry, user, sizeof(entry)) ||
+	    put_user(-ECANCELED, &user->result))
+		return -EFAULT;
+	result = watch_control(ring, &entry);
+	if (put_user(result, &user->result))
+		return -EFAULT;
+	return result < 0;
+}
+
+static long ring_ioctl_control(struct ring *ring, const void __user *argp,
+			       size_t size)
+{
+	struct flowfd_ring_entry __user *entries;
+	struct flowfd_ring_control args;
+	int err, failed = 0;
+	u32 i;
+
+	if (size < FLOWFD_RING_CONTROL_SIZE_VER0)
+		return -EINVAL;
+	err = copy_struct_from_user(&args, sizeof(args), argp, size);
+	if (err)
+		return err;
+	if (args.flags || args.count > FLOWFD_RING_ITEMS_MAX)
+		return -EINVAL;
+	entries = u64_to_user_ptr(args.entries);
+	for (i = 0; i < args.count; i++) {
+		err = ring_control_entry(ring, entries + i);
+		if (err < 0)
+			return err;
+		failed += err;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return failed;
+}
+
+static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct ring *ring = file->private_data;
+	void __user *argp = (void __user *)arg;
+	size_t size = _IOC_SIZE(cmd);
+
+	switch (cmd & ~IOCSIZE_MASK) {
+	case FLOWFD_IOC_RING_CONTROL & ~IOCSIZE_MASK:
+		return ring_ioctl_control(ring, argp, size);
+	case FLOWFD_IOC_RING_WAIT & ~IOCSIZE_MASK:
+		return ring_ioctl_wait(ring, argp, size);
+	default:
+		return device_ioctl(cmd, argp);
+	}
+}
+
+static __poll_t ring_poll(struct file *file, poll_table *wait)
+{
+	struct ring *ring = file->private_data;
+
+	/* Has a full barrier, which pairs with the one in ring_publish(). */
+	poll_wait(file, &ring->wqh, wait);
+	return ring_pending(ring) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+/*
+ * The mapping holds the file, and the file holds the memory. A private mapping
+ * would be a copy that no event ever reaches.
+ */
+static int ring_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct ring *ring = file->private_data;
+
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	return remap_vmalloc_range(vma, ring->header, vma->vm_pgoff);
+}
+
+#ifdef CONFIG_PROC_FS
+static void ring_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct ring *ring = file->private_data;
+
+	seq_printf(m,
+		   "flowfd-ring-id: %llu\n"
+		   "flowfd-ring-max-items: %u\n"
+		   "flowfd-ring-head: %u\n"
+		   "flowfd-ring-tail: %u\n",
+		   ring->id, ring->max_items, READ_ONCE(ring->header->head),
+		   (u32)atomic_read(&ring->tail));
+	watch_show_all(ring, m);
+}
+#endif
+
+static int ring_release(struct inode *inode, struct file *file)
+{
+	struct ring *ring = file->private_data;
+
+	watch_remove_all(ring);
+	ring_put(ring);
+	return 0;
+}
+
+const struct file_operations ring_fops = {
+	.owner		= THIS_MODULE,
+	.release	= ring_release,
+	.poll		= ring_poll,
+	.unlocked_ioctl	= ring_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.mmap		= ring_mmap,
+	.llseek		= noop_llseek,
+#ifdef CONFIG_PROC_FS
+	.show_fdinfo	= ring_show_fdinfo,
+#endif
+};
+
+/*
+ * Whom to charge: nobody, if the caller may lock what it likes. The credentials
+ * hold the user: free_uid() is not exported by Debian's 6.1 before 6.1.0-56.
+ */
+static int ring_charge(struct ring *ring, unsigned long pages)
+{
+	struct user_struct *user = current_user();
+
+	ring->owner = NULL;
+	if (capable(CAP_IPC_LOCK))
+		return 0;
+	if (atomic_long_add_return(pages, &user->locked_vm) >
+	    rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT) {
+		atomic_long_sub(pages, &user->locked_vm);
+		return -ENOMEM;
+	}
+	ring->owner = get_current_cred();
+	ring->pages = pages;
+	return 0;
+}
+
+static void ring_uncharge(struct ring *ring)
+{
+	if (!ring->owner)
+		return;
+	atomic_long_sub(ring->pages, &ring->owner->user->locked_vm);
+	put_cred(ring->owner);
+}
+
+/**
+ * ring_describe - where things are in the memory of a ring
+ * @ring: ring
+ * @args: output fields are filled in
+ */
+void ring_describe(const struct ring *ring, struct flowfd_create_ring *args)
+{
+	args->map_size = ring->header->map_size;
+	args->items_offset = ring->header->items_offset;
+	args->index_offset = ring->header->index_offset;
+	args->index_slots = ring->header->index_slots;
+}
+
+/*
+ * As vmalloc_user(), whose pages no memory cgroup is charged for. The area owns
+ * the pages and their array: vfree() frees all.
+ */
+static void *alloc_user_pages(unsigned long count)
+{
+	struct page **pages;
+	unsigned long n = 0;
+	void *memory;
+
+	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return NULL;
+	for (; n < count; n++) {
+		pages[n] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!pages[n])
+			goto free_pages;
+	}
+	memory = vmap(pages, count, VM_MAP | VM_USERMAP | VM_MAP_PUT_PAGES,
+		      PAGE_KERNEL);
+	if (memory)
+		return memory;
+
+free_pages:
+	while (n)
+		__free_page(pages[--n]);
+	kvfree(pages);
+	return NULL;
+}
+
+static int ring_alloc_shared(struct ring *ring)
+{
+	struct flowfd_ring_header layout = {
+		.magic		= FLOWFD_RING_MAGIC,
+		.version	= FLOWFD_RING_VERSION,
+		.header_size	= sizeof(layout),
+		.max_items	= ring->max_items,
+		.items_offset	= sizeof(layout),
+		.index_slots	= roundup_pow_of_two(ring->max_items),
+	};
+	void *memory;
+	int err;
+
+	layout.index_offset = ALIGN(layout.items_offset + ring->max_items *
+				    sizeof(struct flowfd_ring_item), 64);
+	layout.map_size = PAGE_ALIGN(layout.index_offset +
+				     (layout.index_slots + 1) * sizeof(u32));
+	err = ring_charge(ring, layout.map_size >> PAGE_SHIFT);
+	if (err)
+		return err;
+	memory = alloc_user_pages(layout.map_size >> PAGE_SHIFT);
+	if (!memory) {
+		ring_uncharge(ring);
+		return -ENOMEM;
+	}
+	ring->header = memory;
+	*ring->header = layout;
+	ring->items = memory + layout.items_offset;
+	ring->index = memory + layout.index_offset;
+	ring->mask = layout.index_slots - 1;
+	return 0;
+}
+
+static int ring_alloc_private(struct ring *ring)
+{
+	u32 i;
+
+	ring->hash_bits = max(order_base_2(ring->max_items), 1);
+	ring->watches = kvcalloc(1UL << ring->hash_bits,
+				 sizeof(*ring->watches), GFP_KERNEL_ACCOUNT);
+	ring->free = kvmalloc_array(ring->max_items, sizeof(*ring->free),
+				    GFP_KERNEL_ACCOUNT);
+	if (!ring->watches || !ring->free) {
+		kvfree(ring->watches);
+		kvfree(ring->free);
+		return -ENOMEM;
+	}
+	for (i = 0; i < ring->max_items; i++)
+		ring->free[i] = i;
+	ring->free_first = 0;
+	ring->free_count = ring->max_items;
+	return 0;
+}
+
+/**
+ * ring_alloc - make a ring
+ * @max_items: 1 to FLOWFD_RING_ITEMS_MAX
+ *
+ * Return: the ring with one reference, or an ERR_PTR.
+ */
+struct ring *ring_alloc(u32 max_items)
+{
+	struct ring *ring;
+	int err;
+
+	ring = kmem_cache_alloc(ring_cache, GFP_KERNEL_ACCOUNT);
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	ring->max_items = max_items;
+	ring->id = atomic64_inc_return(&ring_ids);
+	atomic_set(&ring->tail, 0);
+	refcount_set(&ring->refs, 1);
+	err = ring_alloc_private(ring);
+	if (err)
+		goto free_ring;
+	err = ring_alloc_shared(ring);
+	if (err)
+		goto free_private;
+	return ring;
+
+free_private:
+	kvfree(ring->watches);
+	kvfree(ring->free);
+free_ring:
+	kmem_cache_free(ring_cache, ring);
+	return ERR_PTR(err);
+}
+
+/** ring_get - take another reference to @ring */
+void ring_get(struct ring *ring)
+{
+	refcount_inc(&ring->refs);
+}
+
+/** ring_put - give a reference to @ring back; may sleep */
+void ring_put(struct ring *ring)
+{
+	if (!refcount_dec_and_test(&ring->refs))
+		return;
+	vfree(ring->header);
+	ring_uncharge(ring);
+	kvfree(ring->watches);
+	kvfree(ring->free);
+	kmem_cache_free(ring_cache, ring);
+}
+
+static void ring_construct(void *object)
+{
+	struct ring *ring = object;
+
+	init_waitqueue_head(&ring->wqh);
+	mutex_init(&ring->lock);
+	INIT_LIST_HEAD(&ring->closed);
+	spin_lock_init(&ring->closed_lock);
+}
+
+/** ring_cache_init - make the slab cache of rings; see counter_cache_init() */
+int ring_cache_init(void)
+{
+	ring_cache = kmem_cache_create("flowfd_ring", sizeof(struct ring),
+				       __alignof__(struct ring), SLAB_ACCOUNT,
+				       ring_construct);
+	return ring_cache ? 0 : -ENOMEM;
+}
+
+/** ring_cache_exit - the last ring is gone */
+void ring_cache_exit(void)
+{
+	kmem_cache_destroy(ring_cache);
+}

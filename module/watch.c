@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A watched file: what it announces to its wait queues is published in the ring.
+ * Adding, changing and removing, called by ring.c under the ring's lock;
+ * closing.c ends watches of files that are being closed.
+ */
+#include <linux/file.h>
+#include <linux/hash.h>
+#include <linux/magic.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "flowfd.h"
+#include "publish.h"
+
+/* What can be asked for and is published. */
+#define WATCH_EVENTS (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP | \
+		      EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | \
+		      EPOLLMSG | EPOLLRDHUP)
+
+static_assert((__force u32)WATCH_EVENTS < WATCH_RARE_MIN);
+
+static struct kmem_cache *watch_cache;
+static struct workqueue_struct *watch_workqueue;
+static struct workqueue_struct *fuse_workqueue;
+
+struct watch_poll {
+	poll_table table;
+	struct watch *watch;
+	int err;
+};
+
+/**
+ * watch_set_mask - say what is published from now on
+ * @w: watch
+ * @mask: EPOLL* bits, perhaps with EPOLLONESHOT; 0: nothing
+ */
+void watch_set_mask(struct watch *w, u32 mask)
+{
+	bool one_shot = mask & (__force u32)EPOLLONESHOT;
+
+	WRITE_ONCE(w->mask, mask);
+	WRITE_ONCE(w->direct, mask && !one_shot ? mask | WATCH_RARE : 0);
+}
+
+/*
+ * Runs under the lock of a wait queue, in a work item or in a system call, and
+ * these may meet: of a one-shot watch only one of them takes the shot.
+ */
+static void watch_publish(struct watch *w, __poll_t events, int sync)
+{
+	u32 mask = READ_ONCE(w->mask);
+	__poll_t bits = events & WATCH_EVENTS & (__force __poll_t)mask;
+
+	if (!bits)
+		return;
+	if (mask & (__force u32)EPOLLONESHOT &&
+	    cmpxchg(&w->mask, mask, 0) != mask)
+		return;
+	ring_publish(w, bits, events & EPOLL_URING_WAKE, sync);
+}
+
+static void watch_poll_again(struct watch *w)
+{
+	u32 mask = READ_ONCE(w->mask);
+	poll_table table = { ._key = (__force __poll_t)mask };
+
+	if (mask)
+		watch_publish(w, vfs_poll(w->file, &table), 0);
+}
+
+/*
+ * FUSE polls a file by asking user space, which may never answer, and a
+ * workqueue runs only so many items at a time: no others wait for these.
+ */
+static struct workqueue_struct *watch_workqueue_of(const struct watch *w)
+{
+	return file_inode(w->file)->i_sb->s_magic == FUSE_SUPER_MAGIC ?
+		fuse_workqueue : watch_workqueue;
+}
+
+static void watch_work(struct work_struct *work)
+{
+	watch_poll_again(container_of(work, struct watch, work));
+}
+
+/* As watch_wake(), for whatever it does not do itself. */
+static noinline int watch_wake_rare(struct wait_queue_entry *wait,
+				    unsigned int mode, int sync, void *key)
+{
+	struct watch_queue *q = container_of(wait, struct watch_queue, wait);
+	struct watch *w = wait->private;
+	__poll_t events = key_to_poll(key);
+
+	if (events) {
+		watch_publish(w, events, sync);
+	} else if (READ_ONCE(w->mask)) {
+		w->worked = true;
+		queue_work(watch_workqueue_of(w), &w->work);
+	}
+
+	/*
+	 * The wait queue goes before the file does. This is the last use of it,
+	 * and of the watch: once watch_leave() sees NULL it can be freed.
+	 */
+	if (unlikely(events & POLLFREE)) {
+		list_del_init(&wait->entry);
+		/* Pairs with smp_load_acquire() in watch_leave(). */
+		smp_store_release(&q->head, NULL);
+	}
+	return 0;
+}
+
+/**
+ * watch_wake - publish what a watched file announces
+ * @wait: the first of a watch
+ * @mode: not used
+ * @sync: handed on to those who wait for the ring
+ * @key: what happened
+ *
+ * Called by the watched file with the lock of its wait queue, interrupts off.
+ * The watch is there: it leaves the queue, under that lock, before it goes.
+ *
+ * Return: 0, always.
+ */
+int watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
+	       void *key)
+{
+	if (likely(watch_announce(watch_of_first(wait), key_to_poll(key), sync)))
+		return 0;
+	return watch_wake_rare(wait, mode, sync, key);
+}
+
+static int watch_wake_second(struct wait_queue_entry *wait, unsigned int mode,
+			     int sync, void *key)
+{
+	if (likely(watch_announce(wait->private, key_to_poll(key), sync)))
+		return 0;
+	return watch_wake_rare(wait, mode, sync, key);
+}
+
+/* Called by a file's poll method, once for each of its wait queues. */
+static void watch_join(struct file *file, wait_queue_head_t *head,
+		       poll_table *table)
+{
+	struct watch_poll *p = container_of(table, struct watch_poll, table);
+	struct watch *w = p->watch;
+	struct watch_queue *q = &w->queue;
+	wait_queue_func_t func = watch_wake;
+
+	if (p->err || READ_ONCE(q->head) == head)
+		return;
+	if (q->wait.func) {
+		q = w->queue2;
+		if (q && READ_ONCE(q->head) == head)
+			return;
+		p->err = q ? -EINVAL : 0;
+		if (p->err)
+			return;
+		q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+		if (!q) {
+			p->err = -ENOMEM;
+			return;
+		}
+		w->queue2 = q;
+		func = watch_wake_second;
+	}
+	init_waitqueue_func_entry(&q->wait, func);
+	q->wait.private = w;
+	q->head = head;
+	add_wait_queue(head, &q->wait);
+}
+
+/*
+ * RCU keeps a wait queue that was announced with POLLFREE until this is done
+ * with it. After this no call of watch_wake() is running.
+ */
+static void watch_leave(struct watch_queue *q, bool for_good)
+{
+	wait_queue_head_t *head;
+	unsigned long flags;
+
+	rcu_read_lock();
+	/* Pairs with smp_store_release() in watch_wake(). */
+	head = smp_load_acquire(&q->head);
+	if (head) {
+		spin_lock_irqsave(&head->lock, flags);
+		if (for_good) {
+			list_del_init(&q->wait.entry);
+			WRITE_ONCE(q->head, NULL);
+		}
+		spin_unlock_irqrestore(&head->lock, flags);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * watch_unhook - leave the wait queues of the file
+ * @w: watch with a file that is there
+ *
+ * Its work item can still run.
+ */
+void watch_unhook(struct watch *w)
+{
+	watch_leave(&w->queue, true);
+	if (w->queue2)
+		watch_leave(w->queue2, true);
+}
+
+/**
+ * watch_cancel_work - end the work item of a watch
+ * @w: watch whose wake function has seen that it is over, see watch_leave()
+ *
+ * Most files always say what they wake for, and their watches have no work.
+ */
+void watch_cancel_work(struct watch *w)
+{
+	if (w->worked)
+		cancel_work_sync(&w->work);
+}
+
+/* Publishes nothing any more until it is armed: no call back, no work runs. */
+static void watch_disarm(struct watch *w)
+{
+	watch_set_mask(w, 0);
+	watch_leave(&w->queue, false);
+	if (w->queue2)
+		watch_leave(w->queue2, false);
+	watch_cancel_work(w);
+}
+
+/* What would make a cycle of wakeups or of references. */
+static bool file_is_a_watcher(const struct file *file)
+{
+	const char *name = file->f_path.dentry->d_name.name;
+
+	if (file->f_op == &ring_fops)
+		return true;
+	if (file_inode(file)->i_sb->s_magic != ANON_INODE_FS_MAGIC)
+		return false;
+	return !strcmp(name, "[eventpoll]") || !strcmp(name, "[io_uring]");
+}
+
+/*
+ * A signalfd is ready for whom the signal is: a work item is nobody, and it
+ * wakes without saying for what.
+ */
+static bool file_can_be_watched(struct file *file)
+{
+	if (!file_can_poll(file))
+		return false;
+	return file_inode(file)->i_sb->s_magic != ANON_INODE_FS_MAGIC ||
+	       strcmp(file->f_path.dentry->d_name.name, "[signalfd]");
+}
+
+static struct hlist_head *watch_bucket(const struct ring *ring,
+				       const struct file *file, int fd)
+{
+	u32 hash = hash_64((uintptr_t)file + fd, ring->hash_bits);
+
+	return &ring->watches[hash];
+}
+
+static struct watch *watch_find(const struct ring *ring,
+				const struct file *file, int fd)
+{
+	struct watch *w;
+
+	hlist_for_each_entry(w, watch_bucket(ring, file, fd), hash) {
+		if (w->file == file && w->fd == fd)
+			return w;
+	}
+	return NULL;
+}
+
+static void item_take(struct ring *ring, struct watch *w)
+{
+	u32 number = ring->free[ring->free_first];
+
+	w->item = &ring->items[number];
+	w->index_entry = number + 1;
+	ring->free_first = (ring->free_first + 1) % ring->max_items;
+	ring->free_count--;
+}
+
+static void item_give_back(struct ring *ring, const struct watch *w)
+{
+	u32 end = (ring->free_first + ring->free_count) % ring->max_items;
+
+	ring->free[end] = w->index_entry - 1;
+	ring->free_count++;
+}
+
+/**
+ * watch_put - give a reference to a watch back
+ * @w: watch; may sleep
+ */
+void watch_put(struct watch *w)
+{
+	struct ring *ring = w->ring;
+
+	if (!refcount_dec_and_test(&w->refs))
+		return;
+	kfree(w->queue2);
+	kmem_cache_free(watch_cache, w);
+	ring_put(ring);
+}
+
+/* It publishes nothing any more, and nothing of its file is used. */
+static void watch_retire(struct watch *w)
+{
+	struct ring *ring = w->ring;
+
+	lockdep_assert_held(&ring->lock);
+
+	hlist_del(&w->hash);
+	item_give_back(ring, w);
+	watch_put(w);
+}
+
+/*
+ * A file that closes meanwhile waits for the shard's lock, or is done with: it is
+ * there until closing_forget() unless it is pinned.
+ */
+static void watch_remove(struct watch *w)
+{
+	watch_set_mask(w, 0);
+	closing_unhook(w);
+	watch_cancel_work(w);
+	closing_forget(w);
+	ring_clear_item(w->item);
+	if (w->pinned)
+		fput(w->file);
+	watch_retire(w);
+}
+
+/* Gives the items of closed files back. */
+static void watch_remove_closed(struct ring *ring)
+{
+	struct watch *w;
+
+	while ((w = closing_take_closed(ring)))
+		watch_retire(w);
+}
+
+static struct watch *watch_alloc(struct ring *ring, struct file *file, int fd)
+{
+	struct watch *w = kmem_cache_alloc(watch_cache, GFP_KERNEL_ACCOUNT);
+
+	if (!w)
+		return NULL;
+	ring_get(ring);
+	w->ring = ring;
+	w->file = file;
+	w->fd = fd;
+	watch_set_mask(w, 0);
+	w->pinned = false;
+	w->removed = false;
+	w->worked = false;
+	refcount_set(&w->refs, 1);
+	w->queue.wait.func = NULL;
+	w->queue.head = NULL;
+	w->queue2 = NULL;
+	w->target = NULL;
+	INIT_WORK(&w->work, watch_work);
+	return w;
+}
+
+/* The file is the caller's: it does not close meanwhile. */
+static int watch_begin(struct watch *w, u32 mask)
+{
+	struct watch_poll p = { .watch = w };
+	__poll_t events;
+
+	init_poll_funcptr(&p.table, watch_join);
+	p.table._key = (__force __poll_t)mask;
+	watch_set_mask(w, mask);
+	events = vfs_poll(w->file, &p.table);
+	if (!p.err)
+		watch_publish(w, events, 0);
+	return p.err;
+}
+
+static int watch_add(struct ring *ring, struct file *file,
+		     const struct flowfd_ring_entry *entry, u32 mask)
+{
+	struct watch *w;
+	int err;
+
+	if (file_is_a_watcher(file))
+		return -ELOOP;
+	if (!file_can_be_watched(file))
+		return -EPERM;
+	if (watch_find(ring, file, entry->fd))
+		return -EEXIST;
+	if (!ring->free_count)
+		return -ENOSPC;
+	w = watch_alloc(ring, file, entry->fd);
+	if (!w)
+		return -ENOMEM;
+	err = closing_track(w);
+	if (err < 0) {
+		watch_put(w);
+		return err;
+	}
+	if (!err) {
+		get_file(file);
+		w->pinned = true;
+	}
+	item_take(ring, w);
+	ring_set_item(w->item, entry->data);
+	hlist_add_head(&w->hash, watch_bucket(ring, file, entry->fd));
+	err = watch_begin(w, mask);
+	if (err) {
+		watch_remove(w);
+		return err;
+	}
+	return w->pinned ? FLOWFD_RING_PINNED : 0;
+}
+
+static int watch_modify(struct watch *w, u64 data, u32 mask)
+{
+	watch_disarm(w);
+	ring_set_item(w->item, data);
+	watch_set_mask(w, mask);
+	/* Orders the mask before the look: a wakeup from here on sees it. */
+	smp_mb();
+	watch_poll_again(w);
+	return 0;
+}
+
+static bool entry_is_valid(const struct flowfd_ring_entry *entry)
+{
+	const u32 known = (__force u32)(WATCH_EVENTS | EPOLLET | EPOLLONESHOT);
+
+	if (entry->op == FLOWFD_RING_DEL)
+		return !entry->events && !entry->data;
+	if (entry->op != FLOWFD_RING_ADD && entry->op != FLOWFD_RING_MOD)
+		return false;
+	return entry->events & (__force u32)EPOLLET && !(entry->events & ~known);
+}
+
+static int watch_control_file(struct ring *ring, struct file *file,
+			      const struct flowfd_ring_entry *entry)
+{
+	u32 mask = (entry->events & ~(__force u32)EPOLLET) |
+		   (__force u32)(EPOLLERR | EPOLLHUP);
+	struct watch *w;
+
+	watch_remove_closed(ring);
+	if (entry->op == FLOWFD_RING_ADD)
+		return watch_add(ring, file, entry, mask);
+	w = watch_find(ring, file, entry->fd);
+	if (!w)
+		return -ENOENT;
+	if (entry->op == FLOWFD_RING_MOD)
+		return watch_modify(w, entry->data, mask);
+	watch_remove(w);
+	return 0;
+}
+
+/**
+ * watch_control - carry out an entry of FLOWFD_IOC_RING_CONTROL
+ * @ring: ring
+ * @entry: what to do, not checked
+ *
+ * Return: the result for user space.
+ */
+int watch_control(struct ring *ring, const struct flowfd_ring_entry *entry)
+{
+	struct file *file;
+	int result;
+
+	if (!entry_is_valid(entry))
+		return -EINVAL;
+	file = fget(entry->fd);
+	if (!file)
+		return -EBADF;
+	result = mutex_lock_killable(&ring->lock);
+	if (!result) {
+		result = watch_control_file(ring, file, entry);
+		mutex_unlock(&ring->lock);
+	}
+	fput(file);
+	return result;
+}
+
+/**
+ * watch_remove_all - the ring ends
+ * @ring: ring that has no descriptor any more
+ */
+void watch_remove_all(struct ring *ring)
+{
+	struct hlist_node *next;
+	struct watch *w;
+	u32 i;
+
+	mutex_lock(&ring->lock);
+	for (i = 0; i < 1U << ring->hash_bits; i++) {
+		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash)
+			watch_remove(w);
+		cond_resched();
+	}
+	mutex_unlock(&ring->lock);
+}
+
+/**
+ * watch_show_all - a line of fdinfo for each watched file
+ * @ring: ring
+ * @m: where to
+ */
+void watch_show_all(struct ring *ring, struct seq_file *m)
+{
+	const struct watch *w;
+	u32 i;
+
+	if (mutex_lock_killable(&ring->lock))
+		return;
+	watch_remove_closed(ring);
+	for (i = 0; i < 1U << ring->hash_bits && !seq_has_overflowed(m); i++) {
+		hlist_for_each_entry(w, &ring->watches[i], hash)
+			seq_printf(m,
+				   "tfd: %8d events: %8x data: %16llx pinned: %d\n",
+				   w->fd, READ_ONCE(w->mask),
+				   READ_ONCE(w->item->data),
+				   w->pinned);
+	}
+	mutex_unlock(&ring->lock);
+}
+
+static void watch_construct(void *object)
+{
+	struct watch *w = object;
+
+	INIT_LIST_HEAD(&w->closing);
+}
+
+/**
+ * watch_cache_init - make the slab cache of watches, and who polls files
+ *
+ * Workqueues of its own, as the poll method of some files waits for user space.
+ */
+int watch_cache_init(void)
+{
+	watch_cache = kmem_cache_create("flowfd_watch", sizeof(struct watch), 0,
+					SLAB_ACCOUNT, watch_construct);
+	if (!watch_cache)
+		return -ENOMEM;
+	watch_workqueue = alloc_workqueue("flowfd", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!watch_workqueue)
+		goto destroy_cache;
+	fuse_workqueue = alloc_workqueue("flowfd_fuse",
+					 WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!fuse_workqueue)
+		goto destroy_workqueue;
+	return 0;
+
+destroy_workqueue:
+	destroy_workqueue(watch_workqueue);
+destroy_cache:
+	kmem_cache_destroy(watch_cache);
+	return -ENOMEM;
+}
+
+/** watch_cache_exit - the last watch is gone */
+void watch_cache_exit(void)
+{
+	destroy_workqueue(fuse_workqueue);
+	destroy_workqueue(watch_workqueue);
+	kmem_cache_destroy(watch_cache);
+}

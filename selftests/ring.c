@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ring: adding, changing and removing files, what is delivered and when.
+ * Edges are compared with those of epoll on the same file.
+ */
+#include "ring_user.h"
+
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <linux/io_uring.h>
+
+FIXTURE(ring)
+{
+	struct user_ring ring;
+	int event;
+};
+
+FIXTURE_SETUP(ring)
+{
+	ASSERT_EQ(0, ring_open(&self->ring, 4));
+	self->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	ASSERT_LE(0, self->event);
+}
+
+FIXTURE_TEARDOWN(ring)
+{
+	ring_close(&self->ring);
+	close(self->event);
+}
+
+TEST_F(ring, delivers)
+{
+	struct ring_event event;
+
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 0x1234567890));
+	EXPECT_FALSE(ring_take(&self->ring, &event));
+	add(self->event, 1);
+	ASSERT_TRUE(ring_take(&self->ring, &event));
+	EXPECT_EQ(EPOLLIN, event.events);
+	EXPECT_EQ(0x1234567890, event.data);
+	EXPECT_FALSE(ring_take(&self->ring, &event));
+}
+
+TEST_F(ring, add_of_a_ready_file_delivers)
+{
+	add(self->event, 1);
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+}
+
+TEST_F(ring, only_what_was_asked_for)
+{
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLOUT, 1));
+	EXPECT_EQ(EPOLLOUT, ring_take_only(&self->ring));
+	add(self->event, 1);
+	EXPECT_EQ(0, ring_take_only(&self->ring));
+}
+
+TEST_F(ring, many_wakeups_are_one_event)
+{
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
+	for (int i = 0; i < 1000; i++)
+		add(self->event, 1);
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+}
+
+TEST_F(ring, wrong_entries)
+{
+	struct user_ring *r = &self->ring;
+	const __u32 bad[] = { 0x20, 0x800, 0x1000, 0x4000, 0x8000, 1 << 16,
+			      1 << 27, EPOLLEXCLUSIVE, EPOLLWAKEUP };
+	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = self->event;
+
+	EXPECT_EQ(-EINVAL, ring_change(r, 0, fd, EPOLLET, 0));
+	EXPECT_EQ(-EINVAL, ring_change(r, 4, fd, EPOLLET, 0));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_ADD, fd, EPOLLIN, 0));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL, fd, EPOLLIN, 0));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL, fd, 0, 1));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, ring_add(r, fd, EPOLLIN | bad[i], 0))
+			TH_LOG("%#x", bad[i]);
+	}
+	EXPECT_EQ(-EBADF, ring_add(r, -1, EPOLLIN, 0));
+	EXPECT_EQ(-EBADF, ring_mod(r, 1000, EPOLLIN, 0));
+	EXPECT_EQ(-EPERM, ring_add(r, file, EPOLLIN, 0));
+	EXPECT_EQ(-ENOENT, ring_mod(r, fd, EPOLLIN, 0));
+	EXPECT_EQ(-ENOENT, ring_del(r, fd));
+	EXPECT_EQ(0, ring_watched(r->fd));
+	close(file);
+}
+
+TEST_F(ring, refuses_what_watches)
+{
+	struct io_uring_params params = { 0 };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	int uring = syscall(SYS_io_uring_setup, 4, &params);
+	struct user_ring other;
+	sigset_t set;
+	int sig;
+
+	ASSERT_EQ(0, ring_open(&other, 1));
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sig = signalfd(-1, &set, SFD_CLOEXEC);
+	EXPECT_EQ(-ELOOP, ring_add(&self->ring, self->ring.fd, EPOLLIN, 0));
+	EXPECT_EQ(-ELOOP, ring_add(&self->ring, other.fd, EPOLLIN, 0));
+	EXPECT_EQ(-ELOOP, ring_add(&self->ring, ep, EPOLLIN, 0));
+	EXPECT_EQ(-EPERM, ring_add(&self->ring, sig, EPOLLIN, 0));
+	if (uring >= 0) {
+		EXPECT_EQ(-ELOOP, ring_add(&self->ring, uring, EPOLLIN, 0));
+		close(uring);
+	}
+	close(ep);
+	close(sig);
+	ring_close(&other);
+}
+
+TEST_F(ring, one_watch_for_a_file_and_a_number)
+{
+	int copy = dup(self->event);
+
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
+	EXPECT_EQ(-EEXIST, ring_add(&self->ring, self->event, EPOLLIN, 1));
+	EXPECT_LE(0, ring_add(&self->ring, copy, EPOLLIN, 2));
+	EXPECT_EQ(2, ring_watched(self->ring.fd));
+	add(self->event, 1);
+	EXPECT_EQ(~0U, ring_take_only(&self->ring));
+	EXPECT_EQ(0, ring_del(&self->ring, copy));
+	close(copy);
+}
+
+TEST_F(ring, full)
+{
+	int more[4];
+
+	for (int i = 0; i < 4; i++) {
+		more[i] = eventfd(0, EFD_CLOEXEC);
+		ASSERT_LE(0, ring_add(&self->ring, more[i], EPOLLIN, i));
+	}
+	EXPECT_EQ(-ENOSPC, ring_add(&self->ring, self->event, EPOLLIN, 4));
+	EXPECT_EQ(0, ring_del(&self->ring, more[2]));
+	EXPECT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 4));
+	EXPECT_EQ(-ENOSPC, ring_add(&self->ring, more[2], EPOLLIN, 4));
+	for (int i = 0; i < 4; i++)
+		close(more[i]);
+}
+
+TEST_F(ring, batch)
+{
+	struct flowfd_ring_entry entries[] = {
+		{ .op = FLOWFD_RING_ADD, .fd = self->event,
+		  .events = EPOLLIN | EPOLLET, .data = 1 },
+		{ .op = FLOWFD_RING_ADD, .fd = -1, .events = EPOLLET },
+		{ .op = FLOWFD_RING_ADD, .fd = self->event,
+		  .events = EPOLLIN | EPOLLET },
+		{ .op = FLOWFD_RING_MOD, .fd = self->event,
+		  .events = EPOLLOUT | EPOLLET, .data = 2 },
+		{ .op = FLOWFD_RING_DEL, .fd = self->event },
+		{ .op = FLOWFD_RING_DEL, .fd = self->event },
+	};
+
+	EXPECT_EQ(3, ring_control(self->ring.fd, entries, 6));
+	EXPECT_EQ(FLOWFD_RING_PINNED, entries[0].result);
+	EXPECT_EQ(-EBADF, entries[1].result);
+	EXPECT_EQ(-EEXIST, entries[2].result);
+	EXPECT_EQ(0, entries[3].result);
+	EXPECT_EQ(0, entries[4].result);
+	EXPECT_EQ(-ENOENT, entries[5].result);
+	EXPECT_EQ(0, ring_control(self->ring.fd, NULL, 0));
+	EXPECT_EQ(-EFAULT, ring_control(self->ring.fd, NULL, 1));
+	EXPECT_EQ(-EINVAL, ring_control(self->ring.fd, entries,
+					FLOWFD_RING_ITEMS_MAX + 1));
+}
+
+/* What cannot be answered is not done; what was done before it stays. */
+TEST_F(ring, batch_at_the_end_of_memory)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct flowfd_ring_entry *e = (void *)(pages + 4096);
+
+	ASSERT_NE(MAP_FAILED, pages);
+	e[-1] = e[0] = (struct flowfd_ring_entry){
+		.op = FLOWFD_RING_ADD, .fd = self->event,
+		.events = EPOLLIN | EPOLLET,
+	};
+	e[0].fd = self->ring.fd;
+	ASSERT_EQ(0, mprotect(pages + 4096, 4096, PROT_READ));
+	EXPECT_EQ(-EFAULT, ring_control(self->ring.fd, e - 1, 2));
+	EXPECT_EQ(FLOWFD_RING_PINNED, e[-1].result);
+	EXPECT_EQ(1, ring_watched(self->ring.fd));
+	EXPECT_EQ(0, ring_del(&self->ring, self->event));
+	e[-1].fd = -1;
+	ASSERT_EQ(0, mprotect(pages, 4096, PROT_READ));
+	EXPECT_EQ(-EFAULT, ring_control(self->ring.fd, e - 1, 1));
+}
+
+TEST_F(ring, one_shot)
+{
+	struct user_ring *r = &self->ring;
+
+	ASSERT_LE(0, ring_add(r, self->event, EPOLLIN | EPOLLONESHOT, 1));
+	add(self->event, 1);
+	EXPECT_EQ(EPOLLIN, ring_take_only(r));
+	add(self->event, 1);
+	EXPECT_EQ(0, ring_take_only(r));
+	EXPECT_EQ(0, ring_mod(r, self->event, EPOLLIN | EPOLLONESHOT, 2));
+	EXPECT_EQ(EPOLLIN, ring_take_only(r));
+	EXPECT_EQ(0, ring_take_only(r));
+	add(self->event, 1);
+	EXPECT_EQ(0, ring_take_only(r));
+}
+
+TEST_F(ring, mod_changes_and_looks_again)
+{
+	struct ring_event event;
+
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLOUT, 1));
+	add(self->event, 1);
+	/* The event of before is dropped. */
+	ASSERT_EQ(0, ring_mod(&self->ring, self->event, EPOLLIN, 2));
+	ASSERT_TRUE(ring_take(&self->ring, &event));
+	EXPECT_EQ(EPOLLIN, event.events);
+	EXPECT_EQ(2, event.data);
+	EXPECT_FALSE(ring_take(&self->ring, &event));
+	ASSERT_EQ(0, ring_mod(&self->ring, self->event, 0, 3));
+	EXPECT_FALSE(ring_take(&self->ring, &event));
+	add(self->event, 1);
+	EXPECT_FALSE(ring_take(&self->ring, &event));
+}
+
+TEST_F(ring, nothing_after_del)
+{
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
+	add(self->event, 1);
+	ASSERT_EQ(0, ring_del(&self->ring, self->event));
+	EXPECT_EQ(0, ring_take_only(&self->ring));
+	add(self->event, 1);
+	EXPECT_EQ(0, ring_take_only(&self->ring));
+	EXPECT_EQ(0, ring_watched(self->ring.fd));
+}
+
+/* The new file must not inherit the events of the old one. */
+TEST_F(ring, used_again_with_an_entry_outstanding)
+{
+	int quiet = eventfd(0, EFD_CLOEXEC);
+	struct ring_event event;
+
+	for (int i = 0; i < 16; i++) {
+		ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
+		add(self->event, 1);
+		ASSERT_EQ(0, ring_del(&self->ring, self->event));
+		ASSERT_LE(0, ring_add(&self->ring, quiet, EPOLLIN, 2));
+		ASSERT_EQ(0, ring_del(&self->ring, quiet));
+	}
+	for (int i = 0; i < 4; i++) {
+		int fd = dup(quiet);
+
+		ASSERT_LE(0, ring_add(&self->ring, fd, EPOLLIN, 100 + i));
+	}
+	ASSERT_FALSE(ring_take(&self->ring, &event));
+	add(quiet, 1);
+	for (int i = 0; i < 4; i++) {
+		ASSERT_TRUE(ring_take(&self->ring, &event));
+		EXPECT_LE(100, event.data);
+		EXPECT_EQ(EPOLLIN, event.events);
+	}
+	EXPECT_FALSE(ring_take(&self->ring, &event));
+}
+
+TEST(items_are_used_again_as_late_as_possible)
+{
+	struct user_ring r;
+	int fd = eventfd(1, EFD_CLOEXEC);
+
+	ASSERT_EQ(0, ring_open(&r, 4));
+	for (__u32 i = 0; i < 40; i++) {
+		ASSERT_LE(0, ring_add(&r, fd, EPOLLIN, i));
+		EXPECT_EQ(i % 4 + 1, r.index[r.header->head & r.mask]);
+		EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+		ASSERT_EQ(0, ring_del(&r, fd));
+	}
+	ring_close(&r);
+}
+
+/* Wakes without saying for what, so it is polled from a work item. */
+TEST_F(ring, file_that_does_not_say)
+{
+	int notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct ring_event event;
+
+	ASSERT_LE(0, inotify_add_watch(notify, "/tmp", IN_CREATE));
+	ASSERT_EQ(FLOWFD_RING_PINNED,
+		  ring_add(&self->ring, notify, EPOLLIN, 7));
+	for (int i = 0; i < 10; i++) {
+		char name[] = "/tmp/ring-XXXXXX", buffer[4096];
+		int fd = mkstemp(name);
+
+		ASSERT_LE(0, fd);
+		ASSERT_TRUE(ring_take_wait(&self->ring, &event));
+		EXPECT_EQ(EPOLLIN, event.events);
+		EXPECT_EQ(7, event.data);
+		EXPECT_LT(0, read(notify, buffer, sizeof(buffer)));
+		close(fd);
+		unlink(name);
+	}
+	close(notify);
+}
+
+TEST_F(ring, timer)
+{
+	struct itimerspec in_10_ms = { .it_value.tv_nsec = 10000000 };
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	struct ring_event event;
+
+	ASSERT_LE(0, ring_add(&self->ring, timer, EPOLLIN, 9));
+	ASSERT_EQ(0, timerfd_settime(timer, 0, &in_10_ms, NULL));
+	EXPECT_FALSE(ring_take(&self->ring, &event));
+	ASSERT_LE(1, ring_wait_ms(&self->ring, 1, PATIENCE_MS));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	close(timer);
+}
+
+/* Two wait queues: one to read, one to write. */
+TEST_F(ring, file_with_two_queues)
+{
+	char name[] = "/tmp/fifo-XXXXXX", page[4096] = "";
+	int fd;
+
+	ASSERT_NE(NULL, mkdtemp(name));
+	rmdir(name);
+	ASSERT_EQ(0, mkfifo(name, 0600));
+	fd = open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	unlink(name);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(FLOWFD_RING_PINNED,
+		  ring_add(&self->ring, fd, EPOLLIN | EPOLLOUT, 1));
+	EXPECT_EQ(EPOLLOUT, ring_take_only(&self->ring));
+	ASSERT_EQ(1, write(fd, "x", 1));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+	ring_take_only(&self->ring);
+	while (read(fd, page, sizeof(page)) > 0)
+		;
+	EXPECT_EQ(EPOLLOUT, ring_take_only(&self->ring) & EPOLLOUT);
+	EXPECT_EQ(0, ring_del(&self->ring, fd));
+	ASSERT_EQ(1, write(fd, "x", 1));
+	EXPECT_EQ(0, ring_take_only(&self->ring));
+	close(fd);
+}
+
+TEST_F(ring, exclusive_of_nobody)
+{
+	struct user_ring other;
+
+	ASSERT_EQ(0, ring_open(&other, 1));
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
+	ASSERT_LE(0, ring_add(&other, self->event, EPOLLIN, 2));
+	add(self->event, 1);
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&other));
+	ring_close(&other);
+}
+
+/* Edges: after each step ring and epoll say the same of it. */
+FIXTURE(edges)
+{
+	struct user_ring ring;
+	int ep;
+	int ends[2];
+};
+
+FIXTURE_VARIANT(edges)
+{
+	int kind;
+};
+
+FIXTURE_VARIANT_ADD(edges, eventfd) { .kind = 0 };
+FIXTURE_VARIANT_ADD(edges, counter) { .kind = 1 };
+FIXTURE_VARIANT_ADD(edges, pipe) { .kind = 2 };
+FIXTURE_VARIANT_ADD(edges, stream) { .kind = 3 };
+FIXTURE_VARIANT_ADD(edges, datagram) { .kind = 4 };
+
+FIXTURE_SETUP(edges)
+{
+	int *ends = self->ends;
+
+	switch (variant->kind) {
+	case 0:
+	case 1:
+		ends[0] = open_counter(variant->kind ? OPENED : EVENTFD, 0,
+				       EFD_NONBLOCK);
+		ends[1] = dup(ends[0]);
+		break;
+	case 2:
+		ASSERT_EQ(0, pipe2(ends, O_NONBLOCK | O_CLOEXEC));
+		break;
+	default:
+		ASSERT_EQ(0, socketpair(AF_UNIX, (variant->kind == 3 ?
+						  SOCK_STREAM : SOCK_DGRAM) |
+					SOCK_NONBLOCK, 0, ends));
+	}
+	ASSERT_LE(0, ends[0]);
+	self->ep = epoll_on(ends[0], EPOLLIN | EPOLLRDHUP | EPOLLET);
+	ASSERT_LE(0, self->ep);
+	ASSERT_EQ(0, ring_open(&self->ring, 1));
+	ASSERT_LE(0, ring_add(&self->ring, ends[0], EPOLLIN | EPOLLRDHUP, 1));
+}
+
+FIXTURE_TEARDOWN(edges)
+{
+	ring_close(&self->ring);
+	close(self->ep);
+	close(self->ends[0]);
+}
+
+TEST_F(edges, same_as_epoll)
+{
+	__u64 value = 1;
+
+	EXPECT_EQ(epoll_take(self->ep, 0), ring_take_only(&self->ring));
+	for (int i = 0; i < 50; i++) {
+		if (i % 7 < 4) {
+			ASSERT_EQ(8, write(self->ends[1], &value, 8));
+		} else {
+			read(self->ends[0], &value, 8);
+		}
+		value = 1;
+		EXPECT_EQ(epoll_take(self->ep, 0), ring_take_only(&self->ring))
+			TH_LOG("step %d", i);
+		EXPECT_EQ(0, ring_take_only(&self->ring));
+	}
+}
+
+TEST_F(edges, end_of_the_other_side)
+{
+	struct ring_event event;
+	__u32 events;
+
+	close(self->ends[1]);
+	events = epoll_take(self->ep, QUIET_MS);
+	if (!events) {
+		EXPECT_EQ(0, ring_take_only(&self->ring));
+		return;
+	}
+	ASSERT_TRUE(ring_take_wait(&self->ring, &event));
+	EXPECT_EQ(events, event.events);
+}
+
+TEST_F(ring, fdinfo)
+{
+	char line[128];
+
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 0xabc));
+	fdinfo_line(self->ring.fd, "tfd", line, sizeof(line));
+	EXPECT_NE(NULL, strstr(line, "events:       19"))
+		TH_LOG("%s", line);
+	EXPECT_NE(NULL, strstr(line, "abc pinned: 1"));
+	EXPECT_EQ(4, fdinfo_number(self->ring.fd, "flowfd-ring-max-items", 10));
+	add(self->event, 1);
+	EXPECT_EQ(1, fdinfo_number(self->ring.fd, "flowfd-ring-tail", 10));
+	EXPECT_EQ(0, fdinfo_number(self->ring.fd, "flowfd-ring-head", 10));
+	ring_take_only(&self->ring);
+	EXPECT_EQ(1, fdinfo_number(self->ring.fd, "flowfd-ring-head", 10));
+}
+
+TEST_F(ring, fork_shares_it)
+{
+	int status;
+	pid_t child;
+
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
+	child = fork();
+	if (!child) {
+		add(self->event, 1);
+		_exit(ring_take_only(&self->ring) != EPOLLIN);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, ring_take_only(&self->ring));
+	EXPECT_EQ(1, self->ring.header->head);
+	add(self->event, 1);
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+}
+
+TEST_HARNESS_MAIN

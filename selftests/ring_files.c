@@ -1,0 +1,646 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files of every kind in a ring: each is not ready, is made ready, and is what
+ * epoll says it is; whether it is pinned; and what cannot be polled.
+ */
+#include "ring_user.h"
+#include "sockets.h"
+
+#include <mqueue.h>
+#include <termios.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+/* A file that is watched, and what is on its other side: a file or a process. */
+struct subject {
+	int fd;
+	int other;
+	int more;
+	char name[32];
+};
+
+static char page[4096];
+
+static bool ends_of(struct subject *s, const int ends[2])
+{
+	s->fd = ends[0];
+	s->other = ends[1];
+	return true;
+}
+
+static bool open_tcp(struct subject *s)
+{
+	int ends[2];
+
+	return !tcp_pair(ends) && ends_of(s, ends);
+}
+
+static bool open_udp(struct subject *s)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t size = sizeof(a);
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	s->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	s->other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return !bind(s->fd, (void *)&a, size) &&
+	       !getsockname(s->fd, (void *)&a, &size) &&
+	       !connect(s->other, (void *)&a, size);
+}
+
+static bool open_unix(struct subject *s, int type)
+{
+	int ends[2];
+
+	return !socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) &&
+	       ends_of(s, ends);
+}
+
+static bool open_stream(struct subject *s)
+{
+	return open_unix(s, SOCK_STREAM);
+}
+
+static bool open_datagram(struct subject *s)
+{
+	return open_unix(s, SOCK_DGRAM);
+}
+
+static bool open_packets(struct subject *s)
+{
+	return open_unix(s, SOCK_SEQPACKET);
+}
+
+static bool open_pipe_reader(struct subject *s)
+{
+	int ends[2];
+
+	return !pipe2(ends, O_CLOEXEC) && ends_of(s, ends);
+}
+
+static bool open_pipe_writer(struct subject *s)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return false;
+	s->fd = ends[1];
+	s->other = ends[0];
+	return true;
+}
+
+static bool open_fifo(struct subject *s)
+{
+	strcpy(s->name, "/tmp/fifo-XXXXXX");
+	if (!mkdtemp(s->name) || rmdir(s->name) || mkfifo(s->name, 0600))
+		return false;
+	s->fd = open(s->name, O_RDWR | O_CLOEXEC);
+	s->other = open(s->name, O_WRONLY | O_CLOEXEC);
+	return !unlink(s->name);
+}
+
+/* A second descriptor is its other side. */
+static bool itself(struct subject *s, int fd)
+{
+	s->fd = fd;
+	s->other = dup(fd);
+	return s->other >= 0;
+}
+
+static bool open_eventfd(struct subject *s)
+{
+	return itself(s, eventfd(0, EFD_CLOEXEC));
+}
+
+static bool open_opened(struct subject *s)
+{
+	return itself(s, open_counter(OPENED, 0, 0));
+}
+
+static bool open_created(struct subject *s)
+{
+	return itself(s, open_counter(CREATED, 0, 0));
+}
+
+static bool open_timer(struct subject *s)
+{
+	return itself(s, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+}
+
+static bool open_inotify(struct subject *s)
+{
+	strcpy(s->name, "/tmp/dir-XXXXXX");
+	if (!mkdtemp(s->name))
+		return false;
+	s->fd = inotify_init1(IN_CLOEXEC);
+	s->other = open(s->name, O_RDONLY | O_CLOEXEC);
+	return inotify_add_watch(s->fd, s->name, IN_ATTRIB) >= 0;
+}
+
+static bool open_queue(struct subject *s)
+{
+	struct mq_attr attr = { .mq_maxmsg = 8, .mq_msgsize = 8 };
+	mqd_t queue;
+
+	snprintf(s->name, sizeof(s->name), "/flowfd-%d", getpid());
+	queue = mq_open(s->name, O_RDWR | O_CREAT | O_CLOEXEC, 0600, &attr);
+	return queue >= 0 && !mq_unlink(s->name) && itself(s, queue);
+}
+
+/* Its process is on the other side. */
+static bool open_pidfd(struct subject *s)
+{
+	s->other = fork();
+	if (!s->other) {
+		pause();
+		_exit(0);
+	}
+	s->fd = syscall(SYS_pidfd_open, s->other, 0);
+	return true;
+}
+
+static bool open_terminal(int *master, int *slave)
+{
+	struct termios t;
+
+	*master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*master < 0 || grantpt(*master) || unlockpt(*master))
+		return false;
+	*slave = open(ptsname(*master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*slave < 0 || tcgetattr(*slave, &t))
+		return false;
+	cfmakeraw(&t);
+	return !tcsetattr(*slave, TCSANOW, &t);
+}
+
+static bool open_master(struct subject *s)
+{
+	return open_terminal(&s->fd, &s->other);
+}
+
+static bool open_slave(struct subject *s)
+{
+	return open_terminal(&s->other, &s->fd);
+}
+
+static bool open_tcp_listener(struct subject *s)
+{
+	struct sockaddr_in address;
+
+	s->fd = tcp_listener(&address);
+	s->other = -1;
+	return s->fd >= 0;
+}
+
+static bool open_unix_listener(struct subject *s)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	s->other = -1;
+	/* The address alone: the kernel finds a name. */
+	return !bind(s->fd, (void *)&address, sizeof(address.sun_family)) &&
+	       !listen(s->fd, 4);
+}
+
+static bool ready_by_write(struct subject *s)
+{
+	return write(s->other, page, 8) == 8;
+}
+
+static bool ready_by_count(struct subject *s)
+{
+	return add(s->other, 1) == 8;
+}
+
+static bool ready_by_time(struct subject *s)
+{
+	struct itimerspec soon = { .it_value.tv_nsec = 1 };
+
+	return !timerfd_settime(s->other, 0, &soon, NULL);
+}
+
+static bool ready_by_change(struct subject *s)
+{
+	return !fchmod(s->other, 0700);
+}
+
+static bool ready_by_message(struct subject *s)
+{
+	return !mq_send(s->other, page, 8, 0);
+}
+
+static bool ready_by_exit(struct subject *s)
+{
+	return !kill(s->other, SIGKILL);
+}
+
+static bool ready_by_connect(struct subject *s)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+
+	if (getsockname(s->fd, (void *)&address, &size))
+		return false;
+	s->other = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return !connect(s->other, (void *)&address, size);
+}
+
+/* What is on its way can fill the other end of a connection once more. */
+static bool ready_by_read(struct subject *s)
+{
+	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+
+	set_nonblock(s->other, true);
+	do {
+		while (read(s->other, page, sizeof(page)) > 0)
+			;
+	} while (poll_for(s->fd, POLLOUT, 10) <= 0 && now_ns() < end);
+	return true;
+}
+
+static void drain_by_read(struct subject *s)
+{
+	set_nonblock(s->fd, true);
+	while (read(s->fd, page, sizeof(page)) > 0)
+		;
+}
+
+static void drain_by_write(struct subject *s)
+{
+	set_nonblock(s->fd, true);
+	while (write(s->fd, page, sizeof(page)) > 0)
+		;
+}
+
+static void drain_by_accept(struct subject *s)
+{
+	close(accept4(s->fd, NULL, NULL, SOCK_CLOEXEC));
+	close(s->other);
+	s->other = -1;
+}
+
+static void drain_by_receive(struct subject *s)
+{
+	mq_receive(s->fd, page, sizeof(page), NULL);
+}
+
+FIXTURE(file)
+{
+	struct user_ring ring;
+	struct subject s;
+};
+
+FIXTURE_VARIANT(file)
+{
+	bool (*open)(struct subject *s);
+	bool (*ready)(struct subject *s);
+	/* NULL: it is ready for ever. */
+	void (*drain)(struct subject *s);
+	__u32 events;
+	int result;
+};
+
+#define FILE_VARIANT(name, open_, ready_, drain_, events_, result_)        \
+	FIXTURE_VARIANT_ADD(file, name) {                                  \
+		.open = open_, .ready = ready_, .drain = drain_,           \
+		.events = events_, .result = result_,                      \
+	}
+
+FILE_VARIANT(tcp, open_tcp, ready_by_write, drain_by_read, EPOLLIN, 0);
+FILE_VARIANT(tcp_full, open_tcp, ready_by_read, drain_by_write, EPOLLOUT, 0);
+FILE_VARIANT(tcp_listener, open_tcp_listener, ready_by_connect,
+	     drain_by_accept, EPOLLIN, 0);
+FILE_VARIANT(udp, open_udp, ready_by_write, drain_by_read, EPOLLIN, 0);
+FILE_VARIANT(stream, open_stream, ready_by_write, drain_by_read, EPOLLIN, 0);
+FILE_VARIANT(stream_full, open_stream, ready_by_read, drain_by_write,
+	     EPOLLOUT, 0);
+FILE_VARIANT(datagram, open_datagram, ready_by_write, drain_by_read,
+	     EPOLLIN, 0);
+FILE_VARIANT(packets, open_packets, ready_by_write, drain_by_read, EPOLLIN, 0);
+FILE_VARIANT(unix_listener, open_unix_listener, ready_by_connect,
+	     drain_by_accept, EPOLLIN, 0);
+FILE_VARIANT(pipe_reader, open_pipe_reader, ready_by_write, drain_by_read,
+	     EPOLLIN, 0);
+FILE_VARIANT(pipe_writer, open_pipe_writer, ready_by_read, drain_by_write,
+	     EPOLLOUT, 0);
+FILE_VARIANT(counter_opened, open_opened, ready_by_count, drain_by_read,
+	     EPOLLIN, 0);
+FILE_VARIANT(counter_created, open_created, ready_by_count, drain_by_read,
+	     EPOLLIN, 0);
+FILE_VARIANT(fifo, open_fifo, ready_by_write, drain_by_read, EPOLLIN,
+	     FLOWFD_RING_PINNED);
+FILE_VARIANT(eventfd, open_eventfd, ready_by_count, drain_by_read, EPOLLIN,
+	     FLOWFD_RING_PINNED);
+FILE_VARIANT(timer, open_timer, ready_by_time, drain_by_read, EPOLLIN,
+	     FLOWFD_RING_PINNED);
+FILE_VARIANT(inotify, open_inotify, ready_by_change, drain_by_read, EPOLLIN,
+	     FLOWFD_RING_PINNED);
+FILE_VARIANT(message_queue, open_queue, ready_by_message, drain_by_receive,
+	     EPOLLIN, FLOWFD_RING_PINNED);
+FILE_VARIANT(pidfd, open_pidfd, ready_by_exit, NULL, EPOLLIN,
+	     FLOWFD_RING_PINNED);
+FILE_VARIANT(pty_master, open_master, ready_by_write, drain_by_read, EPOLLIN,
+	     FLOWFD_RING_PINNED);
+FILE_VARIANT(pty_slave, open_slave, ready_by_write, drain_by_read, EPOLLIN,
+	     FLOWFD_RING_PINNED);
+
+FIXTURE_SETUP(file)
+{
+	ASSERT_EQ(0, ring_open(&self->ring, 4));
+	if (!variant->open(&self->s))
+		SKIP(return, "there is none here, errno %d", errno);
+	ASSERT_LE(0, self->s.fd);
+	/* Full, so that it is not ready to be written to. */
+	if (variant->events == EPOLLOUT)
+		variant->drain(&self->s);
+}
+
+FIXTURE_TEARDOWN(file)
+{
+	ring_close(&self->ring);
+	if (variant->open == open_pidfd) {
+		kill(self->s.other, SIGKILL);
+		waitpid(self->s.other, NULL, 0);
+	}
+	if (variant->open == open_inotify)
+		rmdir(self->s.name);
+}
+
+static int ring_add_file(struct user_ring *r, int fd, __u32 events)
+{
+	return ring_add(r, fd, events, 0xf11e);
+}
+
+/* Forgets what both were told of. */
+static void forget(struct user_ring *r, int ep)
+{
+	struct ring_event event;
+
+	while (ring_take(r, &event))
+		;
+	while (epoll_take(ep, 0))
+		;
+}
+
+TEST_F(file, same_as_epoll)
+{
+	struct user_ring *r = &self->ring;
+	struct subject *s = &self->s;
+	int ep = epoll_on(s->fd, variant->events | EPOLLRDHUP | EPOLLET);
+	struct ring_event event;
+
+	ASSERT_LE(0, ep);
+	ASSERT_EQ(variant->result,
+		  ring_add_file(r, s->fd, variant->events | EPOLLRDHUP));
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(0, epoll_take(ep, 0));
+		EXPECT_EQ(0, ring_take_only(r));
+		ASSERT_TRUE(variant->ready(s));
+		ASSERT_TRUE(ring_take_wait(r, &event));
+		EXPECT_EQ(0xf11e, event.data);
+		EXPECT_EQ(epoll_take(ep, PATIENCE_MS), event.events);
+		if (!variant->drain)
+			break;
+		variant->drain(s);
+		forget(r, ep);
+	}
+	close(ep);
+}
+
+TEST_F(file, ready_before)
+{
+	struct user_ring *r = &self->ring;
+	struct subject *s = &self->s;
+	int ep;
+
+	ASSERT_TRUE(variant->ready(s));
+	/* It can take a moment on the way: a terminal, a process. */
+	ASSERT_LT(0, poll_for(s->fd, variant->events, PATIENCE_MS));
+	ep = epoll_on(s->fd, variant->events | EPOLLET);
+	ASSERT_EQ(variant->result, ring_add_file(r, s->fd, variant->events));
+	EXPECT_EQ(epoll_take(ep, 0), ring_take_only(r));
+	close(ep);
+}
+
+TEST_F(file, silent_after_del)
+{
+	struct user_ring *r = &self->ring;
+	struct subject *s = &self->s;
+
+	ASSERT_EQ(variant->result, ring_add_file(r, s->fd, variant->events));
+	if (variant->drain) {
+		ASSERT_TRUE(variant->ready(s));
+		ASSERT_EQ(1, ring_wait_ms(r, 1, PATIENCE_MS));
+		ASSERT_EQ(0, ring_del(r, s->fd));
+		EXPECT_EQ(0, ring_take_only(r));
+		variant->drain(s);
+		ASSERT_EQ(variant->result,
+			  ring_add_file(r, s->fd, variant->events));
+		EXPECT_EQ(0, ring_take_only(r));
+	}
+	ASSERT_EQ(0, ring_del(r, s->fd));
+	ASSERT_TRUE(variant->ready(s));
+	ASSERT_LT(0, poll_for(s->fd, variant->events, PATIENCE_MS));
+	sleep_ms(QUIET_MS);
+	EXPECT_EQ(0, ring_take_only(r));
+	EXPECT_EQ(0, ring_watched(r->fd));
+}
+
+TEST_F(file, one_shot)
+{
+	struct user_ring *r = &self->ring;
+	struct subject *s = &self->s;
+	__u32 events = variant->events | EPOLLONESHOT;
+	struct ring_event event;
+
+	ASSERT_EQ(variant->result, ring_add_file(r, s->fd, events));
+	ASSERT_TRUE(variant->ready(s));
+	ASSERT_TRUE(ring_take_wait(r, &event));
+	if (variant->drain) {
+		variant->drain(s);
+		ASSERT_TRUE(variant->ready(s));
+		ASSERT_LT(0, poll_for(s->fd, variant->events, PATIENCE_MS));
+	}
+	sleep_ms(QUIET_MS);
+	EXPECT_EQ(0, ring_take_only(r));
+	ASSERT_EQ(0, ring_mod(r, s->fd, events, 2));
+	ASSERT_TRUE(ring_take(r, &event));
+	EXPECT_EQ(2, event.data);
+	EXPECT_EQ(variant->events, event.events & variant->events);
+}
+
+/*
+ * Its last descriptor is closed: the watch ends, or the file is pinned and goes
+ * on. Its number is free in both cases.
+ */
+TEST_F(file, last_close)
+{
+	struct user_ring *r = &self->ring;
+	struct subject *s = &self->s;
+	int number = s->fd, copy = dup(s->fd);
+	struct ring_event event;
+	int pinned = variant->result == FLOWFD_RING_PINNED;
+
+	ASSERT_EQ(variant->result, ring_add_file(r, number, variant->events));
+	close(number);
+	s->fd = copy;
+	EXPECT_EQ(1, ring_watched(r->fd));
+	ASSERT_TRUE(variant->ready(s));
+	EXPECT_TRUE(ring_take_wait(r, &event));
+	if (variant->drain)
+		variant->drain(s);
+	while (ring_take(r, &event))
+		;
+	/* What is its own other side has one more. */
+	if (variant->ready == ready_by_count) {
+		close(s->other);
+		s->other = -1;
+	}
+	close(copy);
+	EXPECT_EQ(pinned, ring_watched(r->fd));
+	EXPECT_EQ(0, ring_take_only(r));
+	ASSERT_EQ(number, dup2(eventfd(1, EFD_CLOEXEC), number));
+	EXPECT_EQ(FLOWFD_RING_PINNED, ring_add(r, number, EPOLLIN, 1));
+	EXPECT_EQ(EPOLLIN, ring_take_only(r));
+	EXPECT_EQ(1 + pinned, ring_watched(r->fd));
+}
+
+TEST_F(file, outlives_the_ring)
+{
+	struct subject *s = &self->s;
+	struct user_ring other;
+
+	ASSERT_EQ(0, ring_open(&other, 1));
+	ASSERT_EQ(variant->result, ring_add_file(&other, s->fd,
+						 variant->events));
+	ring_close(&other);
+	ASSERT_TRUE(variant->ready(s));
+	EXPECT_LT(0, poll_for(s->fd, variant->events, PATIENCE_MS));
+}
+
+/* The pin ends with the ring: the slave is told that there is no master. */
+TEST(pinned_terminal_goes_with_the_ring)
+{
+	struct user_ring r;
+	struct subject s;
+
+	ASSERT_TRUE(open_master(&s));
+	ASSERT_EQ(0, ring_open(&r, 1));
+	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(&r, s.fd, EPOLLIN, 1));
+	close(s.fd);
+	EXPECT_EQ(0, poll_for(s.other, 0, 0));
+	ring_close(&r);
+	EXPECT_TRUE(poll_for(s.other, 0, PATIENCE_MS) & POLLHUP);
+	close(s.other);
+}
+
+/* A terminal that is hung up leaves the file with other operations. */
+TEST(terminal_is_hung_up)
+{
+	struct ring_event event;
+	struct user_ring r;
+	struct subject s;
+	__u32 bits = 0;
+
+	ASSERT_TRUE(open_slave(&s));
+	ASSERT_EQ(0, ring_open(&r, 1));
+	ASSERT_EQ(FLOWFD_RING_PINNED,
+		  ring_add(&r, s.fd, EPOLLIN | EPOLLHUP, 1));
+	close(s.other);
+	while (!(bits & EPOLLHUP)) {
+		ASSERT_TRUE(ring_take_wait(&r, &event));
+		bits |= event.events;
+	}
+	EXPECT_EQ(0, ring_mod(&r, s.fd, EPOLLIN, 2));
+	EXPECT_EQ(EPOLLHUP, ring_take_only(&r) & EPOLLHUP);
+	EXPECT_EQ(0, ring_del(&r, s.fd));
+	ring_close(&r);
+	close(s.fd);
+}
+
+/* Bits of an end, which come without a key: from a work item. */
+TEST(tcp_is_shut_down)
+{
+	struct ring_event event;
+	struct user_ring r;
+	int ends[2], ep;
+	__u32 expected, bits = 0;
+
+	ASSERT_EQ(0, tcp_pair(ends));
+	ep = epoll_on(ends[0], EPOLLIN | EPOLLRDHUP | EPOLLET);
+	ASSERT_EQ(0, ring_open(&r, 1));
+	ASSERT_EQ(0, ring_add(&r, ends[0], EPOLLIN | EPOLLRDHUP, 1));
+	shutdown(ends[1], SHUT_WR);
+	expected = epoll_take(ep, PATIENCE_MS);
+	while (bits != expected) {
+		ASSERT_TRUE(ring_take_wait(&r, &event))
+			TH_LOG("%#x of %#x", bits, expected);
+		bits |= event.events;
+	}
+	EXPECT_EQ(EPOLLIN | EPOLLRDHUP, bits);
+	ring_close(&r);
+	close(ends[0]);
+	close(ends[1]);
+	close(ep);
+}
+
+static int epoll_error(int fd)
+{
+	int ep = epoll_on(fd, EPOLLIN);
+	int err = ep < 0 ? -errno : 0;
+
+	if (ep >= 0)
+		close(ep);
+	return err;
+}
+
+/* What has no poll method: the same error as epoll's. */
+TEST(cannot_be_polled)
+{
+	static const char * const names[] = { "/dev/null", "/dev/zero", "/tmp",
+					      "/proc/self/exe",
+					      "/proc/self/maps" };
+	struct user_ring r;
+
+	ASSERT_EQ(0, ring_open(&r, 1));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int fd = open(names[i], O_RDONLY | O_CLOEXEC);
+
+		EXPECT_EQ(-EPERM, epoll_error(fd));
+		EXPECT_EQ(-EPERM, ring_add(&r, fd, EPOLLIN, 1))
+			TH_LOG("%s", names[i]);
+		close(fd);
+	}
+	EXPECT_EQ(0, ring_watched(r.fd));
+	ring_close(&r);
+}
+
+/* A descriptor that names a file and does not open it. */
+TEST(path_only)
+{
+	struct user_ring r;
+	struct subject s;
+	char path[64];
+	int fd;
+
+	ASSERT_TRUE(open_stream(&s));
+	ASSERT_EQ(0, ring_open(&r, 1));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s.fd);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EBADF, epoll_error(fd));
+	EXPECT_EQ(-EBADF, ring_add(&r, fd, EPOLLIN, 1));
+	/* Closing it is no close of the socket. */
+	ASSERT_EQ(0, ring_add(&r, s.fd, EPOLLIN, 1));
+	close(fd);
+	EXPECT_EQ(1, ring_watched(r.fd));
+	ASSERT_TRUE(ready_by_write(&s));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+	ring_close(&r);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A file whose poll method asks user space, which may not answer: the ring's own
+ * users wait, others do not.
+ */
+#include "fuse_server.h"
+#include "ring_user.h"
+#include "sockets.h"
+
+#include <sys/inotify.h>
+
+FIXTURE(fuse)
+{
+	struct fuse_server server;
+	struct user_ring ring;
+	int file;
+};
+
+FIXTURE_SETUP(fuse)
+{
+	if (!fuse_server_start(&self->server))
+		SKIP(return, "no FUSE");
+	self->file = open(self->server.file, O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, self->file);
+	ASSERT_EQ(0, ring_open(&self->ring, FUSE_FILES_MAX));
+}
+
+FIXTURE_TEARDOWN(fuse)
+{
+	fuse_server_kill(&self->server);
+	ring_close(&self->ring);
+	close(self->file);
+	fuse_server_stop(&self->server);
+}
+
+/* One change of a ring by a thread of its own. */
+struct change {
+	pthread_t thread;
+	struct user_ring *ring;
+	__u32 op;
+	int fd;
+	int result;
+	bool finished;
+};
+
+static void *change_run(void *arg)
+{
+	struct change *c = arg;
+
+	if (c->op == FLOWFD_RING_DEL)
+		c->result = ring_del(c->ring, c->fd);
+	else
+		c->result = ring_change(c->ring, c->op, c->fd,
+					EPOLLIN | EPOLLET, 1);
+	__atomic_store_n(&c->finished, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static bool change_start(struct change *c, struct user_ring *ring, __u32 op,
+			 int fd)
+{
+	*c = (struct change){ .ring = ring, .op = op, .fd = fd };
+	return !pthread_create(&c->thread, NULL, change_run, c);
+}
+
+static bool change_waits(struct change *c)
+{
+	sleep_ms(QUIET_MS);
+	return !__atomic_load_n(&c->finished, __ATOMIC_ACQUIRE);
+}
+
+static bool change_join(struct change *c)
+{
+	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+
+	while (!__atomic_load_n(&c->finished, __ATOMIC_ACQUIRE)) {
+		if (now_ns() > end)
+			return false;
+		sleep_ms(1);
+	}
+	return !pthread_join(c->thread, NULL);
+}
+
+TEST_F(fuse, delivers)
+{
+	struct user_ring *r = &self->ring;
+	struct ring_event event;
+	int ep = epoll_on(self->file, EPOLLIN | EPOLLET);
+
+	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(r, self->file, EPOLLIN, 7));
+	EXPECT_EQ(0, ring_take_only(r));
+	for (int i = 0; i < 5; i++) {
+		self->server.control->revents = EPOLLIN | EPOLLOUT;
+		fuse_command(&self->server, 'n');
+		ASSERT_TRUE(ring_take_wait(r, &event));
+		EXPECT_EQ(epoll_take(ep, PATIENCE_MS), event.events);
+		EXPECT_EQ(7, event.data);
+		EXPECT_EQ(0, ring_take_only(r));
+	}
+	/* A wakeup for nothing: it is asked, and has nothing. */
+	self->server.control->revents = 0;
+	fuse_command(&self->server, 'n');
+	sleep_ms(QUIET_MS);
+	EXPECT_EQ(0, ring_take_only(r));
+	EXPECT_EQ(0, ring_del(r, self->file));
+	close(ep);
+}
+
+/* Ends while its parent looks; true: it was killed. */
+static bool kill_child(pid_t child)
+{
+	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+	int status;
+
+	kill(child, SIGKILL);
+	while (!waitpid(child, &status, WNOHANG)) {
+		if (now_ns() > end)
+			return false;
+		sleep_ms(1);
+	}
+	return WIFSIGNALED(status);
+}
+
+/* What goes on while somebody holds the ring's lock for long. */
+TEST_F(fuse, add_waits_and_nobody_else)
+{
+	int event = eventfd(0, EFD_CLOEXEC), ends[2];
+	struct user_ring *r = &self->ring, other;
+	struct change add_file, add_other;
+	struct ring_event taken;
+	pid_t child;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	ASSERT_EQ(0, ring_open(&other, 4));
+	ASSERT_LE(0, ring_add(r, event, EPOLLIN, 2));
+	ASSERT_EQ(0, ring_add(r, ends[0], EPOLLIN, 3));
+	fuse_mute(&self->server);
+	ASSERT_TRUE(change_start(&add_file, r, FLOWFD_RING_ADD, self->file));
+	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 1));
+
+	/* Its events come, and it can be waited for. */
+	add(event, 1);
+	EXPECT_EQ(1, ring_wait_ms(r, 1, PATIENCE_MS));
+	ASSERT_TRUE(ring_take(r, &taken));
+	EXPECT_EQ(2, taken.data);
+	/* A file of its can be closed: the other side sees it. */
+	close(ends[0]);
+	EXPECT_EQ(POLLHUP | POLLRDHUP,
+		  poll_for(ends[1], POLLRDHUP, PATIENCE_MS));
+	/* Other rings watch and wait, the same file too. */
+	EXPECT_LE(0, ring_add(&other, event, EPOLLIN, 4));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&other));
+	EXPECT_EQ(0, ring_del(&other, event));
+	/* Changes of this ring wait, and can be killed. */
+	child = fork();
+	if (!child)
+		_exit(ring_del(r, event));
+	ASSERT_TRUE(change_start(&add_other, r, FLOWFD_RING_DEL, event));
+	EXPECT_TRUE(change_waits(&add_other));
+	EXPECT_EQ(0, waitpid(child, NULL, WNOHANG));
+	EXPECT_TRUE(kill_child(child));
+
+	self->server.control->revents = EPOLLIN;
+	fuse_unmute(&self->server);
+	ASSERT_TRUE(change_join(&add_file));
+	EXPECT_EQ(FLOWFD_RING_PINNED, add_file.result);
+	ASSERT_TRUE(change_join(&add_other));
+	EXPECT_EQ(0, add_other.result);
+	EXPECT_EQ(EPOLLIN, ring_take_only(r));
+	/* The socket went meanwhile. */
+	EXPECT_EQ(1, ring_watched(r->fd));
+	ring_close(&other);
+	close(ends[1]);
+	close(event);
+}
+
+static int watch_directory(const char *name)
+{
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	return inotify_add_watch(fd, name, IN_ATTRIB) < 0 ? -1 : fd;
+}
+
+/* The work item waits for an answer: only DEL of its file waits with it. */
+TEST_F(fuse, wakeup_waits_and_nobody_else)
+{
+	struct user_ring *r = &self->ring, other;
+	char name[] = "/tmp/dir-XXXXXX";
+	int event = eventfd(0, EFD_CLOEXEC), notify, ends[2];
+	struct ring_event taken;
+	struct change del;
+
+	ASSERT_NE(NULL, mkdtemp(name));
+	notify = watch_directory(name);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	ASSERT_EQ(0, ring_open(&other, 4));
+	ASSERT_LE(0, ring_add(r, self->file, EPOLLIN, 1));
+	ASSERT_LE(0, ring_add(r, notify, EPOLLIN, 2));
+	ASSERT_LE(0, ring_add(&other, notify, EPOLLIN, 3));
+	ASSERT_EQ(0, ring_add(r, ends[0], EPOLLIN, 4));
+	fuse_mute(&self->server);
+	fuse_command(&self->server, 'n');
+	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 1));
+
+	/* Work for other files is done. */
+	ASSERT_EQ(0, chmod(name, 0711));
+	ASSERT_TRUE(ring_take_wait(r, &taken));
+	EXPECT_EQ(2, taken.data);
+	ASSERT_TRUE(ring_take_wait(&other, &taken));
+	EXPECT_EQ(3, taken.data);
+	EXPECT_LE(0, ring_add(r, event, EPOLLIN, 5));
+	EXPECT_EQ(0, ring_del(r, event));
+	close(ends[0]);
+	EXPECT_EQ(POLLHUP | POLLRDHUP,
+		  poll_for(ends[1], POLLRDHUP, PATIENCE_MS));
+
+	ASSERT_TRUE(change_start(&del, r, FLOWFD_RING_DEL, self->file));
+	EXPECT_TRUE(change_waits(&del));
+	self->server.control->revents = EPOLLIN;
+	fuse_unmute(&self->server);
+	ASSERT_TRUE(change_join(&del));
+	EXPECT_EQ(0, del.result);
+	EXPECT_EQ(0, ring_take_only(r));
+	ring_close(&other);
+	rmdir(name);
+}
+
+/*
+ * However many wait: they must not use up who polls the files of others. Over a
+ * thousand files of a server in user space take their time.
+ */
+TEST_F_TIMEOUT(fuse, many_wakeups_wait_and_nobody_else, 120)
+{
+	const rlim_t files = 1200;
+	struct rlimit limit = { files + 100, files + 100 };
+	struct user_ring *r = &self->ring, other;
+	char name[] = "/tmp/dir-XXXXXX";
+	struct ring_event taken;
+	int notify;
+
+	ASSERT_NE(NULL, mkdtemp(name));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	ASSERT_EQ(0, ring_open(&other, 4));
+	notify = watch_directory(name);
+	ASSERT_LE(0, ring_add(&other, notify, EPOLLIN, 3));
+	for (rlim_t i = 0; i < files; i++) {
+		int fd = open(self->server.file, O_RDONLY | O_CLOEXEC);
+
+		ASSERT_LE(0, fd);
+		ASSERT_LE(0, ring_add(r, fd, EPOLLIN, 1));
+	}
+	fuse_mute(&self->server);
+	fuse_command(&self->server, 'n');
+	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 100));
+	ASSERT_EQ(0, chmod(name, 0711));
+	EXPECT_TRUE(ring_take_wait(&other, &taken))
+		TH_LOG("%lu wait", self->server.control->unanswered);
+	fuse_unmute(&self->server);
+	ring_close(&other);
+	rmdir(name);
+}
+
+TEST_F(fuse, server_dies_while_it_is_asked)
+{
+	struct user_ring *r = &self->ring;
+	struct ring_event event;
+	struct change add_file;
+	int second = open(self->server.file, O_RDONLY | O_CLOEXEC);
+
+	ASSERT_LE(0, ring_add(r, second, EPOLLIN, 1));
+	fuse_mute(&self->server);
+	ASSERT_TRUE(change_start(&add_file, r, FLOWFD_RING_ADD, self->file));
+	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 1));
+	fuse_command(&self->server, 'n');
+	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 2));
+	fuse_server_kill(&self->server);
+	ASSERT_TRUE(change_join(&add_file));
+	EXPECT_EQ(FLOWFD_RING_PINNED, add_file.result);
+	/* Both can no longer be polled. */
+	for (int i = 0; i < 2; i++) {
+		ASSERT_TRUE(ring_take_wait(r, &event));
+		EXPECT_EQ(EPOLLERR, event.events);
+	}
+	EXPECT_EQ(0, ring_del(r, second));
+	EXPECT_EQ(0, ring_del(r, self->file));
+	close(second);
+}
+
+TEST_HARNESS_MAIN

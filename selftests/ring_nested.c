@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A ring that is watched by others who call back while it is being woken:
+ * io_uring and Linux AIO, with eventfds that the ring itself watches.
+ */
+#include "ring_user.h"
+
+#include <liburing.h>
+#include <linux/aio_abi.h>
+
+FIXTURE(nested)
+{
+	struct user_ring ring;
+	int pipe[2];
+	int event;
+};
+
+FIXTURE_SETUP(nested)
+{
+	ASSERT_EQ(0, ring_open(&self->ring, 8));
+	ASSERT_EQ(0, pipe2(self->pipe, O_NONBLOCK | O_CLOEXEC));
+	self->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	ASSERT_EQ(0, ring_add(&self->ring, self->pipe[0], EPOLLIN, 1));
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 2));
+}
+
+FIXTURE_TEARDOWN(nested)
+{
+	ring_close(&self->ring);
+	close(self->pipe[0]);
+	close(self->pipe[1]);
+	close(self->event);
+}
+
+TEST_F(nested, polled_by_io_uring)
+{
+	struct io_uring uring;
+	struct io_uring_cqe *cqe;
+	int err = io_uring_queue_init(8, &uring, 0);
+
+	if (err == -EPERM || err == -ENOSYS)
+		SKIP(return, "no io_uring");
+	ASSERT_EQ(0, err);
+	for (int i = 0; i < 10; i++) {
+		io_uring_prep_poll_add(io_uring_get_sqe(&uring), self->ring.fd,
+				       POLLIN);
+		ASSERT_EQ(1, io_uring_submit(&uring));
+		EXPECT_EQ(-EAGAIN, io_uring_peek_cqe(&uring, &cqe));
+		ASSERT_EQ(1, write(self->pipe[1], "x", 1));
+		ASSERT_EQ(0, io_uring_wait_cqe(&uring, &cqe));
+		EXPECT_TRUE(cqe->res & POLLIN);
+		io_uring_cqe_seen(&uring, cqe);
+		EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	}
+	io_uring_queue_exit(&uring);
+}
+
+/*
+ * What an io_uring with a registered eventfd gets from a multishot poll of
+ * something that each of its own completions wakes: -1, no io_uring; else how
+ * many completions, and + 100 if the poll goes on.
+ */
+static int completions_of_own_making(struct user_ring *r, int event, int polled)
+{
+	struct __kernel_timespec quiet = { .tv_nsec = QUIET_MS * 1000000 };
+	struct io_uring_cqe *cqe;
+	struct io_uring uring;
+	struct io_uring_sqe *sqe;
+	struct ring_event taken;
+	int n = 0, more = 0;
+
+	if (io_uring_queue_init(64, &uring, 0) ||
+	    io_uring_register_eventfd(&uring, event))
+		return -1;
+	io_uring_prep_poll_multishot(io_uring_get_sqe(&uring), polled, POLLIN);
+	io_uring_submit(&uring);
+	sqe = io_uring_get_sqe(&uring);
+	io_uring_prep_nop(sqe);
+	sqe->user_data = 1;
+	io_uring_submit(&uring);
+	while (n < 50 && !io_uring_wait_cqe_timeout(&uring, &cqe, &quiet)) {
+		if (!cqe->user_data) {
+			n++;
+			more = cqe->flags & IORING_CQE_F_MORE ? 100 : 0;
+		}
+		io_uring_cqe_seen(&uring, cqe);
+		while (ring_take(r, &taken))
+			;
+	}
+	io_uring_queue_exit(&uring);
+	return n + more;
+}
+
+/* The ring passes EPOLL_URING_WAKE on: it ends such a poll as an eventfd does. */
+TEST_F(nested, io_uring_wakes_itself)
+{
+	int expected = completions_of_own_making(&self->ring, self->event,
+						 self->event);
+	__u64 value;
+
+	if (expected < 0)
+		SKIP(return, "no io_uring");
+	EXPECT_EQ(1, expected);
+	ASSERT_EQ(8, take(self->event, &value));
+	EXPECT_EQ(expected,
+		  completions_of_own_making(&self->ring, self->event,
+					    self->ring.fd));
+}
+
+/*
+ * The pipe wakes the ring, that completes the AIO poll, that signals the eventfd,
+ * and that wakes the ring, which is being woken.
+ */
+TEST_F(nested, aio_signals_a_watched_eventfd)
+{
+	struct iocb poll = {
+		.aio_fildes = self->ring.fd,
+		.aio_lio_opcode = IOCB_CMD_POLL,
+		.aio_buf = POLLIN,
+		.aio_flags = IOCB_FLAG_RESFD,
+		.aio_resfd = self->event,
+	};
+	struct iocb *list[] = { &poll };
+	aio_context_t context = 0;
+	struct ring_event event;
+	struct io_event done;
+	__u64 value;
+
+	if (syscall(SYS_io_setup, 8, &context))
+		SKIP(return, "no AIO");
+	for (int i = 0; i < 10; i++) {
+		ASSERT_EQ(1, syscall(SYS_io_submit, context, 1, list));
+		ASSERT_EQ(1, write(self->pipe[1], "x", 1));
+		ASSERT_TRUE(ring_take_wait(&self->ring, &event));
+		ASSERT_EQ(1, event.data);
+		ASSERT_TRUE(ring_take_wait(&self->ring, &event));
+		ASSERT_EQ(2, event.data);
+		ASSERT_EQ(8, take(self->event, &value));
+		ASSERT_EQ(1, syscall(SYS_io_getevents, context, 1, 1, &done,
+				     NULL));
+		while (ring_take(&self->ring, &event))
+			;
+	}
+	syscall(SYS_io_destroy, context);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waiting for the ring: FLOWFD_IOC_RING_WAIT with its times, numbers and signal
+ * mask, and the ring in poll, epoll and io_uring.
+ */
+#include "ring_user.h"
+
+#include <sched.h>
+#include <sys/wait.h>
+
+FIXTURE(wait)
+{
+	struct user_ring ring;
+	int events[3];
+};
+
+FIXTURE_SETUP(wait)
+{
+	ASSERT_EQ(0, ring_open(&self->ring, 4));
+	for (int i = 0; i < 3; i++) {
+		self->events[i] = eventfd(0, EFD_CLOEXEC);
+		ASSERT_LE(0, ring_add(&self->ring, self->events[i], EPOLLIN, i));
+	}
+}
+
+FIXTURE_TEARDOWN(wait)
+{
+	ring_close(&self->ring);
+	for (int i = 0; i < 3; i++)
+		close(self->events[i]);
+}
+
+/* FLOWFD_IOC_RING_WAIT in a thread of its own. */
+struct sleeper {
+	pthread_t thread;
+	pid_t tid;
+	bool finished;
+	struct user_ring *ring;
+	struct flowfd_ring_wait args;
+	long result;
+	__u64 woken;
+};
+
+static void *sleeper_run(void *arg)
+{
+	struct sleeper *s = arg;
+
+	__atomic_store_n(&s->tid, gettid(), __ATOMIC_RELEASE);
+	s->result = ring_wait_with(s->ring, s->args);
+	s->woken = now_ns();
+	__atomic_store_n(&s->finished, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static bool sleeper_start(struct sleeper *s, struct user_ring *ring,
+			  struct flowfd_ring_wait args)
+{
+	*s = (struct sleeper){ .ring = ring, .args = args };
+	return !pthread_create(&s->thread, NULL, sleeper_run, s) &&
+	       wait_until_asleep(&s->tid, SYS_ioctl);
+}
+
+static bool sleeper_sleeps(struct sleeper *s)
+{
+	sleep_ms(QUIET_MS);
+	return !__atomic_load_n(&s->finished, __ATOMIC_ACQUIRE);
+}
+
+static bool sleeper_join(struct sleeper *s)
+{
+	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+
+	while (!__atomic_load_n(&s->finished, __ATOMIC_ACQUIRE)) {
+		if (now_ns() > end)
+			return false;
+		sleep_ms(1);
+	}
+	return !pthread_join(s->thread, NULL);
+}
+
+TEST_F(wait, does_not_wait_without_time)
+{
+	EXPECT_EQ(0, ring_wait_ms(&self->ring, 1, 0));
+	add(self->events[0], 1);
+	EXPECT_EQ(1, ring_wait_ms(&self->ring, 1, 0));
+	EXPECT_EQ(1, ring_wait_ms(&self->ring, 0, 0));
+	EXPECT_EQ(1, ring_wait_ms(&self->ring, 3, 0));
+	ring_take_only(&self->ring);
+	EXPECT_EQ(0, ring_wait_ms(&self->ring, 1, 0));
+}
+
+TEST_F(wait, until_the_timeout)
+{
+	__u64 start = now_ns();
+
+	EXPECT_EQ(0, ring_wait_ms(&self->ring, 1, 50));
+	EXPECT_LE(50000000, now_ns() - start);
+	add(self->events[0], 1);
+	start = now_ns();
+	EXPECT_EQ(1, ring_wait_ms(&self->ring, 2, 50));
+	EXPECT_LE(50000000, now_ns() - start);
+}
+
+TEST_F(wait, is_woken)
+{
+	struct sleeper s;
+
+	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
+		.timeout = FLOWFD_RING_FOREVER }));
+	EXPECT_TRUE(sleeper_sleeps(&s));
+	add(self->events[1], 1);
+	ASSERT_TRUE(sleeper_join(&s));
+	EXPECT_EQ(1, s.result);
+}
+
+/* Not for nothing on the way there. */
+/*
+ * What is gone when the sleeper gets to run is no reason to return, and it must
+ * be woken again. It shares a processor with this thread, which goes first.
+ */
+TEST_F(wait, woken_too_late_it_sleeps_on)
+{
+	struct sched_param none = { 0 };
+	struct sleeper s;
+	cpu_set_t here;
+	int tries = 0;
+
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(here), &here));
+	do {
+		ASSERT_GT(20, tries++);
+		ASSERT_TRUE(sleeper_start(&s, &self->ring,
+			(struct flowfd_ring_wait){
+				.timeout = FLOWFD_RING_FOREVER }));
+		ASSERT_EQ(0, sched_setscheduler(s.tid, SCHED_IDLE, &none));
+		add(self->events[0], 1);
+		ring_take_only(&self->ring);
+	} while (!sleeper_sleeps(&s) && sleeper_join(&s));
+	add(self->events[1], 1);
+	EXPECT_TRUE(sleeper_join(&s));
+	EXPECT_EQ(1, s.result);
+}
+
+TEST_F(wait, for_several_events)
+{
+	struct sleeper s;
+	long sleeps;
+
+	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
+		.timeout = FLOWFD_RING_FOREVER, .min_events = 3 }));
+	sleeps = thread_sleeps(s.tid);
+	add(self->events[0], 1);
+	add(self->events[0], 1);
+	add(self->events[1], 1);
+	EXPECT_TRUE(sleeper_sleeps(&s));
+	EXPECT_EQ(sleeps, thread_sleeps(s.tid));
+	add(self->events[2], 1);
+	ASSERT_TRUE(sleeper_join(&s));
+	EXPECT_EQ(3, s.result);
+}
+
+TEST_F(wait, gathers_for_a_while)
+{
+	struct sleeper s;
+	__u64 start = now_ns();
+
+	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
+		.timeout = FLOWFD_RING_FOREVER, .min_events = 3,
+		.min_wait = 200000000 }));
+	add(self->events[0], 1);
+	ASSERT_TRUE(sleeper_join(&s));
+	EXPECT_EQ(1, s.result);
+	EXPECT_LE(200000000, s.woken - start);
+	/* Enough of them end it early. */
+	add(self->events[1], 1);
+	add(self->events[2], 1);
+	EXPECT_EQ(3, ring_wait_with(&self->ring, (struct flowfd_ring_wait){
+		.timeout = FLOWFD_RING_FOREVER, .min_events = 3,
+		.min_wait = FLOWFD_RING_FOREVER }));
+}
+
+/* When the gathering is over and there is nothing, one event is enough. */
+TEST_F(wait, gathers_nothing_and_goes_on)
+{
+	struct sleeper s;
+
+	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
+		.timeout = FLOWFD_RING_FOREVER, .min_events = 3,
+		.min_wait = 1000000 }));
+	EXPECT_TRUE(sleeper_sleeps(&s));
+	add(self->events[0], 1);
+	ASSERT_TRUE(sleeper_join(&s));
+	EXPECT_EQ(1, s.result);
+}
+
+TEST_F(wait, gathering_ends_with_the_timeout)
+{
+	EXPECT_EQ(0, ring_wait_with(&self->ring, (struct flowfd_ring_wait){
+		.timeout = 20000000, .min_events = 3,
+		.min_wait = FLOWFD_RING_FOREVER }));
+}
+
+TEST_F(wait, wrong_arguments)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+#define WAIT(...) \
+	ring_wait_with(&self->ring, (struct flowfd_ring_wait){ __VA_ARGS__ })
+	EXPECT_EQ(0, WAIT(.min_events = 4));
+	EXPECT_EQ(-EINVAL, WAIT(.min_events = 5));
+	EXPECT_EQ(-EINVAL, WAIT(.flags = 1));
+	EXPECT_EQ(-EINVAL, WAIT(.reserved = 1));
+	EXPECT_EQ(-EINVAL, WAIT(.sigmask_size = 8));
+	EXPECT_EQ(-EINVAL, WAIT(.sigmask = (uintptr_t)&set));
+	EXPECT_EQ(-EINVAL, WAIT(.sigmask = (uintptr_t)&set, .sigmask_size = 4));
+	EXPECT_EQ(-EFAULT, WAIT(.sigmask = 1, .sigmask_size = 8));
+	EXPECT_EQ(0, WAIT(.sigmask = (uintptr_t)&set, .sigmask_size = 8));
+}
+
+static volatile int handled;
+static sigset_t seen_in_handler;
+
+static void handler(int number)
+{
+	handled = number;
+	pthread_sigmask(SIG_BLOCK, NULL, &seen_in_handler);
+}
+
+TEST_F(wait, signal_ends_it)
+{
+	struct sigaction action = { .sa_handler = handler,
+				    .sa_flags = SA_RESTART };
+	struct sleeper s;
+
+	sigaction(SIGUSR1, &action, NULL);
+	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
+		.timeout = FLOWFD_RING_FOREVER }));
+	pthread_kill(s.thread, SIGUSR1);
+	ASSERT_TRUE(sleeper_join(&s));
+	EXPECT_EQ(-EINTR, s.result);
+	EXPECT_EQ(SIGUSR1, handled);
+}
+
+/* As ppoll: the signal that is blocked outside ends the wait, once. */
+TEST_F(wait, signal_mask)
+{
+	struct sigaction action = { .sa_handler = handler };
+	struct flowfd_ring_wait args = { .sigmask_size = 8 };
+	sigset_t blocked, open_mask, after;
+
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGUSR2, &action, NULL);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	raise(SIGUSR1);
+	EXPECT_EQ(0, handled);
+	sigemptyset(&open_mask);
+	sigaddset(&open_mask, SIGUSR2);
+	args.sigmask = (uintptr_t)&open_mask;
+	args.timeout = FLOWFD_RING_FOREVER;
+	EXPECT_EQ(-EINTR, ring_wait_with(&self->ring, args));
+	EXPECT_EQ(SIGUSR1, handled);
+	/* The handler ran with the mask of the wait. */
+	EXPECT_EQ(1, sigismember(&seen_in_handler, SIGUSR2));
+	sigprocmask(SIG_SETMASK, NULL, &after);
+	EXPECT_EQ(1, sigismember(&after, SIGUSR1));
+	EXPECT_EQ(0, sigismember(&after, SIGUSR2));
+
+	/* Events before signals, and the mask is put back all the same. */
+	handled = 0;
+	raise(SIGUSR1);
+	add(self->events[0], 1);
+	EXPECT_EQ(1, ring_wait_with(&self->ring, args));
+	EXPECT_EQ(0, handled);
+	sigprocmask(SIG_SETMASK, NULL, &after);
+	EXPECT_EQ(1, sigismember(&after, SIGUSR1));
+	EXPECT_EQ(0, sigismember(&after, SIGUSR2));
+}
+
+TEST_F(wait, can_be_killed)
+{
+	pid_t child = fork();
+	sigset_t all;
+	int status;
+
+	if (!child) {
+		sigfillset(&all);
+		ring_wait_with(&self->ring, (struct flowfd_ring_wait){
+			.timeout = FLOWFD_RING_FOREVER,
+			.sigmask = (uintptr_t)&all, .sigmask_size = 8 });
+		_exit(1);
+	}
+	sleep_ms(QUIET_MS);
+	kill(child, SIGTERM);
+	sleep_ms(QUIET_MS);
+	EXPECT_EQ(0, waitpid(child, &status, WNOHANG));
+	kill(child, SIGKILL);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(SIGKILL, WTERMSIG(status));
+}
+
+TEST_F(wait, poll)
+{
+	EXPECT_EQ(0, poll_now(self->ring.fd));
+	add(self->events[0], 1);
+	EXPECT_EQ(POLLIN, poll_now(self->ring.fd));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	EXPECT_EQ(0, poll_now(self->ring.fd));
+}
+
+TEST_F(wait, nested_in_epoll)
+{
+	int level = epoll_on(self->ring.fd, EPOLLIN);
+	int edge = epoll_on(self->ring.fd, EPOLLIN | EPOLLET);
+
+	EXPECT_EQ(0, epoll_take(level, 0));
+	EXPECT_EQ(0, epoll_take(edge, 0));
+	for (int i = 0; i < 20; i++) {
+		add(self->events[i % 3], 1);
+		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(edge, 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
+		EXPECT_EQ(0, epoll_take(edge, 0));
+		EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+		EXPECT_EQ(0, epoll_take(level, 0));
+	}
+	close(level);
+	close(edge);
+}
+
+static void *add_soon(void *arg)
+{
+	sleep_ms(QUIET_MS);
+	add(*(int *)arg, 1);
+	return NULL;
+}
+
+TEST_F(wait, epoll_sleeps_on_it)
+{
+	int ep = epoll_on(self->ring.fd, EPOLLIN);
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, add_soon, &self->events[2]);
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	pthread_join(thread, NULL);
+	pthread_create(&thread, NULL, add_soon, &self->events[2]);
+	ring_take_only(&self->ring);
+	EXPECT_EQ(POLLIN, poll_for(self->ring.fd, POLLIN, PATIENCE_MS));
+	pthread_join(thread, NULL);
+	close(ep);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What one sees in the plots, in words that the figures back."""
+
+from result import find, median
+
+
+def listed(names):
+    """'a', 'a and b', 'a, b and c'."""
+    names = list(names)
+    if len(names) < 2:
+        return "".join(names)
+    return ", ".join(names[:-1]) + " and " + names[-1]
+
+
+# Ratios below this are called even.
+EVEN = 1.005
+
+
+def cost(bench):
+    rows = [row for row in bench["rows"] if row.get("ratio")]
+    slower = [
+        f"“{row['operation']}” ({median(row, 'ratio'):.2f})"
+        for row in rows
+        if median(row, "ratio") > EVEN
+    ]
+    if not slower:
+        return "Left of the line flowfd is cheaper than eventfd: it is everywhere."
+    faster = [f"“{r['operation']}”" for r in rows if median(r, "ratio") <= EVEN]
+    text = f"Right of the line flowfd costs more than eventfd: {listed(slower)}. "
+    if faster:
+        text += f"It costs no more for {listed(faster)}."
+    return text
+
+
+def burst(bench):
+    text = ""
+    free = bench["rows"][0]
+    if free["maximum"] == "unlimited":
+        batch = median(free, "writes") / max(median(free, "reads"), 1)
+        text = (
+            "Without a maximum the writer never rests, for events that the "
+            f"reader takes {batch:,.0f} at a time. "
+        )
+    spin = median(find(bench, writer="O_NONBLOCK+spin", maximum="10"), "wcpu_ms")
+    wait = median(find(bench, writer="blocking", maximum="10"), "wcpu_ms")
+    if wait is not None:
+        text += f"With a maximum of 10 it waits for room ({wait:.0f} ms). "
+    if spin is not None:
+        text += (
+            "Where flowfd does not help: a non-blocking writer that tries "
+            f"again at once ({spin:.0f} ms) defeats flow control; it should "
+            "poll for POLLOUT."
+        )
+    return text
+
+
+def latency(bench):
+    text = (
+        "The further left a curve ends, the shorter the worst waits. Without "
+        "a maximum the queue grows for as long as the writer is faster. "
+    )
+    if find(bench, maximum="10"):
+        text += (
+            "With one, the queue stays short because the writer waits: its "
+            "own delay is part of the latency shown, and it gets no more "
+            "events through than the reader takes."
+        )
+    return text
+
+
+def coalesce(bench):
+    text = "Each read takes all that was written since the last one. "
+    if find(bench, maximum="10"):
+        text += (
+            "A maximum of N bounds that to N - 1, at the price of more reads "
+            "and of a writer that waits."
+        )
+    return text
+
+
+def bucket(bench):
+    with_bucket = [row for row in bench["rows"] if row["bucket"] != "none"]
+    if not with_bucket:
+        return "Without a bucket a consumer is woken for nearly every event."
+    losses = []
+    for row in with_bucket:
+        control = find(
+            bench,
+            consumer=row["consumer"],
+            publisher=row["publisher"],
+            subject="eventfd",
+        )
+        before, after = median(control, "consumer_ms"), median(row, "consumer_ms")
+        if before and after > 0.9 * before:
+            losses.append(
+                f"“{row['consumer']}, {row['publisher']}” "
+                f"({before:.0f} to {after:.0f} ms)"
+            )
+    text = (
+        "The bucket caps how often a sleeping consumer is woken; the events "
+        "arrive all the same, in fewer reads. "
+    )
+    if losses:
+        text += f"It saves little or nothing for {listed(losses)}. "
+    return text + (
+        "It limits wakeups, never data: a consumer that asks with poll(2) "
+        "while events keep coming from another CPU finds them and does not "
+        "sleep."
+    )
+
+
+def ring(bench):
+    text = (
+        "One thread writes to all files and then takes all events. The fewer "
+        "events there are at a time, the more a system call for taking them "
+        "weighs: the ring has none."
+    )
+    lost = [
+        f"{row['files']} files of {row['source']} ({median(row, 'ratio'):.2f})"
+        for row in bench["rows"]
+        if row["watcher"] == "ring" and (median(row, "ratio") or 0) > EVEN
+    ]
+    if lost:
+        text += f" It costs more than epoll with {listed(lost)}."
+    return text
+
+
+def control(bench):
+    text = "A ring and io_uring take a thousand files in one system call. "
+    lost = [
+        f"{row['source']} ({median(row, 'add_ratio'):.2f}, "
+        f"{median(row, 'remove_ratio'):.2f})"
+        for row in bench["rows"]
+        if row["watcher"] == "ring"
+        and max(median(row, "add_ratio") or 0, median(row, "remove_ratio") or 0) > EVEN
+    ]
+    if lost:
+        text += (
+            "Adding or removing costs the ring more than epoll with "
+            f"{listed(lost)}: it asks the kernel to be told of the close, and "
+            "does not keep the file open."
+        )
+    return text
+
+
+def mark(bench):
+    return (
+        "As soon as a ring watches one socket, each read and write of every "
+        "socket looks whether somebody wants to know of it; the same with pipes. "
+        "That is what “ring, another” costs."
+    )
+
+
+def memory(bench):
+    return (
+        "What the kernel's slab caches grow by for each watched file; a socket "
+        "also has a mark, by which its close is noticed. A ring's mapping and its "
+        "tables come on top: some 33 bytes for each file that it can watch."
+    )
+
+
+def wakeup(bench):
+    return "The further left a curve is, the sooner a sleeping consumer has its event."
+
+
+def producers(bench):
+    return (
+        "Each thread writes to 32 files of its own. With more threads than "
+        "processors the scheduler decides, and the differences are small."
+    )

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How long it takes until a consumer that sleeps has the event that wakes it: from
+ * before the write until it has taken it.
+ */
+#include <stdatomic.h>
+
+#include "watcher.h"
+
+#define EVENTS		1000
+/* Long enough for the consumer to be asleep again. */
+#define PACE_NS		1000000
+
+static const struct watcher *const watchers[] = {
+	&watcher_epoll,
+	&watcher_uring,
+	&watcher_ring,
+};
+
+#define WATCHERS (sizeof(watchers) / sizeof(*watchers))
+
+enum { P50, P90, P99, MAX, RATIO };
+
+static const struct column columns[] = {
+	{ "p50", "median", 0, true },
+	{ "p90", "p90", 0, false },
+	{ "p99", "p99", 0, true },
+	{ "max", "max", 0, false },
+	{ "ratio", "ratio of median", 3, true },
+	{ 0 },
+};
+
+static const char *const labels[] = { "watcher", NULL };
+
+static struct samples samples[WATCHERS];
+
+struct wakeup {
+	const struct watcher *watcher;
+	void *self;
+	struct files files;
+	atomic_uint done;
+	uint64_t written[EVENTS];
+	uint64_t taken[EVENTS];
+};
+
+/* Two writes would be one event: a late consumer is waited for. */
+static void *write_at_pace(void *arg)
+{
+	struct wakeup *wakeup = arg;
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++) {
+		do {
+			clock_sleep_until(clock_now() + PACE_NS);
+		} while (wakeup->done < i);
+		wakeup->written[i] = clock_now();
+		files_write(&wakeup->files);
+	}
+	return NULL;
+}
+
+static void *take_all(void *arg)
+{
+	struct wakeup *wakeup = arg;
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++) {
+		wakeup->watcher->wait(wakeup->self);
+		wakeup->taken[i] = clock_now();
+		wakeup->done = i + 1;
+	}
+	return NULL;
+}
+
+static const struct subject *subject(unsigned int number)
+{
+	return watcher_subject(watchers[number], EVENTFDS);
+}
+
+static void keep(const struct wakeup *wakeup, struct row *row,
+		 unsigned int number)
+{
+	static double us[EVENTS];
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++)
+		us[i] = ((double)wakeup->taken[i] -
+			 (double)wakeup->written[i]) / 1e3;
+	samples_add(&samples[number], us, EVENTS);
+	series_add(&row->series[P50], us[EVENTS / 2] * 1e3);
+	series_add(&row->series[P90], us[EVENTS * 9 / 10] * 1e3);
+	series_add(&row->series[P99], us[EVENTS * 99 / 100] * 1e3);
+	series_add(&row->series[MAX], us[EVENTS - 1] * 1e3);
+}
+
+static void measure(const struct settings *settings, struct table *table,
+		    unsigned int number)
+{
+	static struct wakeup wakeup;
+	struct pair pair;
+
+	(void)settings;
+	wakeup.watcher = watchers[number];
+	wakeup.done = 0;
+	wakeup.self = wakeup.watcher->open(1);
+	if (!wakeup.self)
+		return;
+	files_open(&wakeup.files, EVENTFDS, 1);
+	wakeup.watcher->add(wakeup.self, &wakeup.files);
+	pair_start(&pair, take_all, write_at_pace, &wakeup);
+	pthread_join(pair.writer, NULL);
+	pthread_join(pair.reader, NULL);
+	wakeup.watcher->close(wakeup.self);
+	files_close(&wakeup.files);
+	keep(&wakeup,
+	     table_row(table, (const char *[]){ wakeup.watcher->name }),
+	     number);
+}
+
+static void conclude(const struct settings *settings, struct table *table)
+{
+	const char *unit = settings->instructions ? "instructions" : "ns";
+	const struct row *control, *ring;
+	struct row *row;
+	unsigned int i, j;
+	double ratio;
+
+	table->note = settings->instructions ?
+			      "instructions, both on one CPU; ratios to epoll" :
+			      "nanoseconds; ratios to epoll";
+	control = table_find(table, (const char *[]){ watcher_epoll.name });
+	for (i = 0; i < WATCHERS; i++) {
+		row = table_find(table, (const char *[]){ watchers[i]->name });
+		if (!row)
+			continue;
+		row->distribution = samples_distribution(&samples[i]);
+		for (j = 0; control && j < row->series[P50].count; j++)
+			series_add(&row->series[RATIO],
+				   row->series[P50].value[j] /
+					   control->series[P50].value[j]);
+	}
+	ring = table_find(table, (const char *[]){ watcher_ring.name });
+	if (!ring || !control)
+		return;
+	ratio = series_median(&ring->series[RATIO]);
+	/* Time varies by a few percent from round to round. */
+	table_verdict(table, ratio, "<=", settings->instructions ? 1 : 1.05,
+		      "waking a consumer: ring %.3f of epoll (%.0f %s, %.0f)",
+		      ratio, series_median(&ring->series[P50]), unit,
+		      series_median(&control->series[P50]));
+}
+
+const struct bench bench_wakeup = {
+	.name = "wakeup",
+	.title = "an event in 1 ms wakes a sleeping consumer, who takes it",
+	.labels = labels,
+	.columns = columns,
+	.cases = WATCHERS,
+	.two_threads = true,
+	.subject = subject,
+	.measure = measure,
+	.conclude = conclude,
+};

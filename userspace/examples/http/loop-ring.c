@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The event loop on the ring of flowfd: one system call for all files that are
+ * watched at a time, and one to sleep when there is nothing to do. While events
+ * keep coming they are taken from memory. In two ways: a sleep ends with the first
+ * event, or gathers some.
+ */
+#include <errno.h>
+
+#include <flowfd.h>
+
+#include "loop.h"
+
+/* What a sleep of loop_gather goes on for: this many events, or so long. */
+#define GATHER_EVENTS 8
+#define GATHER_NS 50000
+
+static struct flowfd_ring ring;
+
+static int open_ring(unsigned int max_files)
+{
+	if (max_files > FLOWFD_RING_ITEMS_MAX)
+		max_files = FLOWFD_RING_ITEMS_MAX;
+	return flowfd_ring_create(&ring, max_files, 0);
+}
+
+/*
+ * Sockets and pipes: their watch ends when they are closed, so nothing need be
+ * done before that. With files that FLOWFD_RING_PINNED is returned for, it would
+ * be flowfd_ring_del().
+ */
+static void watch(struct loop_file *files, unsigned int count)
+{
+	struct flowfd_ring_entry entries[LOOP_BATCH];
+	int ret;
+
+	for (unsigned int i = 0; i < count; i++) {
+		entries[i] = (struct flowfd_ring_entry){
+			.op = FLOWFD_RING_ADD,
+			.fd = files[i].fd,
+			.events = LOOP_EVENTS | EPOLLET,
+			.data = files[i].fd,
+		};
+	}
+	ret = flowfd_ring_control(&ring, entries, count);
+	for (unsigned int i = 0; i < count; i++) {
+		files[i].error = ret < 0 ? ret : entries[i].result;
+		if (files[i].error > 0)
+			files[i].error = 0;
+	}
+}
+
+static int harvest(struct loop_event *events)
+{
+	struct flowfd_event event;
+	int count = 0;
+
+	while (count < LOOP_BATCH && flowfd_ring_next(&ring, &event)) {
+		events[count].fd = event.data;
+		events[count].events = event.events;
+		count++;
+	}
+	return count;
+}
+
+static int wait_for(const struct flowfd_ring_wait *args,
+		    struct loop_event *events)
+{
+	int count = harvest(events);
+	int ret;
+
+	if (count || !args->timeout)
+		return count;
+	ret = flowfd_ring_wait_with(&ring, args, sizeof(*args));
+	return ret < 0 ? ret : harvest(events);
+}
+
+static uint64_t nanoseconds(int timeout)
+{
+	return timeout < 0 ? FLOWFD_RING_FOREVER : timeout * 1000000ULL;
+}
+
+static int wait_for_events(struct loop_event *events, int timeout)
+{
+	struct flowfd_ring_wait args = { .timeout = nanoseconds(timeout) };
+
+	return wait_for(&args, events);
+}
+
+/* Sleeps less often; with few connections an event can be late by GATHER_NS. */
+static int gather_events(struct loop_event *events, int timeout)
+{
+	struct flowfd_ring_wait args = {
+		.timeout = nanoseconds(timeout),
+		.min_wait = GATHER_NS,
+		.min_events = GATHER_EVENTS,
+	};
+
+	return wait_for(&args, events);
+}
+
+static void close_ring(void)
+{
+	flowfd_ring_destroy(&ring);
+}
+
+const struct loop loop_ring = {
+	.name = "ring",
+	.open = open_ring,
+	.watch = watch,
+	.wait = wait_for_events,
+	.close = close_ring,
+	.strerror = flowfd_strerror,
+};
+
+const struct loop loop_gather = {
+	.name = "ring-gather",
+	.open = open_ring,
+	.watch = watch,
+	.wait = gather_events,
+	.close = close_ring,
+	.strerror = flowfd_strerror,
+};

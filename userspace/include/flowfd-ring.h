@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ring of libflowfd: included by <flowfd.h>.
+ *
+ * A ring watches files as edge-triggered epoll(7) does and leaves their events
+ * in memory that it shares with its consumer, who takes them without a system
+ * call. The idea: Roman Penyaev's uepoll patches to epoll (2019); flowfd(7)
+ * tells what is different.
+ *
+ * One consumer at a time: of flowfd_ring_next(), flowfd_ring_harvest() and what
+ * is between flowfd_cursor_begin() and flowfd_cursor_end(), only one may run on a
+ * ring at any time. Programs compiled with FLOWFD_DEBUG
+ * defined check that and abort. Everything else may be called by any thread at
+ * any time, flowfd_ring_destroy() when nothing else is running. All functions are
+ * async-signal-safe, but a signal handler is a consumer of its own.
+ *
+ * The functions return a negative errno on failure and never set errno.
+ */
+#ifndef FLOWFD_RING_H
+#define FLOWFD_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/flowfd.h>
+
+#ifdef FLOWFD_DEBUG
+#include <stdio.h>
+#include <stdlib.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct flowfd_ring - a ring in this process
+ * @fd: its descriptor, for poll(2), epoll(7), io_uring(7), or to send; the rest
+ *      is the library's
+ */
+struct flowfd_ring {
+	int fd;
+	uint32_t mask;
+	uint32_t head;
+	uint32_t consuming;
+	struct flowfd_ring_header *header;
+	struct flowfd_ring_item *items;
+	uint32_t *index;
+	uint32_t map_size;
+	uint32_t reserved[5];
+};
+
+/**
+ * struct flowfd_event - what happened to a watched file
+ * @events: EPOLL* bits that it announced since its last event was taken
+ * @reserved: 0
+ * @data: as given when it was added
+ */
+struct flowfd_event {
+	uint32_t events;
+	uint32_t reserved;
+	uint64_t data;
+};
+
+/**
+ * flowfd_ring_create - create a ring and map it
+ * @ring: filled in, if all goes well
+ * @max_items: most files that it can watch, 1 to FLOWFD_RING_ITEMS_MAX
+ * @flags: FLOWFD_KEEP_ON_EXEC, or 0
+ *
+ * Returns 0, the errors of opening the device as flowfd_counter_create(), or
+ *   -EPROTONOSUPPORT  module and library do not fit, or it has no rings
+ *   -EINVAL           @max_items out of range, or an unknown flag
+ *   -ENOMEM           no memory, or RLIMIT_MEMLOCK would be exceeded
+ *   -EMFILE -ENFILE   no descriptor left
+ */
+int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
+		       unsigned int flags);
+
+/**
+ * flowfd_ring_attach - map a ring that another process created
+ * @ring: filled in, if all goes well
+ * @fd: its descriptor as it was received; it is @ring's afterwards
+ *
+ * Takes over where the last consumer stopped, which is not to take events any
+ * more. All who map a ring must trust each other: each can write its memory, and
+ * the library believes what is there. Returns 0, or
+ *   -EPROTONOSUPPORT  a ring that this library does not know
+ *   -ENOTTY           not a ring
+ *   -EBADF            not a descriptor
+ *   -ENOMEM           no memory
+ */
+int flowfd_ring_attach(struct flowfd_ring *ring, int fd);
+
+/**
+ * flowfd_ring_destroy - unmap a ring and close its descriptor
+ * @ring: created or attached
+ *
+ * Its watches end with the last descriptor and the last mapping: those of a
+ * child that was forked count as well.
+ */
+void flowfd_ring_destroy(struct flowfd_ring *ring);
+
+/**
+ * flowfd_ring_add - watch a file
+ * @ring: ring
+ * @fd: the file
+ * @events: EPOLL* bits of <sys/epoll.h>, with EPOLLET, perhaps with EPOLLONESHOT
+ * @data: returned with each event
+ *
+ * What the file is ready for is an event at once. Returns 0;
+ * FLOWFD_RING_PINNED, if the file stays open until flowfd_ring_del(); or what
+ * FLOWFD_RING_ADD has as result, see flowfd(4):
+ *   -EBADF   not a descriptor
+ *   -EINVAL  no EPOLLET, a bit that is not possible, or a file with more than
+ *            two wait queues
+ *   -EPERM   the file cannot be watched
+ *   -ELOOP   a ring, an epoll or an io_uring
+ *   -EEXIST  watched already
+ *   -ENOSPC  the ring watches max_items files
+ *   -ENOMEM  no memory
+ */
+int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
+		    uint64_t data);
+
+/**
+ * flowfd_ring_mod - change a watch, or arm it again
+ * @ring: ring
+ * @fd: watched
+ * @events: as flowfd_ring_add()
+ * @data: as flowfd_ring_add()
+ *
+ * Events that were not taken are dropped; what the file is ready for is an event
+ * at once. Returns 0, -EBADF, -EINVAL, or -ENOENT if @fd is not watched.
+ */
+int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
+		    uint64_t data);
+
+/**
+ * flowfd_ring_del - watch a file no longer
+ * @ring: ring
+ * @fd: watched
+ *
+ * No event of it is taken afterwards. Returns 0, -EBADF, or -ENOENT if @fd is
+ * not watched.
+ */
+int flowfd_ring_del(const struct flowfd_ring *ring, int fd);
+
+/**
+ * flowfd_ring_control - add, change and remove many files in one system call
+ * @ring: ring
+ * @entries: what to do, in order; each has its result afterwards
+ * @count: length of @entries, at most FLOWFD_RING_ITEMS_MAX
+ *
+ * Returns how many of them failed, or
+ *   -EINVAL  too many
+ *   -EFAULT  bad address; what came before it was done
+ */
+int flowfd_ring_control(const struct flowfd_ring *ring,
+			struct flowfd_ring_entry *entries, uint32_t count);
+
+/**
+ * flowfd_ring_wait - wait for an event
+ * @ring: ring
+ * @timeout: nanoseconds to wait at most; 0: do not; FLOWFD_RING_FOREVER
+ *
+ * At once if there is one. Call it when there is nothing to harvest. Returns how
+ * many entries the index has, which is 1 or more (an entry has no event if its
+ * file was removed, so a harvest can take fewer), 0 when the time is over, or
+ * -EINTR: a signal came.
+ */
+int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout);
+
+/**
+ * flowfd_ring_wait_with - wait for several events, or with a signal mask
+ * @ring: ring
+ * @args: how to wait
+ * @size: sizeof(*args) as the caller was compiled with
+ *
+ * Returns as flowfd_ring_wait(), and when the time is over how many there are,
+ * or
+ *   -EINVAL           an unknown flag, a reserved field that is not zero, more
+ *                     events than the ring has slots, a wrong size of the mask,
+ *                     or an impossible @size
+ *   -EFAULT           bad address of the mask
+ *   -EPROTONOSUPPORT  the module is too old for what @args asks for
+ */
+int flowfd_ring_wait_with(const struct flowfd_ring *ring,
+			  const struct flowfd_ring_wait *args, size_t size);
+
+/* The library defines it otherwise, to have these functions for other languages. */
+#ifndef FLOWFD_INLINE
+#define FLOWFD_INLINE static inline
+#endif
+
+/**
+ * struct flowfd_cursor - where a consumer is, while it takes events
+ *
+ * All of it is the library's. As a local variable it lives in registers, and no
+ * event is ever stored but for where it is used: the cheapest way to take them.
+ *
+ *	struct flowfd_cursor cursor = flowfd_cursor_begin(&ring);
+ *	struct flowfd_event event;
+ *
+ *	while (flowfd_cursor_next(&cursor, &event))
+ *		handle(&event);
+ *	flowfd_cursor_end(&cursor);
+ */
+struct flowfd_cursor {
+	struct flowfd_ring *ring;
+	struct flowfd_ring_item *items;
+	uint32_t *slot;
+	uint32_t head;
+};
+
+/**
+ * flowfd_cursor_begin - begin to take events
+ * @ring: ring; until flowfd_cursor_end() nobody else takes from it, nobody waits
+ *        on it, and its head stays where it was
+ */
+static inline struct flowfd_cursor
+flowfd_cursor_begin(struct flowfd_ring *ring);
+
+/**
+ * flowfd_cursor_next - take one event, without a system call
+ * @cursor: begun
+ * @event: receives it
+ *
+ * Files may be added and removed between two calls: an event of a file that was
+ * removed is not taken any more. Returns 1, or 0 if there is none.
+ */
+static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
+				     struct flowfd_event *event);
+
+/**
+ * flowfd_cursor_end - take no more for now
+ * @cursor: begun; what it did not take stays in the ring
+ */
+static inline void flowfd_cursor_end(const struct flowfd_cursor *cursor);
+
+/**
+ * flowfd_ring_harvest - take events, without a system call
+ * @ring: ring
+ * @events: receives them
+ * @count: length of @events
+ *
+ * Returns how many were taken: 0, if there are none. @events can hold an event of
+ * a file that is removed because of an earlier one of them; and, other than with
+ * epoll_wait(2), two events of one file, if it announced the second meanwhile.
+ * flowfd_ring_next() has neither.
+ */
+FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
+					       struct flowfd_event *events,
+					       unsigned int count);
+
+/**
+ * flowfd_ring_next - take one event, without a system call
+ * @ring: ring
+ * @event: receives it
+ *
+ * Files may be added and removed between two calls: an event of a file that was
+ * removed is not taken any more. Returns 1, or 0 if there is none.
+ *
+ *	while (flowfd_ring_next(&ring, &event))
+ *		handle(&event);
+ */
+FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring,
+				   struct flowfd_event *event);
+
+#ifdef FLOWFD_DEBUG
+static inline void flowfd_ring_claim(struct flowfd_ring *ring)
+{
+	if (!__atomic_exchange_n(&ring->consuming, 1, __ATOMIC_ACQUIRE))
+		return;
+	fputs("flowfd: two consumers harvest one ring at the same time\n", stderr);
+	abort();
+}
+
+static inline void flowfd_ring_disclaim(struct flowfd_ring *ring)
+{
+	__atomic_store_n(&ring->consuming, 0, __ATOMIC_RELEASE);
+}
+#else
+static inline void flowfd_ring_claim(struct flowfd_ring *ring)
+{
+	(void)ring;
+}
+
+static inline void flowfd_ring_disclaim(struct flowfd_ring *ring)
+{
+	(void)ring;
+}
+#endif
+
+/*
+ * Clears the flag and takes the bits. Whoever sets bits afterwards finds the flag
+ * cleared and makes another entry: pairs with ring_publish() in the module.
+ */
+static inline uint32_t flowfd_ring_take_bits(struct flowfd_ring_item *item)
+{
+#ifdef __x86_64__
+	/* Both in one step, which is a full barrier: bits are the lower half. */
+	typedef uint64_t __attribute__((__may_alias__)) flag_and_bits;
+
+	return (uint32_t)__atomic_exchange_n((flag_and_bits *)item, 0,
+					     __ATOMIC_SEQ_CST);
+#else
+	__atomic_store_n(&item->queued, 0, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_exchange_n(&item->ready, 0, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* Slots hold an item's number plus one: @items begins one item early. */
+static inline struct flowfd_cursor
+flowfd_cursor_begin(struct flowfd_ring *ring)
+{
+	uint32_t place = ring->head & ring->mask;
+	struct flowfd_cursor cursor;
+
+	flowfd_ring_claim(ring);
+	cursor.ring = ring;
+	cursor.items = ring->items - 1;
+	cursor.slot = ring->index + place;
+	cursor.head = ring->head - place;
+	return cursor;
+}
+
+/* After the last slot comes one that is never filled: goes back to the first. */
+static inline int flowfd_cursor_wrap(struct flowfd_cursor *cursor)
+{
+	const struct flowfd_ring *ring = cursor->ring;
+
+	if (cursor->slot != ring->index + ring->mask + 1)
+		return 0;
+	cursor->slot = ring->index;
+	cursor->head += ring->mask + 1;
+	return 1;
+}
+
+static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
+				     struct flowfd_event *event)
+{
+	struct flowfd_ring_item *item;
+	uint32_t number;
+
+	for (;;) {
+		number = __atomic_load_n(cursor->slot, __ATOMIC_ACQUIRE);
+		if (__builtin_expect(!number, 0)) {
+			if (!flowfd_cursor_wrap(cursor))
+				return 0;
+			continue;
+		}
+		/* Before the flag is cleared: the next entry may come here. */
+		__atomic_store_n(cursor->slot, 0, __ATOMIC_RELAXED);
+		cursor->slot++;
+		item = cursor->items + number;
+		event->events = flowfd_ring_take_bits(item);
+		if (__builtin_expect(event->events != 0, 1)) {
+			event->reserved = 0;
+			event->data = __atomic_load_n(&item->data,
+						      __ATOMIC_RELAXED);
+			return 1;
+		}
+	}
+}
+
+static inline void flowfd_cursor_end(const struct flowfd_cursor *cursor)
+{
+	struct flowfd_ring *ring = cursor->ring;
+
+	ring->head = cursor->head + (uint32_t)(cursor->slot - ring->index);
+	/* The kernel looks for events there when this consumer waits. */
+	__atomic_store_n(&ring->header->head, ring->head, __ATOMIC_RELEASE);
+	flowfd_ring_disclaim(ring);
+}
+
+FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
+					       struct flowfd_event *events,
+					       unsigned int count)
+{
+	struct flowfd_cursor cursor = flowfd_cursor_begin(ring);
+	unsigned int taken = 0;
+
+	while (taken < count && flowfd_cursor_next(&cursor, &events[taken]))
+		taken++;
+	flowfd_cursor_end(&cursor);
+	return taken;
+}
+
+FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring,
+				   struct flowfd_event *event)
+{
+	return (int)flowfd_ring_harvest(ring, event, 1);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FLOWFD_RING_H */

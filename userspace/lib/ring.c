@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The ring: creating and mapping it, what it watches, and waiting. Thin calls
+ * into the kernel; flowfd-ring.h documents each, and has the harvest.
+ */
+/* The inline functions of the header are compiled here for those who link. */
+#define FLOWFD_INLINE
+
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "device.h"
+
+/* NULL, with a negative errno in @error, on failure. */
+static struct flowfd_ring_header *map_shared(int fd, size_t size, int *error)
+{
+	int saved = errno;
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (map == MAP_FAILED) {
+		*error = -errno;
+		errno = saved;
+		return NULL;
+	}
+	return map;
+}
+
+static void unmap(struct flowfd_ring_header *header, size_t size)
+{
+	int saved = errno;
+
+	munmap(header, size);
+	errno = saved;
+}
+
+static int ring_map(struct flowfd_ring *ring, int fd, uint32_t map_size)
+{
+	struct flowfd_ring_header *header;
+	int error = 0;
+
+	header = map_shared(fd, map_size, &error);
+	if (!header)
+		return error;
+	/* The harvest is compiled into programs: it is for this layout alone. */
+	if (header->magic != FLOWFD_RING_MAGIC ||
+	    header->version != FLOWFD_RING_VERSION) {
+		unmap(header, map_size);
+		return -EPROTONOSUPPORT;
+	}
+	*ring = (struct flowfd_ring){
+		.fd = fd,
+		.mask = header->index_slots - 1,
+		.head = header->head,
+		.header = header,
+		.items = (void *)((char *)header + header->items_offset),
+		.index = (void *)((char *)header + header->index_offset),
+		.map_size = map_size,
+	};
+	return 0;
+}
+
+int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
+		       unsigned int flags)
+{
+	struct flowfd_create_ring args = {
+		.max_items = max_items,
+		.flags = flags,
+	};
+	struct flowfd_query query;
+	int device, fd, ret;
+
+	device = device_open(&query);
+	if (device < 0)
+		return device;
+	fd = device_ioctl(device, FLOWFD_IOC_CREATE_RING, &args);
+	device_close(device);
+	if (fd < 0)
+		return fd == -ENOTTY ? -EPROTONOSUPPORT : fd;
+	ret = ring_map(ring, fd, args.map_size);
+	if (ret < 0)
+		device_close(fd);
+	return ret;
+}
+
+int flowfd_ring_attach(struct flowfd_ring *ring, int fd)
+{
+	const struct flowfd_ring received = { .fd = fd };
+	struct flowfd_ring_header *header;
+	uint32_t map_size;
+	int ret;
+
+	/* Changes nothing, and only a ring knows it. */
+	ret = flowfd_ring_control(&received, NULL, 0);
+	if (ret < 0)
+		return ret;
+	header = map_shared(fd, sizeof(*header), &ret);
+	if (!header)
+		return ret;
+	map_size = header->map_size;
+	unmap(header, sizeof(*header));
+	return ring_map(ring, fd, map_size);
+}
+
+void flowfd_ring_destroy(struct flowfd_ring *ring)
+{
+	unmap(ring->header, ring->map_size);
+	device_close(ring->fd);
+}
+
+int flowfd_ring_control(const struct flowfd_ring *ring,
+			struct flowfd_ring_entry *entries, uint32_t count)
+{
+	struct flowfd_ring_control args = {
+		.entries = (uintptr_t)entries,
+		.count = count,
+	};
+
+	return device_ioctl(ring->fd, FLOWFD_IOC_RING_CONTROL, &args);
+}
+
+static int control_one(const struct flowfd_ring *ring,
+		       struct flowfd_ring_entry entry)
+{
+	int ret = flowfd_ring_control(ring, &entry, 1);
+
+	return ret < 0 ? ret : entry.result;
+}
+
+int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
+		    uint64_t data)
+{
+	return control_one(ring, (struct flowfd_ring_entry){
+		.op = FLOWFD_RING_ADD,
+		.fd = fd,
+		.events = events,
+		.data = data,
+	});
+}
+
+int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
+		    uint64_t data)
+{
+	return control_one(ring, (struct flowfd_ring_entry){
+		.op = FLOWFD_RING_MOD,
+		.fd = fd,
+		.events = events,
+		.data = data,
+	});
+}
+
+int flowfd_ring_del(const struct flowfd_ring *ring, int fd)
+{
+	return control_one(ring, (struct flowfd_ring_entry){
+		.op = FLOWFD_RING_DEL,
+		.fd = fd,
+	});
+}
+
+int flowfd_ring_wait_with(const struct flowfd_ring *ring,
+			  const struct flowfd_ring_wait *args, size_t size)
+{
+	int ret;
+
+	if (size > _IOC_SIZEMASK)
+		return -EINVAL;
+	ret = device_ioctl(ring->fd,
+			   _IOC(_IOC_WRITE, 'J', _IOC_NR(FLOWFD_IOC_RING_WAIT),
+				size),
+			   (void *)args);
+	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
+}
+
+int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout)
+{
+	const struct flowfd_ring_wait args = { .timeout = timeout };
+
+	return flowfd_ring_wait_with(ring, &args, sizeof(args));
+}

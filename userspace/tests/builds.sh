@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The headers in every way in which programs are compiled, and the tests of
+# taking events (tests/ring.c) where that makes them other code.
+
+build=$1
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+top=$(cd "${0%/*}/.." && pwd)
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+
+cc=${CC:-cc}
+cxx=${CXX:-c++}
+
+# made COMPILER ARGUMENT...: compiles and links, against the library if it is set
+library=$build/libflowfd.a
+# shellcheck disable=SC2317 # tap_ok calls it
+made() {
+	"$@" -Wall -Wextra -Werror -I"$top/include" -I"$top/../uapi" \
+		-I"$top" ${library:+"$library"} -pthread
+}
+
+# A program of one file is both C and C++, and calls what is inline, directly
+# and through a pointer; another has the headers the other way round.
+cat >"$here/main.c" <<'END'
+#include <flowfd.h>
+
+#ifdef __cplusplus
+extern "C"
+#endif
+unsigned int drain(struct flowfd_ring *ring);
+
+int main(void)
+{
+	int (*next)(struct flowfd_ring *, struct flowfd_event *);
+	struct flowfd_event event;
+	struct flowfd_ring ring;
+
+	next = flowfd_ring_next;
+	if (flowfd_ring_create(&ring, 1, 0) < 0)
+		return 0;
+	while (next(&ring, &event) || drain(&ring))
+		;
+	flowfd_ring_destroy(&ring);
+	return 0;
+}
+END
+cat >"$here/drain.c" <<'END'
+#include <flowfd-ring.h>
+#include <flowfd.h>
+
+#ifdef __cplusplus
+extern "C"
+#endif
+unsigned int drain(struct flowfd_ring *ring);
+
+unsigned int drain(struct flowfd_ring *ring)
+{
+	struct flowfd_event events[8];
+
+	return flowfd_ring_harvest(ring, events, 8);
+}
+END
+
+# dialects COMPILER LANGUAGE FLAG...: each FLAG is one way, of several words
+dialects() {
+	compiler=$1
+	language=$2
+	shift 2
+	if ! command -v "$compiler" >/dev/null; then
+		tap_skip "$compiler" "it is not installed"
+		return
+	fi
+	for flags; do
+		# shellcheck disable=SC2086 # flags are separate words
+		tap_ok "$compiler $flags" made "$compiler" $flags \
+			-o "$here/main" -x "$language" \
+			"$here/main.c" "$here/drain.c" -x none
+		tap_ok "and it runs" "$here/main"
+	done
+}
+
+set -- "-O2" "-O0" "-Os -DFLOWFD_DEBUG" "-O0 -DFLOWFD_DEBUG"
+dialects "$cc" c "$@" "-std=gnu90" "-std=c99 -pedantic" "-std=c11 -pedantic" \
+	"-std=gnu2x" "-O2 -Wshadow -Wconversion -Wcast-qual -Wundef"
+dialects clang c "$@" "-std=c99 -pedantic"
+set -- "$@" "-std=c++11 -pedantic" "-std=c++20 -pedantic"
+dialects "$cxx" c++ "$@"
+dialects clang++ c++ "$@"
+
+# able FLAG...: the compiler makes programs so
+able() {
+	printf '#include <stdint.h>\nint main(void)\n{\n\treturn 0;\n}\n' \
+		>"$here/able.c"
+	"$cc" "$@" -o "$here/able" "$here/able.c" 2>/dev/null &&
+		"$here/able" 2>/dev/null
+}
+
+# taking WHAT FLAG...: tests/ring.c as another program
+taking() {
+	what=$1
+	shift
+	tap_ok "compiles $what" made "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
+		"$@" -o "$here/ring" "$top/tests/ring.c"
+	# A program with ThreadSanitizer may not find its place otherwise.
+	if setarch -R true 2>/dev/null; then
+		tap_ok "takes events $what" setarch -R "$here/ring"
+	else
+		tap_ok "takes events $what" "$here/ring"
+	fi
+}
+
+sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
+# shellcheck disable=SC2086
+able $sanitize || sanitize=
+# shellcheck disable=SC2086
+taking "with FLOWFD_DEBUG" -DFLOWFD_DEBUG $sanitize
+taking "by the library" -DLINKED
+taking "without optimizing" -O0
+
+# All but x86-64 do it as 32 bits do. The library, which is of another kind, has
+# no part in it.
+library=
+if able -m32; then
+	taking "with 32 bits" -m32
+	taking "with 32 bits and FLOWFD_DEBUG" -m32 -DFLOWFD_DEBUG
+else
+	tap_skip "32 bits" "the compiler cannot"
+fi
+# It does not understand the barrier that all others have.
+if [ "$(uname -m)" != x86_64 ]; then
+	tap_skip "ThreadSanitizer" "for x86-64 alone"
+elif able -fsanitize=thread; then
+	taking "with ThreadSanitizer" -fsanitize=thread
+else
+	tap_skip "ThreadSanitizer" "the compiler cannot"
+fi
+tap_done

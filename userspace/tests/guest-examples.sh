@@ -1,0 +1,194 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Usage: guest-examples.sh BUILD
+# The programs in examples/ with the module: that they do what they say, and that
+# the ring of flowfd.py loses nothing. Prints TAP.
+
+build=$1
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+examples=$(cd "${0%/*}/../examples" && pwd)
+if [ ! -e /dev/flowfd ]; then
+	tap_skip "examples with the module" "the module is not loaded"
+	tap_done
+fi
+
+tap_is "$("$build/examples/first" 2>&1)" \
+"write: Success
+write: Success
+write: Success
+write: Resource temporarily unavailable
+read: 3" "first"
+
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	output=$("$build/examples/ring" 2>&1)
+	tap_is "$? $output" "0 3000 events of 3 counters" "ring, $i"
+done
+
+output=$("$build/examples/bounded-queue" 2>&1)
+tap_is "$? $(echo "$output" | sed -E \
+	's/^(1000 items) in [0-9]+ batches, the largest of [1-8]$/\1/')" \
+	"0 1000 items" "bounded-queue: $output"
+
+# 2,000 events of half a millisecond or more each: 100 wakeups a second.
+start=$(date +%s%N)
+output=$("$build/examples/rate-limited" 2>&1)
+status=$?
+spent=$((($(date +%s%N) - start) / 1000000))
+reads=$(echo "$output" | sed -n 's/^100 a second, burst 2: 2000 events in \([0-9]*\) reads$/\1/p')
+free=$(echo "$output" | sed -n 's/^no limit: 2000 events in \([0-9]*\) reads$/\1/p')
+tap_is "$status" 0 "rate-limited, in $spent ms"
+# It spent both parts together on it, so this is more than allowed, not less.
+tap_is "$((${reads:-999999} <= spent / 10 + 3))" 1 "limits reads: $reads"
+tap_is "$((${free:-0} > 3 * ${reads:-999999}))" 1 "which are $free otherwise"
+
+tap_is "$(python3 "$examples/flowfd.py" 2>&1)" \
+"ABI version 1, rate up to 1000000000, features 0x7
+opened: 9 fit below a maximum of 10
+opened: read 9
+created: full
+created: read 4, maximum 5
+ring: anything to harvest? False
+ring: pipe, b'hello, world'
+ring: counter, 3
+ring: pipe, b'', end" "flowfd.py"
+
+# News that come between any two steps of a harvest: whoever looks at the memory of
+# the ring sets them off, at each place in turn. In an index of one slot, so that a
+# slot which is emptied too late takes the next entry with it.
+output=$(cd "$examples" && python3 -B - 2>&1 <<'END'
+import os, select
+import flowfd
+
+class Watched:
+    """The words of a ring; the access with the number @at calls @then."""
+
+    def __init__(self, words, at, then):
+        self.words, self.left, self.then = words, at, then
+
+    def step(self):
+        self.left -= 1
+        if self.left == 0:
+            self.then()
+
+    def __getitem__(self, place):
+        value = self.words[place]
+        self.step()
+        return value
+
+    def __setitem__(self, place, value):
+        self.words[place] = value
+        self.step()
+
+def harvest(ring, words):
+    taken, ring.words = 0, words
+    while ring.wait(0):
+        for reader in ring.harvest():
+            taken += len(flowfd.read_all(reader)[0])
+            words.step()
+    return taken
+
+steps = []
+for at in range(1, 20):
+    ring = flowfd.Ring(1)
+    reader, writer = os.pipe2(os.O_NONBLOCK)
+    ring.add(reader, select.EPOLLIN)
+    os.write(writer, b"x")
+    words = Watched(ring.words, at, lambda: os.write(writer, b"x"))
+    taken = harvest(ring, words)
+    if words.left > 0:
+        break
+    steps.append(taken)
+    os.write(writer, b"x")
+    if (taken, harvest(ring, words)) != (2, 1):
+        print("lost: news after step", at)
+print(len(steps), "steps")
+END
+)
+tap_is "$output" "7 steps" "flowfd.py: news at each step of a harvest"
+
+# Pipes and counters, a process for each, which writes twice and then waits until
+# both were read. The second comes at any moment of the consumer's work on the
+# first: if it is lost, that process waits for ever, and the consumer in the end.
+PYTHONPATH=$examples PYTHONDONTWRITEBYTECODE=1 python3 - <<'END'
+import os, random, select, sys
+import flowfd
+
+FILES, BURSTS = 4, 1500
+
+def produce(write, read, seed):
+    random.seed(seed)
+    for _ in range(BURSTS):
+        write()
+        for _ in range(random.randrange(2000)):
+            pass
+        write()
+        read()
+    os._exit(0)
+
+ring = flowfd.Ring(FILES)
+counts, done, children = {}, {}, []
+for number in range(FILES):
+    if number % 2:
+        file = flowfd.Counter(flags=flowfd.NONBLOCK)
+        write = file.write
+    else:
+        file, writer = os.pipe()
+        os.set_blocking(file, False)
+        write = lambda writer=writer: os.write(writer, b"x")
+    ring.add(file, select.EPOLLIN)
+    counts[file] = 0
+    done[file] = flowfd.Counter()
+    children.append(os.fork())
+    if not children[-1]:
+        produce(write, done[file].read, number)
+
+entries = 0
+while sum(counts.values()) < 2 * FILES * BURSTS:
+    if not ring.wait(20):
+        print("# lost after", list(counts.values()))
+        sys.exit(1)
+    for file in ring.harvest():
+        entries += 1
+        before = counts[file]
+        if isinstance(file, flowfd.Counter):
+            try:
+                counts[file] += file.read()
+            except BlockingIOError:
+                pass
+        else:
+            counts[file] += len(flowfd.read_all(file)[0])
+        if counts[file] > before and counts[file] % 2 == 0:
+            done[file].write()
+for pid in children:
+    os.waitpid(pid, 0)
+print("# harvested", 2 * FILES * BURSTS, "events in", entries, "entries")
+sys.exit(any(count != 2 * BURSTS for count in counts.values()))
+END
+tap_is $? 0 "flowfd.py: nothing is lost"
+
+output=$(cd "$examples" && python3 -B - 2>&1 <<'END'
+import os, platform
+import flowfd
+reader, writer = os.pipe()
+ring = flowfd.Ring(1)
+for call in (lambda: ring.add(reader, 1), lambda: ring.add(99, 1),
+             lambda: ring._control(flowfd.ADD, reader, 1, 0)):
+    try:
+        call()
+    except (OSError, ValueError) as error:
+        print(type(error).__name__, error)
+platform.machine = lambda: "aarch64"
+try:
+    flowfd.Ring(1)
+except NotImplementedError as error:
+    print(error)
+END
+)
+tap_is "$output" \
+"ValueError a watched file must not block
+OSError [Errno 9] Bad file descriptor
+OSError [Errno 22] Invalid argument
+rings need CPython on x86" "flowfd.py: errors"
+tap_done

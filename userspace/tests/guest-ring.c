@@ -1,0 +1,713 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ring of libflowfd with the module: every function once the way it is
+ * meant, and each documented error. Runs as root in a machine that may be
+ * broken, for some errors take that. What the kernel does beyond that is for the
+ * selftests.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <flowfd.h>
+
+#include "tests/tap.h"
+
+#define MS 1000000ULL
+#define NOBODY 65534
+#define PIPES 3
+
+static struct flowfd_ring ring;
+static struct flowfd_event event;
+static int readers[PIPES];
+static int writers[PIPES];
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* A ring that watches pipes; their data are 0, 1, 2. */
+static void setup(void)
+{
+	if (flowfd_ring_create(&ring, PIPES, 0) < 0)
+		abort();
+	for (int i = 0; i < PIPES; i++) {
+		int ends[2];
+
+		if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0)
+			abort();
+		readers[i] = ends[0];
+		writers[i] = ends[1];
+		if (flowfd_ring_add(&ring, readers[i], EPOLLIN | EPOLLET, i))
+			abort();
+	}
+}
+
+static void teardown(void)
+{
+	for (int i = 0; i < PIPES; i++) {
+		close(readers[i]);
+		close(writers[i]);
+	}
+	flowfd_ring_destroy(&ring);
+}
+
+static void announce(int i)
+{
+	if (write(writers[i], "x", 1) != 1)
+		abort();
+}
+
+/* In a process of its own, which it may change: 0 or a negative errno. */
+static int in_child(int (*call)(void))
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(-call());
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ENOEXEC;
+}
+
+static int create_and_destroy(void)
+{
+	struct flowfd_ring own;
+	int lowest = dup(STDERR_FILENO);
+	int ret;
+
+	close(lowest);
+	errno = 4711;
+	ret = flowfd_ring_create(&own, 1, 0);
+	if (!ret)
+		flowfd_ring_destroy(&own);
+	if (errno != 4711)
+		return -EUCLEAN;
+	/* Nothing is left behind: not the first descriptor, nor the second. */
+	return dup(STDERR_FILENO) == lowest &&
+	       dup(STDERR_FILENO) == lowest + 1 ? ret : -EXFULL;
+}
+
+static int create_with_limit(int resource, rlim_t value)
+{
+	const struct rlimit limit = {value, value};
+
+	setrlimit(resource, &limit);
+	return create_and_destroy();
+}
+
+static int create_without_memory(void)
+{
+	return create_with_limit(RLIMIT_AS, 0);
+}
+
+static int create_without_locked_memory(void)
+{
+	return setresuid(NOBODY, NOBODY, NOBODY) ?
+	       -errno : create_with_limit(RLIMIT_MEMLOCK, 0);
+}
+
+static int create_as_nobody(void)
+{
+	return setresuid(NOBODY, NOBODY, NOBODY) ?
+	       -errno : create_and_destroy();
+}
+
+static int create_on_another_device(void)
+{
+	if (unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("/dev/null", FLOWFD_DEVICE, NULL, MS_BIND, NULL))
+		return -errno;
+	return create_and_destroy();
+}
+
+/* What a module says that does not know the request. */
+static int create_by_old_module(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FLOWFD_IOC_CREATE_RING, 0,
+			 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOTTY),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {
+		.len = sizeof(filter) / sizeof(filter[0]),
+		.filter = filter,
+	};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return -errno;
+	return create_and_destroy();
+}
+
+/*
+ * So many files may be open in the whole system, but for root. With 0 the kernel
+ * counts them; otherwise an estimate can be enough for it.
+ */
+static void set_file_max(const char *number)
+{
+	int fd = open("/proc/sys/fs/file-max", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, number, strlen(number)) < 0)
+		abort();
+	close(fd);
+}
+
+static void test_create(void)
+{
+	struct flowfd_ring own = {.fd = 42};
+	void *mapping;
+
+	tap_is(flowfd_ring_create(&own, 0, 0), -EINVAL, "for no files");
+	tap_is(flowfd_ring_create(&own, FLOWFD_RING_ITEMS_MAX + 1, 0), -EINVAL,
+	       "for too many files");
+	tap_is(flowfd_ring_create(&own, 1, 1U << 31), -EINVAL, "unknown flag");
+	tap_ok(own.fd == 42 && !own.header, "the ring is as it was");
+
+	tap_is(flowfd_ring_create(&own, 1, FLOWFD_KEEP_ON_EXEC), 0, "create");
+	tap_is(fcntl(own.fd, F_GETFD), 0, "kept on exec");
+	flowfd_ring_destroy(&own);
+	tap_is(flowfd_ring_create(&own, FLOWFD_RING_ITEMS_MAX, 0), 0,
+	       "create a large one");
+	tap_is(fcntl(own.fd, F_GETFD), FD_CLOEXEC, "close-on-exec");
+	tap_is(own.header->max_items, FLOWFD_RING_ITEMS_MAX, "as large");
+	tap_is(flowfd_ring_next(&own, &event), 0, "and empty");
+	mapping = own.header;
+	flowfd_ring_destroy(&own);
+	tap_is(fcntl(own.fd, F_GETFD), -1, "destroyed, it has no descriptor");
+	tap_ok(msync(mapping, 1, MS_ASYNC) < 0 && errno == ENOMEM,
+	       "and no mapping");
+}
+
+static void test_create_errors(void)
+{
+	struct stat device;
+	struct rlimit limit;
+	char before[32];
+	rlim_t all;
+	int lowest = dup(STDERR_FILENO);
+	int fd;
+
+	close(lowest);
+	tap_is(in_child(create_and_destroy), 0, "in a child");
+	tap_is(in_child(create_as_nobody), 0, "as nobody");
+	tap_is(in_child(create_without_memory), -ENOMEM, "no address space");
+	tap_is(in_child(create_without_locked_memory), -ENOMEM,
+	       "RLIMIT_MEMLOCK");
+	tap_is(in_child(create_on_another_device), -EPROTONOSUPPORT,
+	       "not the module");
+	tap_is(in_child(create_by_old_module), -EPROTONOSUPPORT,
+	       "a module without rings");
+
+	stat(FLOWFD_DEVICE, &device);
+	chmod(FLOWFD_DEVICE, 0600);
+	tap_is(in_child(create_as_nobody), -EACCES, "no permission");
+	chmod(FLOWFD_DEVICE, device.st_mode & 07777);
+
+	fd = open("/proc/sys/fs/file-max", O_RDONLY | O_CLOEXEC);
+	before[read(fd, before, sizeof(before) - 1)] = 0;
+	close(fd);
+	set_file_max("0");
+	tap_is(in_child(create_as_nobody), -ENFILE, "no file in the system");
+	set_file_max(before);
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	all = limit.rlim_cur;
+	for (int room = 0; room < 2; room++) {
+		limit.rlim_cur = lowest + room;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		tap_is(flowfd_ring_create(&ring, 1, 0), -EMFILE, "no room");
+		tap_is(fcntl(lowest, F_GETFD), -1, "nothing is left behind");
+	}
+	limit.rlim_cur = all;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void test_add(void)
+{
+	int counter = flowfd_counter_create(0, FLOWFD_NONBLOCK);
+	int no_room = eventfd(0, EFD_CLOEXEC);
+	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int other = eventfd(1, EFD_CLOEXEC);
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct flowfd_ring own;
+	uint64_t value;
+
+	tap_is(flowfd_ring_create(&own, 2, 0), 0, "create");
+	tap_is(flowfd_ring_add(&own, counter, EPOLLIN | EPOLLET, 1ULL << 40), 0,
+	       "add a counter");
+	tap_is(flowfd_ring_next(&own, &event), 0, "it is not ready");
+	flowfd_write(counter, 1);
+	tap_is(flowfd_ring_next(&own, &event), 1, "it is");
+	tap_is(event.events, EPOLLIN, "for reading");
+	tap_is(event.data, 1ULL << 40, "and has its data");
+	tap_is(flowfd_ring_next(&own, &event), 0, "and is told of once");
+	tap_is(flowfd_read(counter, &value), 0, "read");
+
+	tap_is(flowfd_ring_add(&own, -1, EPOLLIN | EPOLLET, 0), -EBADF,
+	       "add no descriptor");
+	tap_is(flowfd_ring_add(&own, other, EPOLLIN, 0), -EINVAL,
+	       "not edge-triggered");
+	tap_is(flowfd_ring_add(&own, other, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE,
+			       0), -EINVAL, "a bit that is not possible");
+	tap_is(flowfd_ring_add(&own, file, EPOLLIN | EPOLLET, 0), -EPERM,
+	       "a file that cannot be watched");
+	tap_is(flowfd_ring_add(&own, own.fd, EPOLLIN | EPOLLET, 0), -ELOOP,
+	       "a ring");
+	tap_is(flowfd_ring_add(&own, epoll, EPOLLIN | EPOLLET, 0), -ELOOP,
+	       "an epoll");
+	tap_is(flowfd_ring_add(&own, counter, EPOLLIN | EPOLLET, 0), -EEXIST,
+	       "what is watched");
+	tap_is(flowfd_ring_add(&own, other, EPOLLIN | EPOLLET, 2),
+	       FLOWFD_RING_PINNED, "an eventfd is pinned");
+	tap_is(flowfd_ring_next(&own, &event), 1, "and ready at once");
+	tap_is(flowfd_ring_add(&own, no_room, EPOLLIN | EPOLLET, 0), -ENOSPC,
+	       "more than max_items");
+	flowfd_ring_destroy(&own);
+	close(counter);
+	close(no_room);
+	close(file);
+	close(other);
+	close(epoll);
+}
+
+static void test_mod_and_del(void)
+{
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	struct flowfd_ring own;
+
+	tap_is(flowfd_ring_create(&own, 1, 0), 0, "create");
+	tap_is(flowfd_ring_mod(&own, fd, EPOLLIN | EPOLLET, 0), -ENOENT,
+	       "change what is not watched");
+	tap_is(flowfd_ring_del(&own, fd), -ENOENT, "remove it");
+	tap_is(flowfd_ring_mod(&own, -1, EPOLLIN | EPOLLET, 0), -EBADF,
+	       "change no descriptor");
+	tap_is(flowfd_ring_del(&own, -1), -EBADF, "remove it");
+
+	flowfd_ring_add(&own, fd, EPOLLIN | EPOLLET | EPOLLONESHOT, 1);
+	tap_is(flowfd_ring_mod(&own, fd, EPOLLIN, 0), -EINVAL,
+	       "to level-triggered");
+	for (int i = 0; i < 2; i++) {
+		flowfd_write(fd, 1);
+		tap_is(flowfd_ring_next(&own, &event), !i, "one shot");
+	}
+	tap_is(flowfd_ring_mod(&own, fd, EPOLLIN | EPOLLET, 2), 0, "change");
+	tap_is(flowfd_ring_next(&own, &event), 1, "it is armed again");
+	tap_is(event.data, 2, "with other data");
+	flowfd_write(fd, 1);
+	tap_is(flowfd_ring_mod(&own, fd, EPOLLOUT | EPOLLET, 3), 0,
+	       "change before the event is taken");
+	tap_is(flowfd_ring_next(&own, &event), 1, "one event");
+	tap_is(event.events, EPOLLOUT, "the old one is dropped");
+
+	flowfd_write(fd, 1);
+	tap_is(flowfd_ring_del(&own, fd), 0, "remove");
+	tap_is(flowfd_ring_next(&own, &event), 0, "no event is left");
+	tap_is(flowfd_ring_del(&own, fd), -ENOENT, "it is gone");
+	flowfd_ring_destroy(&own);
+	close(fd);
+}
+
+static void test_control(void)
+{
+	char *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct flowfd_ring_entry entries[] = {
+		{.op = FLOWFD_RING_DEL},
+		{.op = FLOWFD_RING_MOD, .events = EPOLLIN | EPOLLET, .data = 7},
+		{.op = FLOWFD_RING_ADD, .fd = -1, .events = EPOLLET},
+		{.op = 42},
+	};
+	struct flowfd_ring_entry *edge;
+
+	setup();
+	for (int i = 0; i < 3; i++)
+		announce(i);
+	entries[0].fd = readers[0];
+	entries[1].fd = readers[1];
+	tap_is(flowfd_ring_control(&ring, entries, 4), 2, "two of four fail");
+	tap_is(entries[0].result, 0, "remove");
+	tap_is(entries[1].result, 0, "change");
+	tap_is(entries[2].result, -EBADF, "add no descriptor");
+	tap_is(entries[3].result, -EINVAL, "an unknown operation");
+	/* 1 has its old place, with what the change found to be ready. */
+	tap_is(flowfd_ring_next(&ring, &event), 1, "an event");
+	tap_is(event.data, 7, "of what was changed");
+	tap_is(flowfd_ring_next(&ring, &event), 1, "another");
+	tap_is(event.data, 2, "of what was left alone");
+	tap_is(flowfd_ring_next(&ring, &event), 0, "none of what was removed");
+
+	tap_is(flowfd_ring_control(&ring, NULL, 0), 0, "nothing to do");
+	tap_is(flowfd_ring_control(&ring, entries, FLOWFD_RING_ITEMS_MAX + 1),
+	       -EINVAL, "too many");
+	munmap(memory + 4096, 4096);
+	edge = (void *)(memory + 4096 - sizeof(*edge));
+	*edge = (struct flowfd_ring_entry){.op = FLOWFD_RING_DEL,
+					   .fd = readers[2]};
+	tap_is(flowfd_ring_control(&ring, edge, 2), -EFAULT, "bad address");
+	tap_is(flowfd_ring_del(&ring, readers[2]), -ENOENT,
+	       "what came before was done");
+	munmap(memory, 4096);
+	teardown();
+}
+
+/* What a loop does with an event can end other files. */
+static void test_removal_in_the_loop(void)
+{
+	struct flowfd_event events[PIPES];
+
+	setup();
+	for (int i = 0; i < PIPES; i++)
+		announce(i);
+	tap_is(flowfd_ring_next(&ring, &event), 1, "an event");
+	tap_is(event.data, 0, "of the first");
+	tap_is(flowfd_ring_del(&ring, readers[1]), 0, "removes the second");
+	close(readers[2]);
+	tap_is(flowfd_ring_next(&ring, &event), 0,
+	       "nothing of what is removed or closed");
+	teardown();
+
+	setup();
+	for (int i = 0; i < PIPES; i++)
+		announce(i);
+	tap_is(flowfd_ring_del(&ring, readers[1]), 0, "remove the second");
+	tap_is(flowfd_ring_harvest(&ring, events, PIPES), 2, "two are left");
+	tap_is(events[0].data, 0, "the first");
+	tap_is(events[1].data, 2, "the third");
+	teardown();
+}
+
+static void *announce_soon(void *argument)
+{
+	const struct timespec soon = {.tv_nsec = 20 * MS};
+
+	nanosleep(&soon, NULL);
+	announce(0);
+	return argument;
+}
+
+static void test_wait(void)
+{
+	struct pollfd pollfd;
+	pthread_t thread;
+	uint64_t start;
+
+	setup();
+	pollfd = (struct pollfd){.fd = ring.fd, .events = POLLIN};
+	tap_is(flowfd_ring_wait(&ring, 0), 0, "nothing, and no time");
+	start = now_ns();
+	tap_is(flowfd_ring_wait(&ring, 20 * MS), 0, "nothing in time");
+	tap_ok(now_ns() - start >= 20 * MS, "which it waited for");
+	tap_is(poll(&pollfd, 1, 0), 0, "nothing for poll");
+	if (pthread_create(&thread, NULL, announce_soon, NULL))
+		abort();
+	tap_is(flowfd_ring_wait(&ring, FLOWFD_RING_FOREVER), 1, "an event");
+	pthread_join(thread, NULL);
+	tap_is(poll(&pollfd, 1, 0), 1, "poll knows of it");
+	announce(1);
+	tap_is(flowfd_ring_wait(&ring, FLOWFD_RING_FOREVER), 2, "two, at once");
+	flowfd_ring_del(&ring, readers[0]);
+	tap_is(flowfd_ring_wait(&ring, 0), 2, "an entry stays");
+	tap_is(flowfd_ring_next(&ring, &event), 1, "an event");
+	tap_is(event.data, 1, "of the file that is there");
+	tap_is(flowfd_ring_wait(&ring, 0), 0, "nothing more");
+	teardown();
+}
+
+static void test_wait_with(void)
+{
+	struct flowfd_ring_wait args = {.timeout = 20 * MS, .min_events = 2};
+	struct {
+		struct flowfd_ring_wait args;
+		uint64_t more;
+	} newer = {.more = 0};
+	static char large[1 << 14];
+	uint64_t start;
+
+	setup();
+	announce(0);
+	start = now_ns();
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), 1,
+	       "one of two in time");
+	tap_ok(now_ns() - start >= 20 * MS, "which it waited for");
+	args.timeout = FLOWFD_RING_FOREVER;
+	args.min_wait = 20 * MS;
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), 1,
+	       "one of two after min_wait");
+	announce(1);
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), 2, "two");
+
+	args.min_events = ring.header->index_slots + 1;
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), -EINVAL,
+	       "more than there are slots");
+	args.min_events = 0;
+	args.flags = 1;
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), -EINVAL,
+	       "unknown flag");
+	args.flags = 0;
+	args.reserved = 1;
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), -EINVAL,
+	       "reserved field");
+	args.reserved = 0;
+	args.sigmask_size = 8;
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), -EINVAL,
+	       "size of no mask");
+	args.sigmask = 8;
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), -EFAULT,
+	       "address of the mask");
+	args.sigmask_size = 4;
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), -EINVAL,
+	       "size of the mask");
+
+	tap_is(flowfd_ring_wait_with(&ring, &newer.args, sizeof(newer)), 2,
+	       "a longer structure with a zero tail");
+	newer.more = 1;
+	tap_is(flowfd_ring_wait_with(&ring, &newer.args, sizeof(newer)),
+	       -EPROTONOSUPPORT, "a longer structure with something in it");
+	tap_is(flowfd_ring_wait_with(&ring, &newer.args, 8), -EINVAL,
+	       "a structure that is too short");
+	tap_is(flowfd_ring_wait_with(&ring, (void *)large, sizeof(large)),
+	       -EINVAL, "a structure larger than an ioctl takes");
+	teardown();
+}
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static void test_signals(void)
+{
+	const struct sigaction action = {.sa_handler = count_signal,
+					 .sa_flags = SA_RESTART};
+	const struct itimerval often = {{0, 10000}, {0, 10000}}, never = {0};
+	struct flowfd_ring_wait args = {.timeout = FLOWFD_RING_FOREVER};
+	sigset_t blocked, none, now;
+
+	setup();
+	sigaction(SIGALRM, &action, NULL);
+	/* Again and again: the first can come before the wait. */
+	setitimer(ITIMER_REAL, &often, NULL);
+	tap_is(flowfd_ring_wait(&ring, FLOWFD_RING_FOREVER), -EINTR,
+	       "a signal ends the wait");
+	setitimer(ITIMER_REAL, &never, NULL);
+	tap_ok(signals, "its handler ran");
+
+	sigemptyset(&none);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGALRM);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	signals = 0;
+	raise(SIGALRM);
+	tap_is(flowfd_ring_wait(&ring, MS), 0, "one that is blocked does not");
+	args.sigmask = (uintptr_t)&none;
+	args.sigmask_size = 8;
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), -EINTR,
+	       "but with a mask that lets it through");
+	tap_is(signals, 1, "its handler ran");
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	tap_ok(sigismember(&now, SIGALRM), "the mask is as before");
+	announce(0);
+	raise(SIGALRM);
+	tap_is(flowfd_ring_wait_with(&ring, &args, sizeof(args)), 1,
+	       "an event comes before a signal");
+	sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+	teardown();
+}
+
+static void send_fd(int socket, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec byte = {"x", 1};
+	struct msghdr message = {
+		.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	if (sendmsg(socket, &message, 0) != 1)
+		abort();
+}
+
+static int receive_fd(int socket)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	char byte;
+	struct iovec data = {&byte, 1};
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1)
+		return -1;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+	return fd;
+}
+
+/* The child has nothing of the ring but the descriptor that it receives. */
+static int take_over(int socket)
+{
+	struct flowfd_ring received;
+
+	if (flowfd_ring_attach(&received, receive_fd(socket)) ||
+	    flowfd_ring_wait(&received, FLOWFD_RING_FOREVER) != 2 ||
+	    !flowfd_ring_next(&received, &event) || event.data != 1 ||
+	    !flowfd_ring_next(&received, &event) || event.data != 2 ||
+	    flowfd_ring_next(&received, &event))
+		return 1;
+	flowfd_ring_destroy(&received);
+	return 0;
+}
+
+static int attach_without_memory(void)
+{
+	const struct rlimit none = {0, 0};
+	struct flowfd_ring other;
+
+	int ret;
+
+	setrlimit(RLIMIT_AS, &none);
+	errno = 4711;
+	ret = flowfd_ring_attach(&other, ring.fd);
+	return errno == 4711 ? ret : -EUCLEAN;
+}
+
+static void test_attach(void)
+{
+	struct flowfd_ring other = {.fd = 42};
+	int sockets[2], status = -1;
+	uint32_t map_size;
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
+		abort();
+	child = fork();
+	if (!child)
+		_exit(take_over(sockets[1]));
+	setup();
+	for (int i = 0; i < PIPES; i++)
+		announce(i);
+	tap_is(flowfd_ring_next(&ring, &event), 1, "this process takes one");
+	send_fd(sockets[0], ring.fd);
+	waitpid(child, &status, 0);
+	tap_is(status, 0, "another one takes the others");
+	close(sockets[0]);
+	close(sockets[1]);
+
+	tap_is(flowfd_ring_attach(&other, -1), -EBADF, "attach no descriptor");
+	tap_is(flowfd_ring_attach(&other, readers[0]), -ENOTTY, "a pipe");
+	tap_is(in_child(attach_without_memory), -ENOMEM, "no address space");
+	ring.header->version++;
+	tap_is(flowfd_ring_attach(&other, ring.fd), -EPROTONOSUPPORT,
+	       "another version");
+	ring.header->version--;
+	ring.header->magic++;
+	tap_is(flowfd_ring_attach(&other, ring.fd), -EPROTONOSUPPORT,
+	       "something else");
+	ring.header->magic--;
+	map_size = ring.header->map_size;
+	ring.header->map_size = 0;
+	tap_is(flowfd_ring_attach(&other, ring.fd), -EINVAL, "nonsense");
+	ring.header->map_size = map_size;
+	tap_ok(other.fd == 42 && !other.header, "the ring is as it was");
+	tap_is(flowfd_ring_attach(&other, fcntl(ring.fd, F_DUPFD_CLOEXEC, 0)),
+	       0, "attach");
+	announce(1);
+	tap_is(flowfd_ring_next(&other, &event), 1, "goes on where it was");
+	flowfd_ring_destroy(&other);
+	teardown();
+}
+
+static void test_errno(void)
+{
+	const struct flowfd_ring_wait wrong = {.flags = 1};
+	const struct flowfd_ring closed = {.fd = -1};
+	struct flowfd_ring own;
+	int result;
+
+	errno = 4711;
+	flowfd_ring_create(&own, 0, 0);
+	flowfd_ring_attach(&own, -1);
+	flowfd_ring_create(&own, 1, 0);
+	flowfd_ring_add(&own, -1, EPOLLET, 0);
+	flowfd_ring_mod(&own, -1, EPOLLET, 0);
+	flowfd_ring_del(&own, -1);
+	flowfd_ring_del(&closed, 0);
+	flowfd_ring_control(&own, NULL, 1);
+	flowfd_ring_wait(&own, 0);
+	flowfd_ring_wait_with(&own, &wrong, sizeof(wrong));
+	flowfd_ring_next(&own, &event);
+	flowfd_ring_destroy(&own);
+	result = errno;
+	tap_is(result, 4711, "no call changes errno");
+}
+
+int main(void)
+{
+	if (access(FLOWFD_DEVICE, F_OK) < 0) {
+		tap_skip("the ring with the module", "it is not loaded");
+		return tap_done();
+	}
+	if (geteuid()) {
+		tap_skip("the ring with the module", "not root");
+		return tap_done();
+	}
+	test_create();
+	test_create_errors();
+	test_add();
+	test_mod_and_del();
+	test_control();
+	test_removal_in_the_loop();
+	test_wait();
+	test_wait_with();
+	test_signals();
+	test_attach();
+	test_errno();
+	return tap_done();
+}
