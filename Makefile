@@ -25,6 +25,9 @@ help:
 	@echo '                the cost of each call, in guest instructions'
 	@echo '  make prove    check the model of the ring, and that it finds errors'
 	@echo '  make dkms     install and remove the module with DKMS, in a root'
+	@echo '  make deb      the Debian packages, into build/KERNEL/deb'
+	@echo '  make check-matrix'
+	@echo '                the packages in fresh systems: install, boot, upgrade, purge'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
 	@echo '  make lint     compiler warnings, sparse, checkpatch, shellcheck'
 	@echo '  make clean    remove build/'
@@ -58,11 +61,20 @@ prove:
 dkms:
 	@$(VM)/enter --scratch $(KERNEL) selftests/run selftests/dkms.sh
 
+deb:
+	@$(VM)/enter $(KERNEL) env DEB_BUILD_OPTIONS='$(DEB_BUILD_OPTIONS)' \
+		selftests/vm/deb build/$(KERNEL)/deb
+	@ls build/$(KERNEL)/deb/*.deb
+
+# On all kernels; selftests/matrix/systems has the list.
+check-matrix:
+	@$(SUDO) selftests/matrix/run
+
 lint:
 	@$(VM)/enter $(KERNEL) selftests/lint
 
 clean:
 	$(SUDO) rm -rf build
 
-.PHONY: help build vm check demo instructions prove \
-	dkms lint clean
+.PHONY: help build vm check check-matrix demo instructions prove \
+	dkms deb lint clean

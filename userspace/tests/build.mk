@@ -11,7 +11,9 @@ test_programs := $(test_sources:%.c=$(O)/%)
 test_objects := $(test_sources:%.c=$(O)/%.o)
 sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			preload/settings.c \
-			examples/http/connection.c examples/http/request.c)
+			examples/http/connection.c examples/http/request.c \
+			$(addprefix tools/flowfdctl/, \
+				fdinfo.c scan.c table.c text.c))
 # ... but for the one that runs under the shim, which cannot come after them.
 plain_test := $(O)/tests/eventfd
 guest_programs := $(O)/tests/guest-ring

@@ -102,4 +102,23 @@ options=$("$build/flowfd-run" --help | grep -o -e '--[a-z-]*' | sort -u)
 tap_is "$(sed -n '/^\.SH OPTIONS/,/^\.SH EXIT/p' "$top/man/flowfd-run.1" |
 	sed 's/\\-/-/g' | grep '^\.BR -' | grep -o -e '--[a-z-]*' | sort -u)" \
 	"$(echo "$options" | grep .)" "flowfd-run(1): options"
+
+# Every command of flowfdctl and every option that only one of them has.
+ctl=$build/flowfdctl
+commands=$("$ctl" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
+tap_is "$(sed -n 's/^\.SS \([a-z]*\)$/\1/p' "$top/man/flowfdctl.1")" \
+	"$(echo "$commands" | grep .)" "flowfdctl(1): commands"
+# ctl_options COMMAND...: the long options in its help, those of argp left out
+ctl_options() {
+	"$ctl" "$@" --help | grep -o '^ \{2,6\}\(-., \)\?--[a-z]*' |
+		grep -o -e '--.*' | grep -vx -e --help -e --usage -e --version |
+		sort
+}
+tap_is "$(ctl_options)" "" "flowfdctl has no options of its own"
+for command in $commands; do
+	tap_is "$(awk -v command="$command" '/^\.S/ { inside = $2 == command }
+		inside' "$top/man/flowfdctl.1" | sed 's/\\-/-/g' |
+		grep '^\.BR\? -' | grep -o -e '--[a-z]*' | sort)" \
+		"$(ctl_options "$command")" "flowfdctl(1): options of $command"
+done
 tap_done

@@ -11,3 +11,11 @@ $(O)/tools/flowfd-run.o: PART_CFLAGS = \
 
 $(O)/flowfd-run: $(flowfd_run_objects) $(O)/libflowfd.a
 	$(link)
+
+PROGRAMS += $(O)/flowfdctl
+
+flowfdctl_objects := $(patsubst %.c,$(O)/%.o,$(wildcard tools/flowfdctl/*.c))
+OBJECTS += $(flowfdctl_objects)
+
+$(O)/flowfdctl: $(flowfdctl_objects) $(O)/libflowfd.a
+	$(link)

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The completions for bash: what they offer at a given place of a command line.
+
+build=$1
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+top=$(cd "${0%/*}/.." && pwd)
+# shellcheck source-path=SCRIPTDIR source=../completions/flowfd.bash
+. "$top/completions/flowfd.bash"
+# Works only where readline asks.
+# shellcheck disable=SC2317 # the completions call it
+compopt() {
+	nospace=$*
+}
+
+# offers WANTED WORD...: the last word is the one to complete
+offers() {
+	local wanted=$1 name=$2
+	shift
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	COMPREPLY=()
+	nospace=
+	local function
+	function=$(complete -p "$name" | sed 's/.*-F \([^ ]*\) .*/\1/')
+	"$function" "$build/$name" "${COMP_WORDS[COMP_CWORD]}" \
+		"${COMP_WORDS[COMP_CWORD - 1]}"
+	tap_is "${COMPREPLY[*]}" "$wanted" "$*"
+}
+
+# long PROGRAM [COMMAND]: the long options that its help has
+long() {
+	"$build/$1" "${@:2}" --help |
+		grep -oE '^ {2,6}(-.( [A-Z]+)?, )?--[a-z-]+=?' |
+		grep -oE -e '--[a-z-]+=?' | paste -sd ' '
+}
+
+offers "info list top" flowfdctl ""
+offers "list" flowfdctl l
+offers "$(long flowfdctl)" flowfdctl -
+offers "$(long flowfdctl list)" flowfdctl list -
+offers "--json" flowfdctl list --watches --j
+offers "" flowfdctl list ""
+offers "--interval=" flowfdctl top --i
+tap_is "$nospace" "-o nospace" "and no blank after it"
+offers "" flowfdctl top --interval ""
+offers "" flowfdctl top --interval = ""
+offers "--count=" flowfdctl top --interval = 0.5 --c
+
+offers "$(long flowfd-run)" flowfd-run -
+offers "--maximum=" flowfd-run --m
+offers "" flowfd-run --maximum ""
+offers "" flowfd-run --maximum = ""
+offers "--burst=" flowfd-run --rate = 5 --bu
+mkdir "${here=$(mktemp -d)}/bin"
+trap 'rm -rf "$here"' EXIT
+touch "$here/bin/strangeprogram" "$here/strangefile"
+chmod +x "$here/bin/strangeprogram"
+PATH=$PATH:$here/bin
+cd "$here" || exit
+offers "strangeprogram" flowfd-run strange
+offers "strangeprogram" flowfd-run --maximum = 10 strange
+offers "strangeprogram" flowfd-run -m 10 -- strange
+offers "strangefile" flowfd-run strangeprogram strange
+offers "" flowfd-run strangeprogram --max
+offers "strangefile" flowfd-run -m 10 -- strangeprogram -m strange
+
+benchmarks=$("$build/flowfd-bench" --list | cut -d ' ' -f 1 | xargs)
+offers "$benchmarks" flowfd-bench ""
+offers "$(long flowfd-bench)" flowfd-bench -
+offers "eventfd flowfd" flowfd-bench --only = ""
+offers "eventfd flowfd" flowfd-bench --only =
+offers "flowfd" flowfd-bench --only f
+offers "strangefile" flowfd-bench --json = strange
+offers "" flowfd-bench --rounds ""
+offers "strangefile" flowfd-bench-report strange
+offers "$(long flowfd-bench-report)" flowfd-bench-report -
+tap_done

@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The Debian packaging says what the sources say: version, symbols, licences.
+
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+top=$(cd "${0%/*}/../.." && pwd)
+debian=$top/debian
+
+tap_is "$(sed -n '1s/^flowfd (\([^)]*\)).*/\1/p' "$debian/changelog")" \
+	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf")" \
+	"changelog and dkms.conf: version"
+
+# Each exported function, with the version node that it is in.
+tap_is "$(sed -n 's/^ \(flowfd_[^ ]*\) .*/\1/p' "$debian/libflowfd1.symbols" |
+	sort)" \
+	"$(awk '/^LIBFLOWFD/ { node = $1 }
+		sub(/^\tflowfd_/, "flowfd_") { sub(/;/, "@" node); print }' \
+		"$top/userspace/lib/libflowfd.map" | sort)" \
+	"symbols file and symbol map"
+
+# Files under another licence than the most are listed in copyright; a pattern
+# may be a directory.
+listed() {
+	awk -v licence="$1" '
+	/^Files:/ { files = 1 }
+	/^[A-Z]/ && !/^Files:/ { files = 0 }
+	files { sub(/^Files:/, ""); if (NF) list = list $1 "\n" }
+	/^License:/ { if ($0 == "License: " licence) printf "%s", list
+		list = "" }' "$debian/copyright" |
+	while read -r pattern; do
+		find "$top/${pattern%/\*}" -type f
+	done | sed "s|^$top/||" | sort
+}
+
+said() {
+	cd "$top" && find module uapi userspace selftests docs \
+		-type f -exec awk -v licence="$1" '
+		FNR > 4 { nextfile }
+		/SPDX-License-Identifier:/ {
+			sub(/.*SPDX-License-Identifier: /, "")
+			sub(/ ?(\*\/|-->)?$/, "")
+			if ($0 == licence) print FILENAME
+			nextfile
+		}' {} + | sort
+}
+
+tap_is "$(listed Expat)" "$(said MIT)" "copyright: MIT"
+tap_is "$(listed "GPL-2 with Linux-syscall-note exception")" \
+	"$(said "GPL-2.0-only WITH Linux-syscall-note")" \
+	"copyright: Linux-syscall-note"
+tap_done

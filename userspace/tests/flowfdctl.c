@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What flowfdctl makes of fdinfo, of names and of columns: texts as the module
+ * writes them, and all that a kernel, a process or a newer module could do to
+ * them. It needs no module.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+#include "tools/flowfdctl/flowfdctl.h"
+
+#define FILE_LINES "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1057\n"
+#define EVENTFD_LINES                          \
+	"eventfd-count:                3\n"    \
+	"eventfd-id: 17\n"                     \
+	"eventfd-semaphore: 0\n"
+#define BUCKET_LINES                           \
+	"flowfd-token-capacity: 2\n"           \
+	"flowfd-token-rate: 1000\n"            \
+	"flowfd-wakeup-deferred: 1\n"
+#define COUNTER_LINES                          \
+	EVENTFD_LINES                          \
+	"eventfd-maximum:                a\n" BUCKET_LINES
+#define RING_LINES                             \
+	"flowfd-ring-id: 18446744073709551615\n" \
+	"flowfd-ring-max-items: 4\n"           \
+	"flowfd-ring-head: 4294967295\n"       \
+	"flowfd-ring-tail: 2\n"
+#define WATCH_LINES                                                             \
+	"tfd:        5 events:       19 data: ffffffffffffffff pinned: 0\n"     \
+	"tfd:        7 events: 40000000 data:                0 pinned: 1\n"     \
+	"tfd: 2147483647 events:        0 data:               2a pinned: 1\n"
+
+static void test_counter(void)
+{
+	struct object object;
+
+	tap_is(fdinfo_parse(FILE_LINES COUNTER_LINES, &object), FDINFO_OBJECT,
+	       "a counter");
+	tap_is(object.kind, COUNTER, "is one");
+	tap_is(object.id, 17, "id");
+	tap_is(object.count, 3, "count");
+	tap_is(object.maximum, 10, "maximum");
+	tap_is(object.capacity, 2, "capacity");
+	tap_is(object.rate, 1000, "rate");
+	tap_is(object.held, true, "a wakeup is held back");
+	tap_is(object.semaphore, false, "no semaphore");
+	tap_is(object.watches, 0, "no watches");
+	object_free(&object);
+
+	tap_is(fdinfo_parse("flowfd-new: words of a newer module\n"
+			    "eventfd-count: fffffffffffffffe\n"
+			    "eventfd-id: 2147483647\n"
+			    "eventfd-semaphore: 1\n"
+			    "eventfd-maximum: ffffffffffffffff\n"
+			    "flowfd-token-capacity: 4294967295\n"
+			    "flowfd-token-rate: 0\n"
+			    "flowfd-wakeup-deferred: 0\n",
+			    &object),
+	       FDINFO_OBJECT, "highest numbers, and a line that is not known");
+	tap_ok(object.count == UINT64_MAX - 1 && object.maximum == UINT64_MAX,
+	       "are kept whole");
+	tap_is(object.id, INT32_MAX, "id");
+	tap_is(object.capacity, UINT32_MAX, "capacity");
+	tap_is(object.semaphore, true, "a semaphore");
+	object_free(&object);
+}
+
+static void test_ring(void)
+{
+	struct object object;
+
+	tap_is(fdinfo_parse(FILE_LINES RING_LINES WATCH_LINES, &object),
+	       FDINFO_OBJECT, "a ring");
+	tap_is(object.kind, RING, "is one");
+	tap_ok(object.id == UINT64_MAX, "id");
+	tap_is(object.max_items, 4, "max_items");
+	tap_is(object.head, UINT32_MAX, "head");
+	tap_is(object.tail, 2, "tail");
+	tap_is(object_pending(&object), 3, "entries pending, tail has wrapped");
+	if (tap_is(object.watches, 3, "watches")) {
+		tap_is(object.watch[0].fd, 5, "fd");
+		tap_is(object.watch[0].events, EPOLLIN | EPOLLERR | EPOLLHUP,
+		       "events");
+		tap_ok(object.watch[0].data == UINT64_MAX, "data");
+		tap_is(object.watch[0].pinned, false, "not pinned");
+		tap_is(object.watch[1].events, EPOLLONESHOT, "one shot");
+		tap_is(object.watch[1].pinned, true, "pinned");
+		tap_is(object.watch[2].fd, INT32_MAX, "highest fd");
+		tap_is(object.watch[2].events, 0, "not armed");
+	}
+	/* A consumer that lies. */
+	object.head = 100;
+	tap_is(object_pending(&object), 4, "no more pending than fit");
+	object_free(&object);
+	tap_is(object.watches, 0, "freed");
+
+	tap_is(fdinfo_parse(RING_LINES, &object), FDINFO_OBJECT,
+	       "a ring that watches nothing");
+	tap_is(object.watches, 0, "no watches");
+	object_free(&object);
+}
+
+static void test_many_watches(void)
+{
+	static const char line[] =
+		"tfd:        5 events:       19 data:                1 pinned: 0\n";
+	enum { WATCHES = 1000 };
+	char *text = malloc(sizeof(RING_LINES) + WATCHES * sizeof(line));
+	struct object object;
+	char *end;
+
+	if (!text)
+		abort();
+	end = stpcpy(text, RING_LINES);
+	for (int i = 0; i < WATCHES; i++)
+		end = stpcpy(end, line);
+	tap_is(fdinfo_parse(text, &object), FDINFO_OBJECT, "many watches");
+	tap_is(object.watches, WATCHES, "all are there");
+	object_free(&object);
+	free(text);
+}
+
+/* What other files have, which must not be taken for one of ours. */
+static void test_others(void)
+{
+	static const char *const texts[] = {
+		"",
+		"\n",
+		FILE_LINES,
+		FILE_LINES EVENTFD_LINES,
+		FILE_LINES EVENTFD_LINES "eventfd-maximum: a\n",
+		FILE_LINES "eventfd-count: no number\n",
+		FILE_LINES "tfd:        5 events:       19 data: "
+			   "               5  pos:0 ino:3b9 sdev:8\n",
+		FILE_LINES WATCH_LINES,
+		FILE_LINES "flowfd\n",
+		FILE_LINES "clockid: 0\nticks: 0\n",
+		FILE_LINES "x flowfd-ring-id: 1\n",
+	};
+	struct object object;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (!tap_is(fdinfo_parse(texts[i], &object), FDINFO_OTHER,
+			    "another file"))
+			printf("# %s", texts[i]);
+}
+
+static void test_unknown(void)
+{
+	static const char *const texts[] = {
+		/* Not all of it. */
+		EVENTFD_LINES BUCKET_LINES,
+		BUCKET_LINES,
+		"flowfd-ring-id: 1\n",
+		RING_LINES "flowfd-token-rate: 5\n",
+		COUNTER_LINES RING_LINES,
+		COUNTER_LINES "flowfd-token-rate: 1000",
+		RING_LINES "tfd: 1",
+		/* Twice. */
+		COUNTER_LINES "flowfd-token-rate: 1000\n",
+		RING_LINES RING_LINES,
+		/* No number, or not one that fits. */
+		EVENTFD_LINES "eventfd-maximum: \n" BUCKET_LINES,
+		EVENTFD_LINES "eventfd-maximum: -1\n" BUCKET_LINES,
+		EVENTFD_LINES "eventfd-maximum: 0xa\n" BUCKET_LINES,
+		EVENTFD_LINES "eventfd-maximum: A\n" BUCKET_LINES,
+		EVENTFD_LINES "eventfd-maximum: a \n" BUCKET_LINES,
+		EVENTFD_LINES "eventfd-maximum: 10000000000000000\n" BUCKET_LINES,
+		"eventfd-count: 1\neventfd-id: 2147483648\n"
+		"eventfd-semaphore: 0\neventfd-maximum: a\n" BUCKET_LINES,
+		"eventfd-count: 1\neventfd-id: 1\n"
+		"eventfd-semaphore: 2\neventfd-maximum: a\n" BUCKET_LINES,
+		"eventfd-count: what\neventfd-id: 1\n"
+		"eventfd-semaphore: 0\neventfd-maximum: a\n" BUCKET_LINES,
+		"flowfd-ring-id: 1\nflowfd-ring-max-items: 4294967296\n"
+		"flowfd-ring-head: 0\nflowfd-ring-tail: 0\n",
+		RING_LINES "tfd:        5 events:       19\n",
+		RING_LINES "tfd:       -1 events:       19 data:                "
+			   "1 pinned: 0\n",
+		RING_LINES "tfd:        5 events: 100000000 data:               "
+			   " 1 pinned: 0\n",
+		RING_LINES WATCH_LINES "tfd: 2147483648 events:        0 data:"
+				       "               2a pinned: 1\n",
+		RING_LINES "tfd: 5 events: 19 data: 1 pinned: 2\n",
+		RING_LINES "tfd: 5 events: 19 data: 1 pinned: 1 more: 3\n",
+	};
+	struct object object;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		if (!tap_is(fdinfo_parse(texts[i], &object), FDINFO_UNKNOWN,
+			    "not understood"))
+			printf("# %s\n", texts[i]);
+		tap_ok(!object.watch, "nothing is left of it");
+	}
+}
+
+/* No byte changed or missing may lead astray: sanitizers look on. */
+static void test_damage(void)
+{
+	static const char good[] = FILE_LINES RING_LINES WATCH_LINES;
+	char text[sizeof(good)];
+	struct object object;
+	bool known = true;
+
+	srand48(1);
+	for (int round = 0; round < 200000; round++) {
+		strcpy(text, good);
+		for (int i = 0; i <= round % 3; i++)
+			text[lrand48() % (sizeof(text) - 1)] =
+				" 09af:\ntx-\t\x80"[lrand48() % 12];
+		text[lrand48() % sizeof(text)] = '\0';
+		known &= fdinfo_parse(text, &object) <= FDINFO_UNKNOWN;
+		object_free(&object);
+	}
+	tap_ok(known, "200,000 damaged texts");
+}
+
+static void test_links(void)
+{
+	tap_ok(link_may_be_flowfd("anon_inode:[flowfd]"), "a counter");
+	tap_ok(link_may_be_flowfd("anon_inode:[flowfd-ring]"), "a ring");
+	tap_ok(link_may_be_flowfd("/dev/flowfd"), "the device");
+	tap_ok(link_may_be_flowfd("(unreachable)/dev/flowfd"),
+	       "the device of another tree");
+	tap_ok(!link_may_be_flowfd("anon_inode:[eventfd]"), "an eventfd");
+	tap_ok(!link_may_be_flowfd("socket:[712]"), "a socket");
+	tap_ok(!link_may_be_flowfd("pipe:[712]"), "a pipe");
+	tap_ok(!link_may_be_flowfd(""), "nothing");
+}
+
+static bool escapes(const char *text, const char *wanted)
+{
+	char out[ESCAPED_SIZE];
+
+	text_escape(out, sizeof(out), text);
+	if (!strcmp(out, wanted))
+		return true;
+	printf("# got %s\n", out);
+	return false;
+}
+
+static bool is_json(const char *text, const char *wanted)
+{
+	char out[256] = "";
+	FILE *file = fmemopen(out, sizeof(out), "w");
+
+	if (!file)
+		abort();
+	text_json(file, text);
+	fclose(file);
+	if (!strcmp(out, wanted))
+		return true;
+	printf("# got %s\n", out);
+	return false;
+}
+
+static void test_names(void)
+{
+	char longest[COMMAND_SIZE], small[8];
+
+	tap_ok(escapes("", ""), "no name");
+	tap_ok(escapes("kworker/0:1-events", "kworker/0:1-events"), "a name");
+	tap_ok(escapes("a b~", "a b~"), "blank and tilde");
+	tap_ok(escapes("a\nb\t\r\033[2J\177", "a\\x0ab\\x09\\x0d\\x1b[2J\\x7f"),
+	       "control characters");
+	tap_ok(escapes("\\x0a", "\\\\x0a"), "a backslash");
+	tap_ok(escapes("\302\233\377", "\\xc2\\x9b\\xff"), "not ASCII");
+	memset(longest, 1, sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	char out[ESCAPED_SIZE];
+
+	text_escape(out, sizeof(out), longest);
+	tap_is(strlen(out), 4 * (COMMAND_SIZE - 1), "the longest name fits");
+	text_escape(small, sizeof(small), longest);
+	tap_ok(!strcmp(small, "\\x01"), "what does not fit is left out");
+
+	tap_ok(is_json("", "\"\""), "JSON: no name");
+	tap_ok(is_json("a/b \"c\" \\", "\"a/b \\\"c\\\" \\\\\""), "JSON: quotes");
+	tap_ok(is_json("\n\033\177", "\"\\u000a\\u001b\\u007f\""),
+	       "JSON: control characters");
+	tap_ok(is_json("\303\251\302\233", "\"\\u00e9\\u009b\""),
+	       "JSON: two bytes");
+	tap_ok(is_json("\342\202\254\342\200\256", "\"\\u20ac\\u202e\""),
+	       "JSON: three bytes");
+	tap_ok(is_json("\360\237\230\200\364\217\277\277",
+		       "\"\\ud83d\\ude00\\udbff\\udfff\""),
+	       "JSON: four bytes");
+	tap_ok(is_json("\377", "\"\\ufffd\""), "JSON: no UTF-8");
+	tap_ok(is_json("\200x", "\"\\ufffdx\""), "JSON: no first byte");
+	tap_ok(is_json("\303", "\"\\ufffd\""), "JSON: cut off");
+	tap_ok(is_json("\360\237\230", "\"\\ufffd\\ufffd\\ufffd\""),
+	       "JSON: cut off later");
+	tap_ok(is_json("\300\200", "\"\\ufffd\\ufffd\""), "JSON: too long");
+	tap_ok(is_json("\355\240\200", "\"\\ufffd\\ufffd\\ufffd\""),
+	       "JSON: a surrogate");
+	tap_ok(is_json("\364\220\200\200", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""),
+	       "JSON: after the last character");
+}
+
+static bool are_events(uint32_t events, const char *wanted)
+{
+	char out[EVENTS_SIZE];
+
+	text_events(out, events);
+	if (!strcmp(out, wanted))
+		return true;
+	printf("# got %s\n", out);
+	return false;
+}
+
+static void test_events(void)
+{
+	tap_ok(are_events(0, "0"), "no events");
+	tap_ok(are_events(EPOLLIN, "IN"), "one");
+	tap_ok(are_events(EPOLLIN | EPOLLHUP | EPOLLERR, "IN|ERR|HUP"), "three");
+	tap_ok(are_events(EPOLLOUT | 0x800, "OUT|0x800"), "one without a name");
+	tap_ok(are_events(0x800, "0x800"), "only that");
+	tap_ok(are_events(UINT32_MAX,
+			  "IN|PRI|OUT|RDNORM|RDBAND|WRNORM|WRBAND|MSG|ERR|HUP|"
+			  "RDHUP|ONESHOT|ET|0x3fffd820"),
+	       "all");
+}
+
+/* What table_print() wrote, through a file in place of standard output. */
+static char *printed(const struct table *table, size_t rows, int width)
+{
+	static char text[1024];
+	FILE *file = tmpfile();
+	int saved = dup(STDOUT_FILENO);
+	size_t length;
+
+	fflush(stdout);
+	if (!file || saved < 0 || dup2(fileno(file), STDOUT_FILENO) < 0)
+		abort();
+	table_print(table, rows, width);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	rewind(file);
+	length = fread(text, 1, sizeof(text) - 1, file);
+	text[length] = '\0';
+	fclose(file);
+	return text;
+}
+
+static void test_table(void)
+{
+	static const char *const headings[] = {"ID", "NAME", NULL};
+	struct table table = {.headings = headings};
+
+	tap_ok(!strcmp(printed(&table, 10, 80), "ID  NAME\n"), "an empty table");
+	table_add(&table, "%d", 1);
+	table_add(&table, "one");
+	table_add(&table, "%d", 22222);
+	table_add(&table, "a long name");
+	tap_is(table_rows(&table), 2, "rows");
+	tap_ok(!strcmp(printed(&table, 10, 80),
+		       "   ID  NAME\n    1  one\n22222  a long name\n"),
+	       "columns");
+	tap_ok(!strcmp(printed(&table, 10, 10),
+		       "   ID  NAM\n    1  one\n22222  a l\n"),
+	       "is cut off");
+	tap_ok(!strcmp(printed(&table, 10, 2), "ID\n1\n22\n"),
+	       "is cut off in the first column");
+	tap_ok(!strcmp(printed(&table, 1, 80),
+		       "ID  NAME\n 1  one\nand 1 more\n"),
+	       "says what is left out");
+	tap_ok(!strcmp(printed(&table, 0, 80), "ID  NAME\nand 2 more\n"),
+	       "may leave out all");
+	table_free(&table);
+}
+
+/* This machine's processes, without the module: for the sanitizers. */
+static void test_scan(void)
+{
+	struct scan scan;
+
+	scan_all(&scan);
+	tap_is(scan.unknown, 0, "nothing here is mistaken for flowfd's");
+	scan_free(&scan);
+	tap_ok(!scan.descriptor, "freed");
+}
+
+int main(void)
+{
+	test_counter();
+	test_ring();
+	test_many_watches();
+	test_others();
+	test_unknown();
+	test_damage();
+	test_links();
+	test_names();
+	test_events();
+	test_table();
+	test_scan();
+	return tap_done();
+}

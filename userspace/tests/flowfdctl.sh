@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# flowfdctl where there is no module: what it says, and what it refuses.
+
+build=$1
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+ctl=$build/flowfdctl
+
+# refused WHAT TEXT ARGUMENT...: exit status 64, and the first line is TEXT
+refused() {
+	what=$1
+	text=$2
+	shift 2
+	output=$("$ctl" "$@" 2>&1)
+	tap_is "$?: $(echo "$output" | head -n 1)" "64: $text" "$what"
+}
+
+interval="not a number from 0.1 to 3600"
+count="not a number from 1 to 1000000000"
+neither="neither an option nor the value of one"
+
+refused "no command" "flowfdctl: no command (info, list, top)"
+refused "unknown command" "flowfdctl: lst: no such command (info, list, top)" \
+	lst
+refused "an empty command" "flowfdctl: : no such command (info, list, top)" ""
+refused "unknown option" "flowfdctl: unrecognized option '--all'" --all
+refused "a command's option before it" \
+	"flowfdctl: unrecognized option '--json'" --json list
+refused "unknown option of a command" \
+	"flowfdctl list: unrecognized option '--all'" list --all
+refused "another command's option" \
+	"flowfdctl info: unrecognized option '--json'" info --json
+refused "an argument of list" "flowfdctl list: 12: $neither" list 12
+refused "an argument of info" "flowfdctl info: x: $neither" info x
+refused "an argument of top" "flowfdctl top: 5: $neither" top 5
+for value in 0 0.09 3600.1 -1 1s "" 0x1 nan inf 1e2 . 1.2.3; do
+	refused "interval '$value'" \
+		"flowfdctl top: --interval '$value': $interval" \
+		top --interval="$value"
+done
+for value in 0 1000000001 -1 5x "" 18446744073709551617; do
+	refused "count '$value'" "flowfdctl top: --count '$value': $count" \
+		top --count="$value"
+done
+refused "option without its value" \
+	"flowfdctl top: option '--count' requires an argument" top --count
+
+version=$(sed -n 's/^Version: //p' "$build/libflowfd.pc")
+for command in "" info list top; do
+	# shellcheck disable=SC2086 # no command is no argument
+	tap_is "$("$ctl" $command --version)" "flowfdctl $version" \
+		"version${command:+ of $command}"
+	# shellcheck disable=SC2086
+	tap_ok "help${command:+ of $command}" "$ctl" $command --help
+done
+
+if [ -e /dev/flowfd ] || [ -e /sys/module/flowfd ]; then
+	tap_skip "flowfdctl without the module" "the module is loaded"
+	tap_done
+fi
+missing="flowfdctl: the flowfd module is not loaded: run 'modprobe flowfd' as \
+root (package flowfd-dkms)"
+for command in info list "list --json" "list --watches" top "top --count 1"; do
+	# shellcheck disable=SC2086 # words
+	output=$("$ctl" $command 2>&1)
+	tap_is "$? $output" "1 $missing" "$command says that it is missing"
+done
+tap_done

@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Usage: guest-container.sh BUILD
+# What docs/containers.md says, in containers made by hand: a user who is nobody
+# has users, processes and mounts of his own, and the device or not. Prints TAP.
+
+build=$1
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/tap.sh"
+
+ctl=$build/flowfdctl
+examples=$(cd "${0%/*}/../examples" && pwd)
+here=$(mktemp -d) || exit 1
+chmod 755 "$here"
+trap 'rm -rf "$here"' EXIT
+if [ ! -e /dev/flowfd ]; then
+	tap_skip "containers" "the module is not loaded"
+	tap_done
+fi
+
+# container GIVEN COMMAND: runs a shell command as root of a container without
+# privileges, whose /dev has what is GIVEN
+cat >"$here/container" <<'END'
+given=$1
+shift
+for device in null $given; do
+	mount --bind "/dev/$device" "$HERE/$device"
+done
+mount -t tmpfs none /dev
+for device in null $given; do
+	touch "/dev/$device"
+	mount --bind "$HERE/$device" "/dev/$device"
+done
+exec sh -c "$*"
+END
+touch "$here/null" "$here/flowfd"
+
+container() {
+	HERE=$here PYTHONPATH=$examples PYTHONDONTWRITEBYTECODE=1 \
+		setpriv --reuid 65534 --regid 65534 --clear-groups \
+		unshare -Urmpf --mount-proc sh "$here/container" "$@" 2>&1
+}
+
+if ! output=$(container "" true); then
+	tap_is "$output" "" "containers can be made here"
+	tap_done
+fi
+tap_is "$(container "" 'id -u; ps -e -o pid= | head -n 1 | tr -d " "')" \
+	"0
+1" "a container has its own root and its own processes"
+
+# --- with the device
+tap_is "$(container flowfd "$build/examples/first" | tail -n 1)" \
+	"read: 3" "a counter, by libflowfd"
+tap_is "$(container flowfd "python3 $examples/flowfd.py" | tail -n 1)" \
+	"ring: pipe, b'', end" "counter and ring, from Python"
+tap_is "$(container flowfd "$ctl info")" "$("$ctl" info)" "flowfdctl info"
+tap_is "$(container flowfd "chmod 600 /dev/flowfd" 2>&1 |
+	grep -c 'Operation not permitted')" 1 "its root cannot change the device"
+
+# Memory of rings: the root of a container is a user like others.
+big='import flowfd
+try:
+    flowfd.Ring(1 << 20)
+    print("made")
+except OSError as error:
+    print(error.strerror)'
+tap_is "$(container flowfd "prlimit --memlock=8388608 python3 -c '$big'")" \
+	"Cannot allocate memory" "its rings are charged to the user"
+tap_is "$(PYTHONPATH=$examples python3 -Bc "$big")" "made" \
+	"the machine's root may lock what it likes"
+
+# --- what is seen of it, inside and outside
+mkdir -m 777 "$here/shared"
+cat >"$here/inside.py" <<'END'
+import os, subprocess, sys, time
+import flowfd
+ctl, shared = sys.argv[1:]
+counter = flowfd.Counter(initial=5)
+with open(f"{shared}/new", "w") as file:
+    subprocess.run([ctl, "list"], stdout=file, stderr=file)
+os.rename(f"{shared}/new", f"{shared}/inside")
+while not os.path.exists(f"{shared}/done"):
+    time.sleep(0.05)
+END
+container flowfd "python3 $here/inside.py $ctl $here/shared" \
+	>"$here/log" &
+inside=$!
+until [ -e "$here/shared/inside" ]; do
+	sleep 0.1
+	kill -0 $inside 2>/dev/null || break
+done
+sed 's/^/# /' "$here/log"
+exec 8<>/dev/flowfd
+"$ctl" list >"$here/outside"
+exec 8<&-
+touch "$here/shared/done"
+wait $inside
+# columns FILE: identity, process and count of the counters of Python
+columns() {
+	awk '$10 == "python3" { print $1, $2, $4 }' "$1"
+}
+# shellcheck disable=SC2046 # words
+set -- $(columns "$here/shared/inside") $(columns "$here/outside")
+tap_is "$# $1 $3 $6" "6 $4 5 5" "a counter has one id inside and outside"
+tap_is "$((${2:-0} < ${5:-0}))" 1 \
+	"and another process number: $2 inside, $5 outside"
+tap_is "$(grep -c 'count  guest-container$' "$here/outside") \
+$(grep -c 'count  guest-container$' "$here/shared/inside")" "1 0" \
+	"what is outside is not seen inside"
+
+# --- without the device
+tap_is "$(container "" "$ctl info")" "flowfdctl: the flowfd module is loaded, \
+but its device is not here: a container must be given /dev/flowfd" \
+	"without the device flowfdctl says what is missing"
+tap_is "$(container "" "$build/flowfd-run true")" "flowfd-run: true runs without \
+flow control: the flowfd module is not loaded: run 'modprobe flowfd' as root \
+(package flowfd-dkms)" "and programs run without flow control"
+node="$((0x$(stat -c %t /dev/flowfd))) $((0x$(stat -c %T /dev/flowfd)))"
+tap_is "$(container "" "mknod /dev/flowfd c $node" |
+	grep -c 'Operation not permitted')" 1 "its root cannot make one"
+
+# --- an administrator who narrows it
+mode=$(stat -c %a /dev/flowfd)
+chmod 660 /dev/flowfd
+tap_is "$(container flowfd "$ctl info")" "flowfdctl: this user may not \
+open /dev/flowfd: root can change that with a udev rule" \
+	"the mode of the device counts"
+chmod "$mode" /dev/flowfd
+tap_is "$(container flowfd \
+	"mount -o remount,bind,nodev /dev/flowfd && $ctl info")" "flowfdctl: this \
+user may not open /dev/flowfd: root can change that with a udev rule" \
+	"so does nodev"
+
+# --- a descriptor that was handed in
+tap_is "$(container "" "python3 -c 'import fcntl, flowfd, os
+os.eventfd_write(9, 7)
+print(os.eventfd_read(9))
+other = fcntl.ioctl(9, flowfd.CREATE_COUNTER, bytearray(32))
+print(os.readlink(f\"/proc/self/fd/{other}\"))'" 9<>/dev/flowfd)" \
+	"7
+anon_inode:[flowfd]" "a descriptor that is handed in works, and makes more"
+tap_done

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What /proc/PID/fdinfo/FD tells of a counter or a ring. No input or output, so
+ * that tests can give it any text.
+ */
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flowfdctl.h"
+
+enum key {
+	COUNT,
+	MAXIMUM,
+	SEMAPHORE,
+	COUNTER_ID,
+	CAPACITY, /* from here on, only flowfd has it */
+	RATE,
+	HELD,
+	RING_ID,
+	MAX_ITEMS,
+	HEAD,
+	TAIL,
+	KEYS,
+};
+
+static const struct {
+	const char *name;
+	int base;
+	uint64_t max;
+} keys[KEYS] = {
+	[COUNT] = {"eventfd-count:", 16, UINT64_MAX},
+	[MAXIMUM] = {"eventfd-maximum:", 16, UINT64_MAX},
+	[SEMAPHORE] = {"eventfd-semaphore:", 10, 1},
+	[COUNTER_ID] = {"eventfd-id:", 10, INT32_MAX},
+	[CAPACITY] = {"flowfd-token-capacity:", 10, UINT32_MAX},
+	[RATE] = {"flowfd-token-rate:", 10, UINT32_MAX},
+	[HELD] = {"flowfd-wakeup-deferred:", 10, 1},
+	[RING_ID] = {"flowfd-ring-id:", 10, UINT64_MAX},
+	[MAX_ITEMS] = {"flowfd-ring-max-items:", 10, UINT32_MAX},
+	[HEAD] = {"flowfd-ring-head:", 10, UINT32_MAX},
+	[TAIL] = {"flowfd-ring-tail:", 10, UINT32_MAX},
+};
+
+#define KEYS_FROM(key) ((1U << KEYS) - (1U << (key)))
+#define RING_KEYS KEYS_FROM(RING_ID)
+#define COUNTER_KEYS (KEYS_FROM(COUNT) & ~RING_KEYS)
+
+/* What was found of a file: a bit for each key, and its value. */
+struct found {
+	unsigned int keys;
+	uint64_t value[KEYS];
+};
+
+/* A name and a number at the beginning of @text, which is moved behind them. */
+static bool take(const char **text, const char *name, int base, uint64_t max,
+		 uint64_t *value)
+{
+	size_t length = strlen(name);
+	const char *number;
+	char *end;
+
+	if (strncmp(*text, name, length))
+		return false;
+	number = *text + length;
+	number += strspn(number, " \t");
+	/* strtoull() would take a sign, and 0x. */
+	length = strspn(number, base == 16 ? "0123456789abcdef" : "0123456789");
+	errno = 0;
+	*value = strtoull(number, &end, base);
+	if (!length || end != number + length || errno || *value > max)
+		return false;
+	*text = end;
+	return true;
+}
+
+/* Returns false if the line has one of our keys and not its number. */
+static bool parse_key(const char *line, struct found *found)
+{
+	unsigned int i;
+
+	for (i = 0; i < KEYS; i++)
+		if (!strncmp(line, keys[i].name, strlen(keys[i].name)))
+			break;
+	if (i == KEYS)
+		return true;
+	if (found->keys & 1U << i)
+		return false;
+	found->keys |= 1U << i;
+	return take(&line, keys[i].name, keys[i].base, keys[i].max,
+		    &found->value[i]) && *line == '\n';
+}
+
+static bool parse_watch(const char *line, struct object *object)
+{
+	uint64_t fd, events, data, pinned;
+	struct watch *watch;
+
+	if (!take(&line, "tfd:", 10, INT32_MAX, &fd) ||
+	    !take(&line, " events:", 16, UINT32_MAX, &events) ||
+	    !take(&line, " data:", 16, UINT64_MAX, &data) ||
+	    !take(&line, " pinned:", 10, 1, &pinned) || *line != '\n')
+		return false;
+	/* A power of two of them is full. */
+	if (!(object->watches & (object->watches - 1))) {
+		size_t room = object->watches ? 2 * object->watches : 1;
+
+		watch = reallocarray(object->watch, room, sizeof(*watch));
+		if (!watch)
+			err(EXIT_FAILURE, "watches");
+		object->watch = watch;
+	}
+	watch = &object->watch[object->watches++];
+	watch->fd = (int)fd;
+	watch->events = (uint32_t)events;
+	watch->data = data;
+	watch->pinned = pinned;
+	return true;
+}
+
+static void fill(struct object *object, enum kind kind, const uint64_t *value)
+{
+	object->kind = kind;
+	object->id = value[kind == RING ? RING_ID : COUNTER_ID];
+	object->count = value[COUNT];
+	object->maximum = value[MAXIMUM];
+	object->semaphore = value[SEMAPHORE];
+	object->capacity = (uint32_t)value[CAPACITY];
+	object->rate = (uint32_t)value[RATE];
+	object->held = value[HELD];
+	object->max_items = (uint32_t)value[MAX_ITEMS];
+	object->head = (uint32_t)value[HEAD];
+	object->tail = (uint32_t)value[TAIL];
+}
+
+/**
+ * fdinfo_parse - tell what a file is
+ * @text: its fdinfo
+ * @object: filled in if it is one, to be freed by object_free()
+ *
+ * Lines that are not known are for newer programs. Returns FDINFO_OTHER: not of
+ * flowfd; FDINFO_UNKNOWN: of flowfd, but not as this program expects it.
+ */
+enum fdinfo fdinfo_parse(const char *text, struct object *object)
+{
+	struct found found = {0};
+	const char *line, *end;
+	bool good = true;
+
+	*object = (struct object){0};
+	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
+		if (strncmp(line, "tfd:", 4))
+			good &= parse_key(line, &found);
+		else if (found.keys & RING_KEYS)
+			/* Those of epoll are of no interest. */
+			good &= parse_watch(line, object);
+	}
+	if (!(found.keys & KEYS_FROM(CAPACITY)))
+		return FDINFO_OTHER;
+	if (good && !*line && found.keys == RING_KEYS)
+		fill(object, RING, found.value);
+	else if (good && !*line && found.keys == COUNTER_KEYS)
+		fill(object, COUNTER, found.value);
+	else {
+		object_free(object);
+		return FDINFO_UNKNOWN;
+	}
+	return FDINFO_OBJECT;
+}
+
+/* A consumer may say what it likes, but an item is in the index once at most. */
+uint32_t object_pending(const struct object *object)
+{
+	uint32_t pending = object->tail - object->head;
+
+	return pending < object->max_items ? pending : object->max_items;
+}
+
+void object_free(struct object *object)
+{
+	free(object->watch);
+	object->watch = NULL;
+	object->watches = 0;
+}

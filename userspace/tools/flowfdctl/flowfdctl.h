@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of flowfdctl call of each other. */
+#ifndef FLOWFDCTL_H
+#define FLOWFDCTL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum kind { COUNTER, RING };
+
+/**
+ * struct watch - a file that a ring watches
+ * @fd: number under which it was added
+ * @events: EPOLL* bits, without EPOLLET; 0: none until it is armed again
+ * @data: given with its events
+ * @pinned: the ring keeps the file open
+ */
+struct watch {
+	int fd;
+	uint32_t events;
+	uint64_t data;
+	bool pinned;
+};
+
+/**
+ * struct object - a counter or a ring, as fdinfo shows it
+ * @kind: which of the two
+ * @id: the same in every descriptor of one object, and unique within its kind
+ * @count: of a counter, as what follows up to @held
+ * @maximum: UINT64_MAX: none
+ * @semaphore: reads take 1
+ * @capacity: of the token bucket
+ * @rate: tokens per second; 0: no bucket
+ * @held: a wakeup waits for the next token
+ * @max_items: of a ring, as what follows
+ * @head: entries taken, as its consumer says
+ * @tail: entries made
+ * @watches: length of @watch
+ * @watch: what it watches; freed by object_free()
+ */
+struct object {
+	enum kind kind;
+	uint64_t id;
+	uint64_t count;
+	uint64_t maximum;
+	bool semaphore;
+	uint32_t capacity;
+	uint32_t rate;
+	bool held;
+	uint32_t max_items;
+	uint32_t head;
+	uint32_t tail;
+	size_t watches;
+	struct watch *watch;
+};
+
+/* fdinfo.c */
+enum fdinfo { FDINFO_OTHER, FDINFO_OBJECT, FDINFO_UNKNOWN };
+enum fdinfo fdinfo_parse(const char *text, struct object *object);
+uint32_t object_pending(const struct object *object);
+void object_free(struct object *object);
+
+/* Enough for any name in /proc/PID/comm, those of kernel threads too. */
+#define COMMAND_SIZE 80
+
+/* A descriptor of a process. */
+struct descriptor {
+	pid_t pid;
+	int fd;
+	char command[COMMAND_SIZE];
+	struct object object;
+};
+
+/**
+ * struct scan - every counter and every ring, at one time
+ * @descriptor: by process and number
+ * @count: its length
+ * @capacity: room in @descriptor
+ * @hidden: processes that this user may not look into
+ * @unknown: descriptors of flowfd whose fdinfo was not understood
+ */
+struct scan {
+	struct descriptor *descriptor;
+	size_t count;
+	size_t capacity;
+	unsigned int hidden;
+	unsigned int unknown;
+};
+
+/* scan.c */
+bool link_may_be_flowfd(const char *link);
+void scan_all(struct scan *scan);
+void scan_free(struct scan *scan);
+void scan_report(const struct scan *scan);
+
+/* module.c */
+#define MODULE_VERSION_SIZE 64
+bool module_version(char version[MODULE_VERSION_SIZE]);
+const char *module_error(int error);
+void need_module(const struct scan *scan);
+
+/* text.c */
+#define EVENTS_SIZE 128
+/* Of a command: a byte of it can become four. */
+#define ESCAPED_SIZE (4 * COMMAND_SIZE)
+void text_escape(char *out, size_t size, const char *text);
+void text_json(FILE *file, const char *text);
+void text_events(char out[EVENTS_SIZE], uint32_t events);
+
+/**
+ * struct table - text in columns
+ * @headings: of the columns, NULL at the end; the last one is not aligned
+ * @cells: row after row
+ * @count: how many
+ * @capacity: room in @cells
+ */
+struct table {
+	const char *const *headings;
+	char **cells;
+	size_t count;
+	size_t capacity;
+};
+
+/* table.c */
+void table_add(struct table *table, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+size_t table_rows(const struct table *table);
+void table_print(const struct table *table, size_t rows, int width);
+void table_free(struct table *table);
+
+/* main.c */
+struct argp_state;
+int parse_other(int key, char *arg, struct argp_state *state);
+
+/* One file for each command. */
+int info_main(int argc, char **argv);
+int list_main(int argc, char **argv);
+int top_main(int argc, char **argv);
+
+#endif /* FLOWFDCTL_H */

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* flowfdctl info: whether flowfd can be used here, and what it can do. */
+#include <argp.h>
+#include <err.h>
+#include <stdlib.h>
+
+#include <flowfd.h>
+
+#include "flowfdctl.h"
+
+static const struct argp argp = {
+	.parser = parse_other,
+	.doc = "Say what the loaded flowfd module can do."
+	       "\vExit status: 0, or 1 if there is none or it cannot be used.",
+};
+
+static void print_features(uint64_t features)
+{
+	static const struct {
+		uint64_t bit;
+		const char *name;
+	} names[] = {
+		{FLOWFD_FEATURE_MAXIMUM, "maximum"},
+		{FLOWFD_FEATURE_QOS, "bucket"},
+		{FLOWFD_FEATURE_RING, "ring"},
+	};
+	size_t i;
+
+	printf("%-16s", "features");
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (features & names[i].bit)
+			printf(" %s", names[i].name);
+		features &= ~names[i].bit;
+	}
+	if (features)
+		printf(" %#llx (not known to this program)",
+		       (unsigned long long)features);
+	putchar('\n');
+}
+
+int info_main(int argc, char **argv)
+{
+	char version[MODULE_VERSION_SIZE];
+	struct flowfd_query query;
+	int error;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	error = flowfd_query(&query, sizeof(query));
+	if (error)
+		errx(EXIT_FAILURE, "%s", module_error(error));
+	module_version(version);
+	printf("%-16s %s\n", "module", *version ? version : "not in /sys");
+	printf("%-16s %s\n", "libflowfd", flowfd_version());
+	printf("%-16s %u\n", "ABI version", query.abi_version);
+	print_features(query.features);
+	printf("%-16s at most %u a second\n", "token rate",
+	       query.token_rate_max);
+	if (query.features & FLOWFD_FEATURE_RING)
+		printf("%-16s at most %u watched files\n", "ring",
+		       FLOWFD_RING_ITEMS_MAX);
+	return EXIT_SUCCESS;
+}

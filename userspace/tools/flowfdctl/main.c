@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* flowfdctl: shows administrators what flowfd is used for. Finds the command. */
+#include <argp.h>
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <flowfd.h>
+
+#include "flowfdctl.h"
+
+const char *argp_program_version = "flowfdctl " FLOWFD_VERSION;
+
+static const struct command {
+	const char *name;
+	int (*main)(int argc, char **argv);
+} commands[] = {
+	{"info", info_main},
+	{"list", list_main},
+	{"top", top_main},
+};
+
+/* The command and its arguments, of which the first is the name for messages. */
+struct call {
+	const struct command *command;
+	int argc;
+	char **argv;
+};
+
+static const struct command *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+/* What no command takes. */
+int parse_other(int key, char *arg, struct argp_state *state)
+{
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	argp_error(state, "%s: neither an option nor the value of one", arg);
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct call *call = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		call->command = find(arg);
+		if (!call->command)
+			argp_error(state, "%s: no such command (info, list, top)",
+				   arg);
+		/* From here on everything is the command's. */
+		call->argc = state->argc - state->next + 1;
+		call->argv = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no command (info, list, top)");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.parser = parse,
+	.args_doc = "COMMAND [OPTION...]",
+	.doc = "Show the counters and rings of this machine, and what the flowfd"
+	       " module can do.\n"
+	       "\n"
+	       "  info   is the module loaded, and what can it do?\n"
+	       "  list   every counter and ring, and who has it open\n"
+	       "  top    the same with rates, once a second\n"
+	       "\v"
+	       "'flowfdctl COMMAND --help' has the options of a command."
+	       " Without root it shows the user's own processes.\n"
+	       "\n"
+	       "Examples:\n"
+	       "  flowfdctl list --watches\n"
+	       "  flowfdctl list --json | jq '.counters[] | select(.held)'\n"
+	       "  flowfdctl top --interval 0.5\n"
+	       "  flowfdctl top --count 1 | head\n"
+	       "\n"
+	       "Exit status: 0; 1 if the module is not there or something"
+	       " failed; 64 if the command line is wrong.",
+};
+
+int main(int argc, char **argv)
+{
+	struct call call = {0};
+	int status;
+
+	/* Messages begin alike, however it was called. */
+	argv[0] = program_invocation_short_name;
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &call))
+		return EXIT_FAILURE;
+	if (asprintf(call.argv, "flowfdctl %s", call.command->name) < 0)
+		err(EXIT_FAILURE, "arguments");
+	status = call.command->main(call.argc, call.argv);
+	if (fflush(stdout) || ferror(stdout))
+		err(EXIT_FAILURE, "standard output");
+	return status;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Aligned text: columns are as wide as they must be, the last one is free. */
+#include <err.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flowfdctl.h"
+
+/* Between two columns. */
+#define GAP 2
+
+static size_t columns(const struct table *table)
+{
+	size_t count = 0;
+
+	while (table->headings[count])
+		count++;
+	return count;
+}
+
+/* table_add - the next cell; as many as there are headings are a row */
+void table_add(struct table *table, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	if (table->count == table->capacity) {
+		table->capacity = table->capacity ? 2 * table->capacity : 64;
+		table->cells = reallocarray(table->cells, table->capacity,
+					    sizeof(*table->cells));
+		if (!table->cells)
+			err(EXIT_FAILURE, "table");
+	}
+	va_start(args, format);
+	length = vasprintf(&table->cells[table->count], format, args);
+	va_end(args);
+	if (length < 0)
+		err(EXIT_FAILURE, "table");
+	table->count++;
+}
+
+size_t table_rows(const struct table *table)
+{
+	return table->count / columns(table);
+}
+
+static int column_width(const struct table *table, size_t column, size_t rows)
+{
+	size_t width = strlen(table->headings[column]);
+	size_t row, length;
+
+	for (row = 0; row < rows; row++) {
+		length = strlen(table->cells[row * columns(table) + column]);
+		if (length > width)
+			width = length;
+	}
+	return (int)width;
+}
+
+static void print_row(const char *const *cell, const int *widths, size_t count,
+		      int room)
+{
+	size_t i;
+
+	for (i = 0; i < count - 1 && room > widths[i] + GAP; i++)
+		room -= printf("%*s%*s", widths[i], cell[i], GAP, "");
+	printf("%.*s\n", room, cell[i]);
+}
+
+/**
+ * table_print - print a table
+ * @table: table, of 16 columns at most
+ * @rows: how many at most; a line tells of the rest
+ * @width: where to cut lines off
+ */
+void table_print(const struct table *table, size_t rows, int width)
+{
+	size_t all = table_rows(table), count = columns(table), i;
+	int widths[16];
+
+	if (rows > all)
+		rows = all;
+	for (i = 0; i < count; i++)
+		widths[i] = column_width(table, i, rows);
+	print_row(table->headings, widths, count, width);
+	for (i = 0; i < rows; i++)
+		print_row((const char *const *)table->cells + i * count, widths,
+			  count, width);
+	if (rows < all)
+		printf("and %zu more\n", all - rows);
+}
+
+void table_free(struct table *table)
+{
+	size_t i;
+
+	for (i = 0; i < table->count; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	table->cells = NULL;
+	table->count = table->capacity = 0;
+}

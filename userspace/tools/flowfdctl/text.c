@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Text that others have chosen, made harmless: names of processes for a terminal
+ * and for JSON. And events in words.
+ */
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "flowfdctl.h"
+
+/*
+ * Leaves printable ASCII and writes every other byte as \xNN, so that a name can
+ * neither move the cursor nor look like another line of the table.
+ */
+void text_escape(char *out, size_t size, const char *text)
+{
+	const char *const end = out + size;
+
+	for (; *text && end - out > 4; text++) {
+		unsigned char c = *text;
+
+		if (c == '\\')
+			out += sprintf(out, "\\\\");
+		else if (c < ' ' || c > '~')
+			out += sprintf(out, "\\x%02x", c);
+		else
+			*out++ = c;
+	}
+	*out = '\0';
+}
+
+/* The character that @text begins with; returns its bytes, 0: not UTF-8. */
+static size_t utf8_decode(const char *text, uint32_t *character)
+{
+	static const struct {
+		unsigned char mask, lead;
+		uint32_t least;
+	} forms[] = {
+		{0x80, 0x00, 0x00},
+		{0xe0, 0xc0, 0x80},
+		{0xf0, 0xe0, 0x800},
+		{0xf8, 0xf0, 0x10000},
+	};
+	const unsigned char *byte = (const unsigned char *)text;
+	size_t more, i;
+	uint32_t c;
+
+	for (more = 0; more < 4; more++)
+		if ((*byte & forms[more].mask) == forms[more].lead)
+			break;
+	if (more == 4)
+		return 0;
+	c = *byte & ~forms[more].mask;
+	for (i = 1; i <= more; i++) {
+		if ((byte[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (byte[i] & 0x3f);
+	}
+	if (c < forms[more].least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*character = c;
+	return more + 1;
+}
+
+/*
+ * A JSON string, in ASCII, so that it does no harm on a terminal either; a byte
+ * that is not UTF-8 becomes U+FFFD.
+ */
+void text_json(FILE *file, const char *text)
+{
+	size_t length;
+	uint32_t c;
+
+	fputc('"', file);
+	for (; *text; text += length) {
+		length = utf8_decode(text, &c);
+		if (!length) {
+			length = 1;
+			c = 0xfffd;
+		}
+		if (c == '"' || c == '\\')
+			fprintf(file, "\\%c", c);
+		else if (c >= ' ' && c <= '~')
+			fputc((int)c, file);
+		else if (c < 0x10000)
+			fprintf(file, "\\u%04x", c);
+		else
+			fprintf(file, "\\u%04x\\u%04x",
+				0xd800 + ((c - 0x10000) >> 10),
+				0xdc00 + (c & 0x3ff));
+	}
+	fputc('"', file);
+}
+
+/* As EPOLLIN|EPOLLHUP, without the prefix; what has no name is a number. */
+void text_events(char out[EVENTS_SIZE], uint32_t events)
+{
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} names[] = {
+		{EPOLLIN, "IN"},	 {EPOLLPRI, "PRI"},
+		{EPOLLOUT, "OUT"},	 {EPOLLRDNORM, "RDNORM"},
+		{EPOLLRDBAND, "RDBAND"}, {EPOLLWRNORM, "WRNORM"},
+		{EPOLLWRBAND, "WRBAND"}, {EPOLLMSG, "MSG"},
+		{EPOLLERR, "ERR"},	 {EPOLLHUP, "HUP"},
+		{EPOLLRDHUP, "RDHUP"},	 {EPOLLONESHOT, "ONESHOT"},
+		{EPOLLET, "ET"},
+	};
+	const char *const start = out;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (events & names[i].bit)
+			out += sprintf(out, "%s%s", out == start ? "" : "|",
+				       names[i].name);
+		events &= ~names[i].bit;
+	}
+	if (events || out == start)
+		sprintf(out, "%s%#x", out == start ? "" : "|", events);
+}
