@@ -4,6 +4,13 @@
 
 # The kernel series to build for and to boot; selftests/vm/kernels has the list.
 KERNEL ?= 6.1
+# The debug kernels of 'make check-debug', unless it is told a KERNEL: a series and
+# one of selftests/vm/debug/*.config.
+DEBUG_KERNELS := 6.12-kasan 6.12-rt 6.12-kcsan 7.2-kasan
+# The one for 'make fuzz'.
+FUZZ_KERNEL := $(if $(filter file,$(origin KERNEL)),6.12-kasan,$(KERNEL))
+# The one for 'make coverage'.
+COVERAGE_KERNEL := 6.12-gcov
 # What 'make vm' runs.
 RUN ?= bash
 
@@ -19,6 +26,12 @@ help:
 	@echo
 	@echo '  make demo     see it work: tables, report, real programs'
 	@echo '  make check    host tests and kernel selftests'
+	@echo '  make check-debug'
+	@echo '                the same on debug kernels: $(DEBUG_KERNELS)'
+	@echo '  make fuzz     random calls, guided by what code they reach, on $(FUZZ_KERNEL);'
+	@echo '                SECONDS=300 SEED=number'
+	@echo '  make soak     mixed load for an hour, and whether anything grows; SECONDS=3600'
+	@echo '  make coverage which lines of the module the tests run'
 	@echo '  make vm       a shell in a virtual machine with the module loaded,'
 	@echo "                or RUN='command' there; BOOT='options' of vm/boot"
 	@echo '  make instructions'
@@ -30,6 +43,7 @@ help:
 	@echo '                the packages in fresh systems: install, boot, upgrade, purge'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
 	@echo '  make lint     compiler warnings, sparse, checkpatch, shellcheck'
+	@echo '  make analyze  Coccinelle on the module, gcc and clang analyzers on the rest'
 	@echo '  make clean    remove build/'
 	@echo
 	@echo '  KERNEL=$(KERNEL) (known: $(shell awk '/^[0-9]/ { print $$1 }' \
@@ -45,6 +59,24 @@ vm: build
 
 check: build
 	@$(SUDO) selftests/check $(KERNEL)
+
+check-debug:
+	@selftests/check-debug \
+		$(if $(filter file,$(origin KERNEL)),$(DEBUG_KERNELS),$(KERNEL))
+
+fuzz: FOR := $(or $(SECONDS),300)
+fuzz:
+	@$(VM)/enter $(FUZZ_KERNEL) selftests/vm/build $(FUZZ_KERNEL)
+	@$(VM)/boot --time $$(($(FOR) + 300)) $(FUZZ_KERNEL) \
+		'selftests/fuzz/guest $(FOR) $(SEED)'
+
+soak: FOR := $(or $(SECONDS),3600)
+soak: build
+	@$(VM)/boot --time $$(($(FOR) + 1800)) $(KERNEL) 'selftests/soak $(FOR)'
+
+coverage:
+	@$(VM)/enter $(COVERAGE_KERNEL) selftests/vm/build $(COVERAGE_KERNEL)
+	@$(SUDO) selftests/coverage $(COVERAGE_KERNEL)
 
 demo: build
 	@$(SUDO) selftests/demo $(KERNEL)
@@ -73,8 +105,11 @@ check-matrix:
 lint:
 	@$(VM)/enter $(KERNEL) selftests/lint
 
+analyze:
+	@$(VM)/enter --scratch 6.12 selftests/analyze
+
 clean:
 	$(SUDO) rm -rf build
 
-.PHONY: help build vm check check-matrix demo instructions prove \
-	dkms deb lint clean
+.PHONY: help build vm check check-debug check-matrix demo instructions prove \
+	dkms deb lint clean fuzz soak coverage analyze

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One user without rights takes all that can be had: descriptors, rings, watches,
+ * timers, wakeups. It is refused at its limits, another user goes on meanwhile, and
+ * all is there again when it has ended.
+ */
+#include "ring_user.h"
+#include "sockets.h"
+
+#include <liburing.h>
+#include <linux/aio_abi.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define ATTACKER 54401
+#define OTHER 54402
+#define LOCKED_PAGES 256
+#define DESCRIPTORS 4096
+
+/* How long an attack goes on beside the other user's work. */
+#define ATTACK_MS 1500
+
+static void become(uid_t uid)
+{
+	struct rlimit memlock = { LOCKED_PAGES * 4096, LOCKED_PAGES * 4096 };
+	struct rlimit files = { DESCRIPTORS, DESCRIPTORS };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &memlock) ||
+	    setrlimit(RLIMIT_NOFILE, &files) || setgid(uid) || setuid(uid))
+		_exit(100);
+	/* Changing users cancels it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* What another user wants: its own counter, ring and mapping, and an event. */
+static int work_once(void)
+{
+	struct ring_event event;
+	struct user_ring ring;
+	int counter = open_counter(CREATED, 0, EFD_NONBLOCK);
+
+	if (counter < 0 || ring_open(&ring, 16))
+		return 1;
+	if (ring_add(&ring, counter, EPOLLIN, 7) || add(counter, 1) != 8 ||
+	    ring_wait_ms(&ring, 1, PATIENCE_MS) != 1)
+		return 2;
+	if (!ring_take(&ring, &event) || event.data != 7)
+		return 3;
+	ring_close(&ring);
+	close(counter);
+	return 0;
+}
+
+/* How often it got done in a given time, or minus what went wrong. */
+static long work(unsigned int ms)
+{
+	__u64 end = now_ns() + ms * 1000000ULL;
+	int fds[2], status;
+	long done = 0;
+	pid_t child;
+
+	if (pipe(fds))
+		return -100;
+	child = fork();
+	if (!child) {
+		int failed = 0;
+
+		become(OTHER);
+		while (!failed && now_ns() < end) {
+			failed = work_once();
+			done++;
+		}
+		if (write(fds[1], &done, sizeof(done)) != sizeof(done))
+			_exit(99);
+		_exit(failed);
+	}
+	close(fds[1]);
+	(void)!read(fds[0], &done, sizeof(done));
+	close(fds[0]);
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && !WEXITSTATUS(status) ?
+		done : -WEXITSTATUS(status) - 1;
+}
+
+FIXTURE(attack)
+{
+	long users;
+	pid_t attacker;
+	int answer[2];
+};
+
+FIXTURE_SETUP(attack)
+{
+	self->users = module_users();
+	ASSERT_LE(0, self->users);
+	ASSERT_EQ(0, pipe2(self->answer, O_CLOEXEC));
+}
+
+/* All is given back. */
+FIXTURE_TEARDOWN(attack)
+{
+	__u64 end = now_ns() + 3 * PATIENCE_MS * 1000000ULL;
+
+	kill(self->attacker, SIGKILL);
+	waitpid(self->attacker, NULL, 0);
+	while (module_users() != self->users && now_ns() < end)
+		sleep_ms(10);
+	EXPECT_EQ(self->users, module_users());
+	EXPECT_LT(0, work(100));
+}
+
+static int answer_to;
+
+/* An attack that is never over says so itself. */
+static void begun(int result)
+{
+	(void)!write(answer_to, &result, sizeof(result));
+}
+
+/* Returns what the attack says: 0, all is taken. Then it holds that, or goes on. */
+static int start_attack(FIXTURE_DATA(attack) *self, int (*attack)(void))
+{
+	int result = -1;
+
+	self->attacker = fork();
+	if (!self->attacker) {
+		answer_to = self->answer[1];
+		become(ATTACKER);
+		begun(attack());
+		for (;;)
+			pause();
+	}
+	close(self->answer[1]);
+	(void)!read(self->answer[0], &result, sizeof(result));
+	return result;
+}
+
+/* Counters until there is no number left. */
+static int take_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open_counter(CREATED, 0, EFD_NONBLOCK);
+	} while (fd >= 0);
+	return fd == -EMFILE ? 0 : 1;
+}
+
+TEST_F(attack, descriptors)
+{
+	ASSERT_EQ(0, start_attack(self, take_descriptors));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+/* Pages that RLIMIT_MEMLOCK allows, and none beyond; nor by a namespace. */
+static int take_rings(void)
+{
+	struct flowfd_create_ring args = { .max_items = 1 };
+	__u32 pages = 0;
+	long fd;
+
+	while ((fd = ring_create(&args)) >= 0)
+		pages += args.map_size / 4096;
+	if (fd != -ENOMEM || pages != LOCKED_PAGES)
+		return 1;
+	/* Root of its own namespace may not lock memory of this one. */
+	if (unshare(CLONE_NEWUSER))
+		return 0;
+	return ring_create(&args) == -ENOMEM ? 0 : 2;
+}
+
+TEST_F(attack, rings)
+{
+	ASSERT_EQ(0, start_attack(self, take_rings));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+/* As many watches as there are numbers, all of one file, which tells all of them. */
+static int take_watches(void)
+{
+	struct flowfd_create_ring args = {
+		.max_items = DESCRIPTORS,
+	};
+	struct user_ring r = { .fd = ring_create(&args) };
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), fd;
+	__u32 watches = 0;
+
+	while ((fd = dup(event)) >= 0) {
+		if (ring_add(&r, fd, EPOLLIN, 0) != FLOWFD_RING_PINNED)
+			return 1;
+		watches++;
+	}
+	dprintf(1, "# %u watches of one file\n", watches);
+	for (int i = 0; i < 100; i++)
+		add(event, 1);
+	return watches < DESCRIPTORS - 100;
+}
+
+TEST_F(attack, watches)
+{
+	ASSERT_EQ(0, start_attack(self, take_watches));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+/*
+ * Buckets of every speed, each with a reader and a writer that never stops: a
+ * timer is armed by a write alone, and once, so there are no more of them than
+ * there are writes.
+ */
+static int storm_timers(void)
+{
+	static const __u32 rates[] = {
+		1, 1000, 100000, 10000000, FLOWFD_TOKEN_RATE_MAX,
+	};
+	int ep = epoll_create1(EPOLL_CLOEXEC), fds[50];
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+	for (int i = 0; i < 50; i++) {
+		fds[i] = open_counter(CREATED, 0, EFD_NONBLOCK);
+		if (set_qos(fds[i], 1, rates[i % 5]) ||
+		    epoll_ctl(ep, EPOLL_CTL_ADD, fds[i], &event))
+			return 1;
+	}
+	begun(0);
+	for (int i = 0;; i = (i + 1) % 50) {
+		add(fds[i], 1);
+		epoll_wait(ep, &event, 1, 0);
+	}
+}
+
+TEST_F(attack, timers)
+{
+	ASSERT_EQ(0, start_attack(self, storm_timers));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+static struct user_ring storm_ring;
+
+/* Forgets what is queued at once, so that each event is a new entry. */
+static void *never_queued(void *arg)
+{
+	for (;;) {
+		for (__u32 i = 0; i < 8; i++)
+			storm_ring.items[i].queued = 0;
+		storm_ring.header->head++;
+	}
+	return NULL;
+}
+
+/* A wakeup that comes back to where it began, by way of AIO and io_uring. */
+static bool close_the_circle(int event)
+{
+	static struct io_uring uring;
+	struct iocb poll = {
+		.aio_fildes = storm_ring.fd,
+		.aio_lio_opcode = IOCB_CMD_POLL,
+		.aio_buf = POLLIN,
+		.aio_flags = IOCB_FLAG_RESFD,
+		.aio_resfd = event,
+	};
+	struct iocb *list[] = { &poll };
+	aio_context_t context = 0;
+	bool closed = false;
+
+	if (!syscall(SYS_io_setup, 64, &context))
+		closed = syscall(SYS_io_submit, context, 1, list) == 1;
+	if (!io_uring_queue_init(64, &uring, 0) &&
+	    !io_uring_register_eventfd(&uring, event)) {
+		io_uring_prep_poll_multishot(io_uring_get_sqe(&uring),
+					     storm_ring.fd, POLLIN);
+		closed = io_uring_submit(&uring) == 1;
+	}
+	return closed;
+}
+
+static int storm_wakeups(void)
+{
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), ends[2];
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	int outer = epoll_create1(0), inner = epoll_create1(0);
+	pthread_t thread;
+
+	if (ring_open(&storm_ring, 8) || pipe2(ends, O_NONBLOCK) ||
+	    ring_add(&storm_ring, event, EPOLLIN, 1) < 0 ||
+	    ring_add(&storm_ring, ends[0], EPOLLIN, 2) < 0)
+		return 1;
+	/* Rings do not watch epolls, so that is where a chain of these ends. */
+	if (epoll_ctl(inner, EPOLL_CTL_ADD, storm_ring.fd, &watched) ||
+	    epoll_ctl(outer, EPOLL_CTL_ADD, inner, &watched) ||
+	    ring_add(&storm_ring, outer, EPOLLIN, 3) != -ELOOP)
+		return 2;
+	if (!close_the_circle(event))
+		return 3;
+	if (pthread_create(&thread, NULL, never_queued, NULL))
+		return 4;
+	begun(0);
+	for (;;) {
+		(void)!write(ends[1], "x", 1);
+		epoll_wait(outer, &watched, 1, 0);
+	}
+}
+
+TEST_F(attack, wakeups)
+{
+	ASSERT_EQ(0, start_attack(self, storm_wakeups));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+/*
+ * Rings and counters on their way over sockets that these rings watch, and nobody
+ * has them otherwise. What keeps a socket alive that is on its way is for the
+ * collector of sockets, which knows no rings: they must not hold any.
+ */
+static int send_cycles(void)
+{
+	struct flowfd_create_ring args = { .max_items = 4 };
+
+	for (int i = 0; i < 100; i++) {
+		int ends[2], ring = ring_create(&args), counter;
+		struct user_ring r = { .fd = ring };
+
+		counter = open_counter(CREATED, 0, 0);
+		if (ring < 0 || counter < 0 ||
+		    socketpair(AF_UNIX, SOCK_STREAM, 0, ends) ||
+		    ring_add(&r, ends[0], EPOLLIN, 1) ||
+		    ring_add(&r, ends[1], EPOLLIN, 2) ||
+		    ring_add(&r, counter, EPOLLIN, 3))
+			return 1;
+		if (!send_descriptor(ends[0], ring, 0) ||
+		    !send_descriptor(ends[1], counter, 0) ||
+		    !send_descriptor(ends[1], ends[1], 0) ||
+		    !send_descriptor(ends[0], ends[0], 0))
+			return 2;
+		close(ring);
+		close(counter);
+		close(ends[0]);
+		close(ends[1]);
+	}
+	return 0;
+}
+
+/* Gone while the attacker is there, too. */
+TEST_F(attack, cycles)
+{
+	__u64 end = now_ns() + 3 * PATIENCE_MS * 1000000ULL;
+
+	ASSERT_EQ(0, start_attack(self, send_cycles));
+	EXPECT_LT(0, work(ATTACK_MS));
+	while (module_users() != self->users && now_ns() < end) {
+		/* The collector comes when a socket is closed. */
+		close(socket(AF_UNIX, SOCK_STREAM, 0));
+		sleep_ms(10);
+	}
+	EXPECT_EQ(self->users, module_users());
+}
+
+/* Processes that die in the middle of everything, again and again. */
+static int die_often(void)
+{
+	begun(0);
+	for (;;) {
+		pid_t child = fork();
+
+		if (!child) {
+			int counter = open_counter(OPENED, 0, 0);
+			struct user_ring r = { .fd = -1 };
+
+			alarm(1);
+			set_maximum(counter, 2);
+			if (!ring_open(&r, 4))
+				ring_add(&r, counter, EPOLLIN, 1);
+			if (!fork())
+				ring_wait_ms(&r, 4, 50);
+			else
+				kill(getpid(), SIGKILL);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+}
+
+TEST_F(attack, deaths)
+{
+	ASSERT_EQ(0, start_attack(self, die_often));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Fault injection of the kernel: ready to let an allocation or a copy from or to
+ * user memory fail, which a thread asks for with its file fail-nth.
+ */
+#ifndef FAULT_INJECTION_H
+#define FAULT_INJECTION_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KINDS "/sys/kernel/debug/"
+
+static inline bool store_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool stored = fd >= 0 && write(fd, text, strlen(text)) > 0;
+
+	if (fd >= 0)
+		close(fd);
+	return stored;
+}
+
+/* Also where the caller may wait, and without a word to the log. */
+static inline bool faults_can_be_asked_for(void)
+{
+	return store_text(KINDS "failslab/ignore-gfp-wait", "N") &&
+	       store_text(KINDS "failslab/verbose", "0") &&
+	       store_text(KINDS "fail_page_alloc/ignore-gfp-wait", "N") &&
+	       store_text(KINDS "fail_page_alloc/ignore-gfp-highmem", "N") &&
+	       store_text(KINDS "fail_page_alloc/min-order", "0") &&
+	       store_text(KINDS "fail_page_alloc/verbose", "0") &&
+	       store_text(KINDS "fail_usercopy/verbose", "0");
+}
+
+#endif /* FAULT_INJECTION_H */

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every allocation and every copy from or to user memory fails once, in each call
+ * that allocates or copies: the call says so, and nothing is lost. Needs a kernel
+ * with CONFIG_FAULT_INJECTION and debugfs, as the debug kernels have.
+ */
+#include "fault_injection.h"
+#include "ring_user.h"
+
+#include <sys/socket.h>
+
+struct place {
+	int device;
+	int fd;		/* what the call is about */
+	struct user_ring ring;
+};
+
+static long call_open(struct place *p)
+{
+	return result_of(open(DEVICE, O_RDWR | O_CLOEXEC));
+}
+
+static long call_create_counter(struct place *p)
+{
+	struct flowfd_create_counter args = { .qos = { 1, 10 } };
+
+	return result_of(ioctl(p->device, FLOWFD_IOC_CREATE_COUNTER, &args));
+}
+
+static long call_create_ring(struct place *p)
+{
+	struct flowfd_create_ring args = { .max_items = 3000 };
+
+	return result_of(ioctl(p->device, FLOWFD_IOC_CREATE_RING, &args));
+}
+
+/* What is smaller than a page has no second way to be allocated. */
+static long call_create_small_ring(struct place *p)
+{
+	struct flowfd_create_ring args = { .max_items = 4 };
+
+	return result_of(ioctl(p->device, FLOWFD_IOC_CREATE_RING, &args));
+}
+
+static long call_query(struct place *p)
+{
+	struct flowfd_query query;
+
+	return result_of(ioctl(p->device, FLOWFD_IOC_QUERY, &query));
+}
+
+static long call_qos(struct place *p)
+{
+	return set_qos(p->device, 1, 10);
+}
+
+static long call_add(struct place *p)
+{
+	return ring_add(&p->ring, p->fd, EPOLLIN | EPOLLOUT, 1);
+}
+
+static long call_wait(struct place *p)
+{
+	__u64 mask = 0;
+
+	return ring_wait_with(&p->ring, (struct flowfd_ring_wait){
+		.sigmask = (uintptr_t)&mask, .sigmask_size = 8 });
+}
+
+static void undo_close(struct place *p, long result)
+{
+	close(result);
+}
+
+static void undo_add(struct place *p, long result)
+{
+	ring_del(&p->ring, p->fd);
+}
+
+static void undo_nothing(struct place *p, long result)
+{
+}
+
+static int open_counter_file(void)
+{
+	return open_counter(CREATED, 0, 0);
+}
+
+static int open_eventfd(void)
+{
+	return eventfd(0, EFD_CLOEXEC);
+}
+
+static int open_socket(void)
+{
+	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static int open_pipe(void)
+{
+	int ends[2];
+
+	if (pipe(ends))
+		return -1;
+	close(ends[1]);
+	return ends[0];
+}
+
+/* Has two wait queues. */
+static int open_terminal(void)
+{
+	return posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+FIXTURE(faults)
+{
+	int nth;	/* of this thread: which step is the next to fail */
+	long users;
+	struct place place;
+};
+
+FIXTURE_VARIANT(faults)
+{
+	long (*call)(struct place *p);
+	void (*undo)(struct place *p, long result);
+	int (*open)(void);
+	int least;	/* steps that cannot fail unnoticed */
+};
+
+FIXTURE_VARIANT_ADD(faults, open)
+{ .call = call_open, .undo = undo_close, .least = 1 };
+FIXTURE_VARIANT_ADD(faults, create_counter)
+{ .call = call_create_counter, .undo = undo_close, .least = 3 };
+FIXTURE_VARIANT_ADD(faults, create_small_ring)
+{ .call = call_create_small_ring, .undo = undo_close, .least = 6 };
+FIXTURE_VARIANT_ADD(faults, create_ring)
+{ .call = call_create_ring, .undo = undo_close, .least = 5 };
+FIXTURE_VARIANT_ADD(faults, query)
+{ .call = call_query, .undo = undo_nothing, .least = 1 };
+FIXTURE_VARIANT_ADD(faults, qos)
+{ .call = call_qos, .undo = undo_nothing, .least = 1 };
+FIXTURE_VARIANT_ADD(faults, wait)
+{ .call = call_wait, .undo = undo_nothing, .least = 2 };
+FIXTURE_VARIANT_ADD(faults, add_counter)
+{ .call = call_add, .undo = undo_add, .open = open_counter_file, .least = 3 };
+FIXTURE_VARIANT_ADD(faults, add_eventfd)
+{ .call = call_add, .undo = undo_add, .open = open_eventfd, .least = 3 };
+FIXTURE_VARIANT_ADD(faults, add_socket)
+{ .call = call_add, .undo = undo_add, .open = open_socket, .least = 4 };
+FIXTURE_VARIANT_ADD(faults, add_pipe)
+{ .call = call_add, .undo = undo_add, .open = open_pipe, .least = 4 };
+FIXTURE_VARIANT_ADD(faults, add_terminal)
+{ .call = call_add, .undo = undo_add, .open = open_terminal, .least = 4 };
+
+FIXTURE_SETUP(faults)
+{
+	struct place *p = &self->place;
+
+	self->nth = -1;
+	if (!faults_can_be_asked_for())
+		return;
+	self->nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->nth);
+	p->device = open(DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, p->device);
+	ASSERT_EQ(0, ring_open(&p->ring, 4));
+	p->fd = variant->open ? variant->open() : -1;
+	self->users = module_users();
+}
+
+FIXTURE_TEARDOWN(faults)
+{
+	if (self->nth < 0)
+		return;
+	ring_close(&self->place.ring);
+	close(self->place.fd);
+	close(self->place.device);
+	close(self->nth);
+}
+
+/* 0: none */
+static void fail_step(int nth, int step)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", step);
+	/* A step that was not reached is reached here. */
+	while (pwrite(nth, text, strlen(text), 0) < 0)
+		;
+}
+
+/* Whether the call before it came as far as the step that was to fail. */
+static bool step_failed(int nth)
+{
+	char text[16] = "";
+	bool failed = pread(nth, text, sizeof(text) - 1, 0) > 0 &&
+		      atoi(text) == 0;
+
+	fail_step(nth, 0);
+	return failed;
+}
+
+/*
+ * The kernel can do without some of what it asks for. Where it cannot, it says so
+ * and the call can be made again.
+ */
+TEST_F(faults, each_step_fails)
+{
+	struct place *p = &self->place;
+	int step, errors = 0;
+
+	/* Not in the setup: older harnesses go on after a SKIP there. */
+	if (self->nth < 0)
+		SKIP(return, "the kernel does not inject faults");
+	for (step = 1; step < 1000; step++) {
+		long result;
+		bool failed;
+
+		fail_step(self->nth, step);
+		result = variant->call(p);
+		failed = step_failed(self->nth);
+		if (result >= 0) {
+			variant->undo(p, result);
+		} else {
+			EXPECT_TRUE(result == -ENOMEM || result == -EFAULT)
+				TH_LOG("step %d: %ld", step, result);
+			errors++;
+		}
+		EXPECT_EQ(0, ring_watched(p->ring.fd));
+		EXPECT_EQ(self->users, module_users());
+		if (!failed)
+			break;
+		EXPECT_LE(0, count_of(p->device));
+	}
+	EXPECT_GT(1000, step);
+	EXPECT_LE(variant->least, errors);
+	TH_LOG("%d steps, %d errors", step - 1, errors);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls on counters.
+ */
+#include "calls.h"
+
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+
+#include <linux/flowfd.h>
+
+void call_create_counter(const __u32 *a)
+{
+	struct flowfd_create_counter args = {
+		.initial = any_value(a[1]),
+		.maximum = a[2] % 3 ? any_value(a[2]) : 0,
+		.flags = a[3] % 8 ? FLOWFD_NONBLOCK : a[3] / 8,
+		.qos = {
+			.token_capacity = a[2] % 5 ? 0 : any_value(a[3]),
+			.token_rate = a[2] % 5 ? 0 : any_value(a[3] / 3),
+		},
+	};
+
+	place_fd(ioctl(any_file(a[0] / FILES), FLOWFD_IOC_CREATE_COUNTER, &args),
+		 any_file(a[0]));
+}
+
+void call_read(const __u32 *a)
+{
+	__u64 space[8];
+	size_t size = a[2] % 4 ? 8 : any_size(a[2] / 4);
+
+	if (size > sizeof(space))
+		size = sizeof(space);
+	(void)!read(any_fd(a[0]), any_address(a[1], space, size), size);
+}
+
+void call_write(const __u32 *a)
+{
+	__u64 space[8] = { any_value(a[2]) };
+	size_t size = a[3] % 8 ? 8 : any_size(a[3] / 8);
+
+	if (size > sizeof(space))
+		size = sizeof(space);
+	(void)!write(any_fd(a[0]), any_address(a[1], space, size), size);
+}
+
+/* Two segments, of any length and at any place. */
+void call_read_parts(const __u32 *a)
+{
+	__u64 space[2][8];
+	struct iovec parts[2];
+
+	for (int i = 0; i < 2; i++) {
+		parts[i].iov_len = any_size(a[1 + i]) % sizeof(space[i]);
+		parts[i].iov_base = any_address(a[1 + i] / 32, space[i],
+						parts[i].iov_len);
+	}
+	preadv2(any_fd(a[0]), parts, 1 + a[3] % 2, -1,
+		a[3] % 4 ? 0 : 0x8 /* RWF_NOWAIT */);
+}
+
+void call_write_parts(const __u32 *a)
+{
+	__u64 space[2][8] = { { any_value(a[3]) }, { any_value(a[3] / 8) } };
+	struct iovec parts[2];
+
+	for (int i = 0; i < 2; i++) {
+		parts[i].iov_len = any_size(a[1 + i]) % sizeof(space[i]);
+		parts[i].iov_base = any_address(a[1 + i] / 32, space[i],
+						parts[i].iov_len);
+	}
+	pwritev2(any_fd(a[0]), parts, 1 + a[3] % 2, -1,
+		 a[3] % 4 ? 0 : 0x8 /* RWF_NOWAIT */);
+}
+
+void call_set_maximum(const __u32 *a)
+{
+	__u64 maximum = any_value(a[1]);
+
+	ioctl(any_fd(a[0]), EFD_IOC_SET_MAXIMUM,
+	      any_address(a[2], &maximum, sizeof(maximum)));
+}
+
+void call_get_maximum(const __u32 *a)
+{
+	__u64 maximum = 0;
+
+	ioctl(any_fd(a[0]), EFD_IOC_GET_MAXIMUM,
+	      any_address(a[1], &maximum, sizeof(maximum)));
+}
+
+void call_set_qos(const __u32 *a)
+{
+	struct eventfd_qos qos = { any_value(a[1]), any_value(a[2]) };
+
+	ioctl(any_fd(a[0]), EFD_IOC_SET_QOS,
+	      any_address(a[3], &qos, sizeof(qos)));
+}
+
+void call_get_qos(const __u32 *a)
+{
+	struct eventfd_qos qos = { 0 };
+
+	ioctl(any_fd(a[0]), EFD_IOC_GET_QOS,
+	      any_address(a[1], &qos, sizeof(qos)));
+}
+
+void call_splice(const __u32 *a)
+{
+	splice(any_file(a[0]), NULL, any_file(a[1]), NULL, any_size(a[2]),
+	       SPLICE_F_NONBLOCK);
+}

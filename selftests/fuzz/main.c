@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * fuzz [-t SECONDS] [-s SEED] [-k LAST] SPLATS: makes up programs and runs them
+ * fuzz -r FILE [-n ROUNDS] SPLATS: runs one that was printed, again and again
+ * fuzz -m FILE [-n ROUNDS] SPLATS: makes one that fails shorter
+ *
+ * SPLATS has the expressions that say what in the kernel's log is a complaint. LAST
+ * is where the latest programs are kept, in case the machine dies of one.
+ */
+#include "fuzz.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEPT 4		/* what failed may have been begun by an earlier one */
+
+struct options {
+	unsigned int seconds;
+	unsigned int rounds;
+	__u64 seed;
+	const char *last;
+	const char *replay;
+	const char *shrink;
+};
+
+static struct program kept[KEPT];
+static unsigned long programs, calls;
+static bool guided;
+
+static void keep(const struct program *p, const char *path)
+{
+	static int files[KEPT];
+	unsigned long at = programs % KEPT;
+	char text[8192] = "", name[4096];
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	kept[at] = *p;
+	if (!path || !f)
+		return;
+	fprintf(f, "# %lu\n", programs);
+	program_print(p, f);
+	fclose(f);
+	if (!files[at]) {
+		snprintf(name, sizeof(name), "%s.%lu", path, at);
+		files[at] = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	}
+	/* One write, as this is done for each; then a longer one before is cut. */
+	for (size_t n = strlen(text); n < 2500; n++)
+		text[n] = '\n';
+	(void)!pwrite(files[at], text, strlen(text), 0);
+}
+
+static int failed(const char *why)
+{
+	printf("FAILED: %s\n", why);
+	for (unsigned long i = programs < KEPT ? 0 : programs - KEPT;
+	     i < programs; i++) {
+		printf("# program %lu\n", i);
+		program_print(&kept[i % KEPT], stdout);
+	}
+	printf("0 passed, 1 failed\n");
+	return 1;
+}
+
+static void next_program(struct program *p)
+{
+	const struct program *base = corpus_any();
+
+	if (base && random_below(5)) {
+		*p = *base;
+		program_change(p, corpus_any());
+	} else {
+		program_make(p);
+	}
+}
+
+static void report(time_t start)
+{
+	printf("%4ld s: %lu programs, %lu calls", (long)(time(NULL) - start),
+	       programs, calls);
+	if (guided)
+		printf(", %d kept, %d ways through the module", corpus_size(),
+		       cover_total());
+	printf("\n");
+	fflush(stdout);
+}
+
+static const char *run_next(const char *last)
+{
+	struct program p;
+	const char *why;
+
+	next_program(&p);
+	keep(&p, last);
+	programs++;
+	calls += p.length;
+	why = run_program(&p);
+	if (!why && programs % 64 == 0)
+		why = run_settled();
+	if (cover_take())
+		corpus_add(&p);
+	return why;
+}
+
+static int fuzz(const struct options *o)
+{
+	time_t start = time(NULL), next = start;
+	const char *why = NULL;
+
+	random_seed(o->seed);
+	printf("seed %llu, %s\n", o->seed,
+	       guided ? "guided by KCOV" : "blind: no KCOV");
+	while (!why && time(NULL) < start + o->seconds) {
+		if (time(NULL) >= next) {
+			report(start);
+			next += 10;
+		}
+		why = run_next(o->last);
+	}
+	report(start);
+	if (!why)
+		why = run_settled();
+	if (why)
+		return failed(why);
+	printf("1 passed, 0 failed\n");
+	return 0;
+}
+
+static int replay(const struct options *o)
+{
+	FILE *f = fopen(o->replay, "r");
+	const char *why = NULL;
+	struct program p;
+
+	if (!f || !program_read(&p, f)) {
+		fprintf(stderr, "%s: no program\n", o->replay);
+		return 2;
+	}
+	fclose(f);
+	for (; programs < o->rounds && !why; programs++) {
+		kept[programs % KEPT] = p;
+		why = run_program(&p);
+	}
+	if (!why)
+		why = run_settled();
+	if (why)
+		return failed(why);
+	printf("%u rounds\n1 passed, 0 failed\n", o->rounds);
+	return 0;
+}
+
+/* False: they are wrong. */
+static bool parse(struct options *o, int argc, char **argv)
+{
+	int option;
+
+	*o = (struct options){ .seconds = 60, .rounds = 100,
+			       .seed = time(NULL) };
+	while ((option = getopt(argc, argv, "t:s:k:r:m:n:")) != -1) {
+		switch (option) {
+		case 't':
+			o->seconds = strtoul(optarg, NULL, 10);
+			break;
+		case 's':
+			o->seed = strtoull(optarg, NULL, 10);
+			break;
+		case 'k':
+			o->last = optarg;
+			break;
+		case 'r':
+			o->replay = optarg;
+			break;
+		case 'm':
+			o->shrink = optarg;
+			break;
+		case 'n':
+			o->rounds = strtoul(optarg, NULL, 10);
+			break;
+		default:
+			return false;
+		}
+	}
+	return optind + 1 == argc;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+
+	if (!parse(&o, argc, argv)) {
+		fprintf(stderr, "usage: fuzz [-t SECONDS] [-s SEED] [-k LAST] SPLATS\n"
+				"       fuzz {-r|-m} FILE [-n ROUNDS] SPLATS\n");
+		return 2;
+	}
+	if (!log_open(argv[optind])) {
+		fprintf(stderr, "fuzz: no kernel log, or no expressions in %s\n",
+			argv[optind]);
+		return 2;
+	}
+	fault_open();
+	guided = cover_open();
+	if (o.replay)
+		return replay(&o);
+	return o.shrink ? shrink(o.shrink, o.rounds) : fuzz(&o);
+}

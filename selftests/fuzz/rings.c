@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls on rings, and the ioctls of every descriptor with structures that were
+ * spoilt.
+ */
+#include "calls.h"
+
+#include <sys/epoll.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+
+#include <linux/flowfd.h>
+
+/* A few items, so that rings are full at times. */
+void call_create_ring(const __u32 *a)
+{
+	struct flowfd_create_ring args = {
+		.max_items = a[1] % 8 ? 1 + a[1] % 7 : any_value(a[1] / 8),
+		.flags = a[2] % 8 ? 0 : a[2] / 8,
+	};
+
+	/* Memory is scarce: no more than one large ring for each number. */
+	if (args.max_items > 1 << 16)
+		args.max_items |= 1 << 30;
+	place_fd(ioctl(any_file(a[3]), FLOWFD_IOC_CREATE_RING,
+		       any_address(a[2] / 16, &args, sizeof(args))),
+		 any_ring(a[0]));
+}
+
+static void control(int ring, struct flowfd_ring_entry *entries, __u32 count,
+		    __u32 where)
+{
+	struct flowfd_ring_control args = {
+		.entries = (uintptr_t)any_address(where, entries,
+						  count * sizeof(*entries)),
+		.count = count,
+	};
+
+	ioctl(ring, FLOWFD_IOC_RING_CONTROL, &args);
+}
+
+void call_add(const __u32 *a)
+{
+	struct flowfd_ring_entry entry = {
+		.op = FLOWFD_RING_ADD,
+		.fd = any_fd(a[1]),
+		.events = any_events(a[2]) | EPOLLET,
+		.data = a[3],
+	};
+
+	control(any_ring(a[0]), &entry, 1, 0);
+}
+
+void call_change(const __u32 *a)
+{
+	struct flowfd_ring_entry entry = {
+		.op = FLOWFD_RING_MOD,
+		.fd = any_fd(a[1]),
+		.events = any_events(a[2]) | EPOLLET,
+		.data = a[3],
+	};
+
+	control(any_ring(a[0]), &entry, 1, 0);
+}
+
+void call_delete(const __u32 *a)
+{
+	struct flowfd_ring_entry entry = {
+		.op = FLOWFD_RING_DEL,
+		.fd = any_fd(a[1]),
+	};
+
+	control(any_ring(a[0]), &entry, 1, 0);
+}
+
+void call_control(const __u32 *a)
+{
+	struct flowfd_ring_entry entries[4] = { 0 };
+	__u32 bits = a[1];
+
+	for (int i = 0; i < 4; i++, bits /= 5) {
+		entries[i].op = bits % 5;
+		entries[i].fd = any_fd(bits + i * a[2]);
+		if (entries[i].op == FLOWFD_RING_DEL)
+			continue;
+		entries[i].events = any_events(bits) | EPOLLET;
+		entries[i].data = i;
+	}
+	control(any_ring(a[0]), entries, 1 + a[2] % 4, a[3]);
+}
+
+void call_wait(const __u32 *a)
+{
+	static const __u64 times[] = {
+		0, 1, 1000, 100000, 1000000, 20000000, ~0ULL,
+	};
+	__u64 mask = a[2];
+	struct flowfd_ring_wait args = {
+		.min_events = a[1] % 4 ? a[1] % 4 : any_value(a[1]),
+		.timeout = times[a[2] % 7],
+		.min_wait = a[3] % 3 ? 0 : times[a[3] % 7],
+		.sigmask = a[3] % 5 ? 0 : (uintptr_t)any_address(a[3] / 5,
+								&mask, 8),
+		.sigmask_size = a[3] % 5 ? 0 : 8,
+	};
+
+	ioctl(any_ring(a[0]), FLOWFD_IOC_RING_WAIT, &args);
+}
+
+void call_query(const __u32 *a)
+{
+	struct flowfd_query query[4];
+	unsigned int size = any_size(a[1]) % sizeof(query);
+
+	ioctl(any_fd(a[0]), _IOC(_IOC_READ, 'J', 0x10, size),
+	      any_address(a[2], query, size));
+}
+
+/* The structure that a command has, filled in with what it may hold. */
+static size_t good_structure(unsigned int number, void *at)
+{
+	switch (number) {
+	case 0x11:
+		*(struct flowfd_create_counter *)at =
+			(struct flowfd_create_counter){ .initial = 1 };
+		return sizeof(struct flowfd_create_counter);
+	case 0x12:
+		*(struct flowfd_create_ring *)at =
+			(struct flowfd_create_ring){ .max_items = 4 };
+		return sizeof(struct flowfd_create_ring);
+	case 0x13:
+		return sizeof(struct flowfd_ring_control);
+	case 0x14:
+		*(struct flowfd_ring_wait *)at =
+			(struct flowfd_ring_wait){ .timeout = 1000 };
+		return sizeof(struct flowfd_ring_wait);
+	default:
+		return 16;
+	}
+}
+
+/* Any command of any size; up to two words of its structure are spoilt. */
+void call_any_ioctl(const __u32 *a)
+{
+	static const unsigned char numbers[] = {
+		0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0, 1,
+	};
+	__u64 space[16] = { 0 };
+	unsigned int number = numbers[a[1] % 8];
+	size_t size = good_structure(number, space);
+	int fd;
+
+	if (a[2] % 2)
+		size = any_size(a[2] / 2);
+	if (a[3] % 4)
+		space[a[3] / 4 % 6] = any_value(a[3] / 24);
+	if (a[3] % 4 > 2)
+		((__u32 *)space)[a[3] / 8 % 12] = any_value(a[3] / 96);
+	/* Rings of a size that leaves room for others. */
+	if (number == 0x12 && (__u32)space[0] > 1 << 16)
+		space[0] |= 1 << 30;
+	fd = ioctl(a[0] % 2 ? any_ring(a[0] / 2) : any_fd(a[0] / 2),
+		   _IOC(a[1] / 8 % 4, a[1] % 16 ? 'J' : 'E', number, size),
+		   any_address(a[2] / 64, space, size < 128 ? size : 128));
+	if (fd > 2 && fd < FILE_BASE && (number == 0x11 || number == 0x12))
+		place_fd(fd, any_file(a[0]));
+}

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every pair of operations at once: two threads begin together, each waits for a
+ * random moment, and each does its operation on the same ring, or on a counter or
+ * socket that it watches. The kernel must not complain, what is left must work,
+ * and in the end all must be gone. Shows how many rounds each pair had.
+ */
+#include "ring_user.h"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+/* Longest wait before an operation: about as long as one takes. */
+#define DELAY_NS 60000
+
+struct scene {
+	struct user_ring ring;
+	int device;		/* keeps the module, whatever is closed */
+	int counter;		/* watched by the ring */
+	int ends[2];		/* of a socket; the ring watches the first */
+	int epoll;
+	void *second_map;
+	pid_t child;		/* has a ring of its own that watches the same */
+	int rmmod;		/* errno of rmmod */
+};
+
+static void do_read(struct scene *s)
+{
+	__u64 value;
+
+	take(s->counter, &value);
+}
+
+static void do_write(struct scene *s)
+{
+	add(s->counter, 1);
+}
+
+static void do_maximum(struct scene *s)
+{
+	set_maximum(s->counter, 100);
+	set_maximum(s->counter, 1000);
+}
+
+static void do_bucket(struct scene *s)
+{
+	set_qos(s->counter, 1, 50000);
+	set_qos(s->counter, 0, 0);
+}
+
+/* Leaves a wakeup to the timer, and stays until that is over. */
+static void do_timer(struct scene *s)
+{
+	__u64 end;
+
+	set_qos(s->counter, 1, 30000);
+	add(s->counter, 1);
+	add(s->counter, 1);
+	end = now_ns() + 50000;
+	while (now_ns() < end)
+		;
+}
+
+static void do_poll(struct scene *s)
+{
+	struct pollfd p[] = {
+		{ .fd = s->counter, .events = POLLIN | POLLOUT },
+		{ .fd = s->ring.fd, .events = POLLIN },
+	};
+
+	poll(p, 2, 0);
+}
+
+static void do_epoll(struct scene *s)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->ring.fd, &event);
+	epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->counter, &event);
+	epoll_wait(s->epoll, &event, 1, 0);
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->ring.fd, NULL);
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->counter, NULL);
+}
+
+static void do_add(struct scene *s)
+{
+	ring_add(&s->ring, s->counter, EPOLLIN, 1);
+	ring_add(&s->ring, s->ends[0], EPOLLIN, 2);
+}
+
+static void do_modify(struct scene *s)
+{
+	ring_mod(&s->ring, s->counter, EPOLLIN | EPOLLOUT, 1);
+	ring_mod(&s->ring, s->ends[0], EPOLLIN | EPOLLONESHOT, 2);
+}
+
+static void do_delete(struct scene *s)
+{
+	ring_del(&s->ring, s->counter);
+	ring_del(&s->ring, s->ends[0]);
+}
+
+static void do_wait(struct scene *s)
+{
+	ring_wait_with(&s->ring, (struct flowfd_ring_wait){
+		.min_events = 2, .timeout = 100000, .min_wait = 30000 });
+}
+
+static void do_harvest(struct scene *s)
+{
+	struct ring_event event;
+
+	for (int i = 0; i < 8 && ring_take(&s->ring, &event); i++)
+		;
+}
+
+static void do_fdinfo(struct scene *s)
+{
+	ring_watched(s->ring.fd);
+	count_of(s->counter);
+}
+
+static void do_send(struct scene *s)
+{
+	send(s->ends[1], "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void do_close_counter(struct scene *s)
+{
+	close(s->counter);
+}
+
+static void do_close_socket(struct scene *s)
+{
+	close(s->ends[0]);
+	close(s->ends[1]);
+}
+
+static void do_close_ring(struct scene *s)
+{
+	close(s->ring.fd);
+}
+
+static void do_map(struct scene *s)
+{
+	void *map = mmap(NULL, s->ring.map_size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_POPULATE, s->ring.fd, 0);
+
+	if (map != MAP_FAILED)
+		munmap(map, s->ring.map_size);
+}
+
+static void do_unmap(struct scene *s)
+{
+	munmap(s->second_map, s->ring.map_size);
+}
+
+static void do_exit(struct scene *s)
+{
+	kill(s->child, SIGKILL);
+	waitpid(s->child, NULL, 0);
+}
+
+static void do_rmmod(struct scene *s)
+{
+	s->rmmod = syscall(SYS_delete_module, "flowfd", O_NONBLOCK) ? errno : 0;
+}
+
+static const struct operation {
+	const char *name;
+	void (*run)(struct scene *s);
+	bool ends;		/* what it closes cannot be used afterwards */
+} operations[] = {
+	{ "read", do_read },
+	{ "write", do_write },
+	{ "maximum", do_maximum },
+	{ "bucket", do_bucket },
+	{ "timer", do_timer },
+	{ "poll", do_poll },
+	{ "epoll", do_epoll },
+	{ "add", do_add },
+	{ "modify", do_modify },
+	{ "delete", do_delete },
+	{ "wait", do_wait },
+	/* Two of these at once are against the rules. */
+	{ "harvest", do_harvest, true },
+	{ "fdinfo", do_fdinfo },
+	{ "send", do_send },
+	{ "close_counter", do_close_counter, true },
+	{ "close_socket", do_close_socket },
+	{ "close_ring", do_close_ring, true },
+	{ "map", do_map },
+	{ "unmap", do_unmap },
+	{ "exit", do_exit },
+	{ "rmmod", do_rmmod },
+};
+
+#define OPERATIONS ((int)(sizeof(operations) / sizeof(*operations)))
+
+/* Has a ring of its own that watches the same, and waits until it is ended. */
+static void be_child(struct scene *s, int ready)
+{
+	struct user_ring ring;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (ring_open(&ring, 4) || ring_add(&ring, s->counter, EPOLLIN, 1) < 0 ||
+	    ring_add(&ring, s->ends[0], EPOLLIN, 2) < 0)
+		_exit(1);
+	close(ready);
+	for (;;)
+		ring_wait_with(&ring, (struct flowfd_ring_wait){
+			.min_events = 4, .timeout = FLOWFD_RING_FOREVER });
+}
+
+/* Returns when it is ready. */
+static bool start_child(struct scene *s)
+{
+	int ready[2];
+	char byte;
+
+	if (pipe2(ready, O_CLOEXEC))
+		return false;
+	s->child = fork();
+	if (!s->child) {
+		close(ready[0]);
+		be_child(s, ready[1]);
+	}
+	close(ready[1]);
+	(void)!read(ready[0], &byte, 1);
+	close(ready[0]);
+	return s->child > 0;
+}
+
+static bool scene_open(struct scene *s, bool child)
+{
+	s->counter = open_counter(CREATED, 1, EFD_NONBLOCK);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->rmmod = -1;
+	if (s->counter < 0 || ring_open(&s->ring, 4) ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+		       s->ends))
+		return false;
+	s->second_map = mmap(NULL, s->ring.map_size, PROT_READ | PROT_WRITE,
+			     MAP_SHARED, s->ring.fd, 0);
+	if (s->second_map == MAP_FAILED || (child && !start_child(s)))
+		return false;
+	return !ring_add(&s->ring, s->counter, EPOLLIN, 1) &&
+	       !ring_add(&s->ring, s->ends[0], EPOLLIN, 2);
+}
+
+/* What a race may have closed already is closed once more: that does nothing. */
+static void scene_close(struct scene *s, bool child)
+{
+	if (child)
+		do_exit(s);
+	close(s->epoll);
+	close(s->counter);
+	close(s->ends[0]);
+	close(s->ends[1]);
+	munmap(s->second_map, s->ring.map_size);
+	ring_close(&s->ring);
+}
+
+/* 0, or the number of what does not work. */
+static int scene_fails(struct scene *s)
+{
+	struct ring_event event;
+	__u64 value;
+
+	if (set_qos(s->counter, 0, 0) || set_maximum(s->counter, 1000))
+		return 1;
+	take(s->counter, &value);
+	ring_del(&s->ring, s->counter);
+	ring_del(&s->ring, s->ends[0]);
+	if (ring_watched(s->ring.fd))
+		return 2;
+	while (ring_take(&s->ring, &event))
+		;
+	if (ring_add(&s->ring, s->counter, EPOLLIN, 3))
+		return 3;
+	if (ring_take(&s->ring, &event) || add(s->counter, 1) != 8)
+		return 4;
+	if (!ring_take(&s->ring, &event) || event.data != 3 ||
+	    event.events != EPOLLIN)
+		return 5;
+	return 0;
+}
+
+/* One of the two threads. They meet before each round and after it. */
+struct racer {
+	pthread_t thread;
+	struct scene *scene;
+	pthread_barrier_t *meet;
+	const struct operation *operation;	/* NULL: the end */
+	unsigned int random;
+	int *started;
+};
+
+/* The barrier alone would give one of them a head start of a wakeup. */
+static void start_together(int *started)
+{
+	__atomic_add_fetch(started, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(started, __ATOMIC_SEQ_CST) < 2)
+		sched_yield();
+}
+
+static void *race(void *arg)
+{
+	struct racer *r = arg;
+	__u64 end;
+
+	for (;;) {
+		pthread_barrier_wait(r->meet);
+		if (!r->operation)
+			return NULL;
+		start_together(r->started);
+		end = now_ns() + rand_r(&r->random) % DELAY_NS;
+		while (now_ns() < end)
+			;
+		r->operation->run(r->scene);
+		pthread_barrier_wait(r->meet);
+	}
+}
+
+FIXTURE(races)
+{
+	struct scene scene;
+	pthread_barrier_t meet;
+	struct racer racers[2];
+	int started;
+	long users;
+};
+
+FIXTURE_VARIANT(races)
+{
+	const char *name;
+};
+
+#define VARIANT(n) FIXTURE_VARIANT_ADD(races, n) { .name = #n }
+VARIANT(read);
+VARIANT(write);
+VARIANT(maximum);
+VARIANT(bucket);
+VARIANT(timer);
+VARIANT(poll);
+VARIANT(epoll);
+VARIANT(add);
+VARIANT(modify);
+VARIANT(delete);
+VARIANT(wait);
+VARIANT(harvest);
+VARIANT(fdinfo);
+VARIANT(send);
+VARIANT(close_counter);
+VARIANT(close_socket);
+VARIANT(close_ring);
+VARIANT(map);
+VARIANT(unmap);
+VARIANT(exit);
+VARIANT(rmmod);
+
+FIXTURE_SETUP(races)
+{
+	self->users = module_users();
+	self->scene.device = open(DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->scene.device);
+	pthread_barrier_init(&self->meet, NULL, 3);
+	for (int i = 0; i < 2; i++) {
+		struct racer *r = &self->racers[i];
+
+		*r = (struct racer){ .scene = &self->scene,
+				     .meet = &self->meet,
+				     .random = i + 1,
+				     .started = &self->started };
+		ASSERT_EQ(0, pthread_create(&r->thread, NULL, race, r));
+	}
+}
+
+FIXTURE_TEARDOWN(races)
+{
+	self->racers[0].operation = NULL;
+	self->racers[1].operation = NULL;
+	pthread_barrier_wait(&self->meet);
+	pthread_join(self->racers[0].thread, NULL);
+	pthread_join(self->racers[1].thread, NULL);
+	close(self->scene.device);
+}
+
+/* Whatever a round held has gone, if perhaps a little later. */
+static bool users_are(long users)
+{
+	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+
+	while (module_users() != users && now_ns() < end)
+		sleep_ms(1);
+	return module_users() == users;
+}
+
+TEST_F(races, against_each)
+{
+	unsigned long rounds = parameter("FLOWFD_RACES", 5), i;
+	const struct operation *a = operations, *b;
+
+	while (strcmp(a->name, variant->name))
+		a++;
+	for (b = a; b < operations + OPERATIONS; b++) {
+		bool child = a->run == do_exit || b->run == do_exit;
+		struct scene *s = &self->scene;
+
+		for (i = 0; i < rounds; i++) {
+			ASSERT_TRUE(scene_open(s, child));
+			self->started = 0;
+			self->racers[i % 2].operation = a;
+			self->racers[1 - i % 2].operation = b;
+			pthread_barrier_wait(&self->meet);
+			pthread_barrier_wait(&self->meet);
+			if (a->run == do_rmmod || b->run == do_rmmod)
+				EXPECT_EQ(EAGAIN, s->rmmod);
+			if (!a->ends && !b->ends)
+				EXPECT_EQ(0, scene_fails(s))
+					TH_LOG("%s, %s", a->name, b->name);
+			scene_close(s, child);
+		}
+		EXPECT_TRUE(users_are(self->users + 1))
+			TH_LOG("%s, %s: in use", a->name, b->name);
+		TH_LOG("%s, %s: %lu rounds", a->name, b->name, rounds);
+	}
+}
+
+TEST_HARNESS_MAIN
