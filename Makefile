@@ -38,6 +38,8 @@ help:
 	@echo '                the cost of each call, in guest instructions'
 	@echo '  make prove    check the model of the ring, and that it finds errors'
 	@echo '  make dkms     install and remove the module with DKMS, in a root'
+	@echo '  make livepatch, make check-livepatch'
+	@echo '                build the livepatch for a stock kernel; test it there'
 	@echo '  make deb      the Debian packages, into build/KERNEL/deb'
 	@echo '  make check-matrix'
 	@echo '                the packages in fresh systems: install, boot, upgrade, purge'
@@ -90,6 +92,14 @@ prove:
 	@$(VM)/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=900 \
 		selftests/run docs/model/prove docs/model/herd
 
+livepatch:
+	@$(SUDO) livepatch/tests/build $(KERNEL)
+
+# The root of 6.1 has QEMU 7; docs/livepatch.md has what happens there otherwise.
+check-livepatch: build livepatch
+	@$(VM)/boot --no-module $(if $(filter 6.1,$(KERNEL)),--in-turn) --time 3600 \
+		$(KERNEL) livepatch/tests/guest-check
+
 dkms:
 	@$(VM)/enter --scratch $(KERNEL) selftests/run selftests/dkms.sh
 
@@ -112,4 +122,4 @@ clean:
 	$(SUDO) rm -rf build
 
 .PHONY: help build vm check check-debug check-matrix demo instructions prove \
-	dkms deb lint clean fuzz soak coverage analyze
+	livepatch check-livepatch dkms deb lint clean fuzz soak coverage analyze

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Exclusive readers of a userfaultfd (docs/livepatch.md): faults that queue a
+ * message and wake, an event that cannot be delivered, and readers that read once
+ * and do not come back. Proven: when all is quiet, no message is pending while a
+ * reader sleeps. docs/model/prove takes each piece of the fix away, when there
+ * must be an error.
+ *
+ * fd_wqh.lock is a lock here; what the locks of the two message queues make one
+ * step is one step. Which sleeper is woken is left open: more than the kernel does.
+ */
+
+#define FAULTS 3
+#define READERS 3
+#define EVENT FAULTS		/* the fork that every reader fails to take */
+#define MESSAGES (FAULTS + 1)
+#define NONE MESSAGES
+
+bool pending[MESSAGES];
+bool asleep[READERS];
+bool locked;
+
+inline lock()
+{
+	atomic { !locked -> locked = true }
+}
+
+inline unlock()
+{
+	locked = false
+}
+
+#define ANY_PENDING (pending[0] || pending[1] || pending[2] || pending[3])
+#define ANY_ASLEEP (asleep[0] || asleep[1] || asleep[2])
+
+inline wake_one()
+{
+	atomic {
+		if
+		:: asleep[0] -> asleep[0] = false
+		:: asleep[1] -> asleep[1] = false
+		:: asleep[2] -> asleep[2] = false
+		:: !ANY_ASLEEP
+		fi
+	}
+}
+
+/* handle_userfault() */
+proctype fault(byte me)
+{
+	pending[me] = true;
+	if
+	:: lock(); wake_one(); unlock()
+#ifndef EVERY_FAULT_WAKES
+	:: pending[me] = false	/* the page has come: no wakeup */
+#endif
+	fi
+}
+
+/* userfaultfd_event_wait_completion() */
+proctype event()
+{
+	pending[EVENT] = true;
+	lock(); wake_one(); unlock()
+}
+
+/* userfaultfd_ctx_read() */
+proctype reader(byte me)
+{
+	byte taken = NONE;
+	bool slept = false;
+
+	lock();
+	do
+	:: asleep[me] = true;	/* from here on a wakeup counts as delivered */
+	   atomic {
+		if
+		:: pending[0] -> pending[0] = false; taken = 0
+		:: pending[1] -> pending[1] = false; taken = 1
+		:: pending[2] -> pending[2] = false; taken = 2
+		:: pending[EVENT] -> pending[EVENT] = false; taken = EVENT
+		:: !ANY_PENDING
+		fi
+	   };
+	   if
+	   :: taken != NONE -> break
+	   :: else
+	   fi;
+	   unlock();
+	   !asleep[me];
+	   slept = true;
+	   lock()
+	od;
+	asleep[me] = false;
+#ifndef NO_HANDING_ON
+	if
+	:: slept && ANY_PENDING -> wake_one()
+	:: else
+	fi;
+#endif
+	unlock();
+	if
+	:: taken == EVENT ->
+		pending[EVENT] = true;
+#ifndef NO_WAKEUP_AFTER_FAILURE
+		lock(); wake_one(); unlock()
+#endif
+	:: else
+	fi
+}
+
+init
+{
+	atomic {
+		run fault(0); run fault(1); run fault(2); run event();
+		run reader(0); run reader(1); run reader(2)
+	};
+	timeout;
+	assert(!(ANY_PENDING && ANY_ASLEEP))	/* a message is missed */
+}

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# refusals.sh: what flowfd-livepatch refuses, and what it says. Runs in the guest,
+# last, because a lockdown lasts until the next boot. TAP.
+set -u
+
+# shellcheck source-path=SCRIPTDIR source=../../userspace/tests/tap.sh
+. userspace/tests/tap.sh
+tool=livepatch/flowfd-livepatch
+version=$(uname -r)
+built=$FLOWFD_LIVEPATCH_DIR/$version
+export FLOWFD_LIVEPATCH_DIR=/tmp/livepatch
+work=$FLOWFD_LIVEPATCH_DIR/$version
+me=flowfd-livepatch:
+
+# refused STATUS MESSAGE WHAT ARGUMENT...
+refused()
+{
+	local got
+	got=$("$tool" "${@:4}" 2>&1)
+	tap_is "$?: $got" "$1: $2" "$3"
+}
+
+tap_is "$("$tool" --help | head -n 1)" "usage: flowfd-livepatch COMMAND" "help"
+usage=$("$tool" --help)
+refused 2 "$usage" "no command"
+refused 2 "$usage" "unknown command" boom
+refused 2 "$usage" "too many arguments" load now
+refused 2 "$usage" "unknown option of build" build --jobs 2
+refused 2 "$usage" "option without its value" build --kernel
+refused 1 "$me there are no patches for kernel 5.10.0-1-amd64" \
+	"no patches" build --kernel 5.10.0-1-amd64
+
+refused 1 "$me nothing is built for $version: run 'flowfd-livepatch build'" \
+	"nothing built" load
+refused 3 "$me not loaded" "status, not loaded" status
+refused 1 "$me is not loaded" "unload, not loaded" unload
+
+mkdir -p "$work"
+cp "$built"/* "$work"
+refused 0 "$me $work/flowfd_livepatch.ko fits this kernel" "verify" verify
+echo 0000 > "$work/build-id"
+running=$(cat "$built/build-id")
+refused 1 "$me $work/flowfd_livepatch.ko is for another build of $version \
+(build id 0000; this kernel's is $running): build again" "wrong build id" load
+cp "$built/build-id" "$work"
+cp "$FLOWFD_KO" "$work/flowfd_livepatch.ko"
+sed -i "s/vermagic=$version/vermagic=${version%?}0/" "$work/flowfd_livepatch.ko"
+refused 1 "$me $work/flowfd_livepatch.ko is for kernel ${version%?}0; this is \
+$version" "wrong kernel" load
+cp "$built/flowfd_livepatch.ko" "$work"
+
+refused 0 "$me in force" "load" load
+refused 1 "$me is loaded, or being taken back: see status" "loaded twice" load
+refused 0 "$me taken back" "unload" unload
+
+# As a kernel that was booted with Secure Boot.
+mount -t securityfs security /sys/kernel/security
+echo integrity > /sys/kernel/security/lockdown
+refused 1 "$me this kernel loads signed modules only (Secure Boot or lockdown), \
+and $work/flowfd_livepatch.ko is not signed: see SECURE BOOT in \
+flowfd-livepatch(8)" "lockdown" load
+tap_done

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Readers and pollers of a userfaultfd: no message is missed, whoever sleeps and
+ * however readers leave; and with the livepatch, one fault wakes one reader. The
+ * same program runs before, with and after the livepatch.
+ */
+#include <kselftest_harness.h>
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "uffd.h"
+
+#define READERS 8
+#define PAGES 256
+#define FAULTS 64
+
+static bool is_patched(void)
+{
+	return !access("/sys/kernel/livepatch/flowfd_livepatch", F_OK);
+}
+
+static void set_nonblock(int fd, bool nonblock)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	fcntl(fd, F_SETFL, nonblock ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
+FIXTURE(userfaultfd)
+{
+	struct area area;
+};
+
+FIXTURE_SETUP(userfaultfd)
+{
+	ASSERT_EQ(0, area_open(&self->area, PAGES, 0));
+}
+
+FIXTURE_TEARDOWN(userfaultfd)
+{
+	area_close(&self->area);
+}
+
+/* Each fault comes when all readers sleep, so that it could wake all of them. */
+TEST_F(userfaultfd, one_fault_wakes_one_reader)
+{
+	struct reader readers[READERS];
+	unsigned long served = 0;
+	long sleeps = -READERS;	/* the first of each */
+	int i, page;
+
+	readers_start(readers, READERS, &self->area);
+	for (page = 0; page < FAULTS; page++) {
+		EXPECT_EQ(1, self->area.memory[page * PAGE]);
+		for (i = 0; i < READERS; i++)
+			uffd_wait_until_asleep(&readers[i].tid, SYS_read);
+	}
+	readers_stop(readers, READERS);
+	for (i = 0; i < READERS; i++) {
+		served += readers[i].served;
+		sleeps += readers[i].sleeps;
+	}
+	EXPECT_EQ(FAULTS, served);
+	TH_LOG("%ld sleeps of %d readers for %d faults", sleeps, READERS, FAULTS);
+	if (is_patched()) {
+		EXPECT_LT(sleeps, FAULTS * 3 / 2);
+	} else {
+		EXPECT_GE(sleeps, FAULTS * READERS);
+	}
+}
+
+TEST_F(userfaultfd, many_faults_at_once_are_served)
+{
+	struct reader readers[READERS];
+
+	readers_start(readers, READERS, &self->area);
+	EXPECT_EQ(0, faults_make(&self->area, READERS, 20));
+	readers_stop(readers, READERS);
+}
+
+struct interrupter {
+	pthread_t thread;
+	struct reader *readers;
+	bool stop;
+};
+
+static void *interrupter_run(void *arg)
+{
+	struct interrupter *in = arg;
+	int i = 0;
+
+	while (!__atomic_load_n(&in->stop, __ATOMIC_ACQUIRE))
+		pthread_kill(in->readers[i++ % READERS].thread, SIGUSR1);
+	return NULL;
+}
+
+/* A reader that leaves with EINTR takes no wakeup with it. */
+TEST_F(userfaultfd, interrupted_readers_lose_nothing)
+{
+	struct reader readers[READERS];
+	struct interrupter in = { .readers = readers };
+
+	readers_start(readers, READERS, &self->area);
+	ASSERT_EQ(0, pthread_create(&in.thread, NULL, interrupter_run, &in));
+	EXPECT_EQ(0, faults_make(&self->area, 2, 5));
+	__atomic_store_n(&in.stop, true, __ATOMIC_RELEASE);
+	pthread_join(in.thread, NULL);
+	readers_stop(readers, READERS);
+}
+
+struct poller {
+	pthread_t thread;
+	pid_t tid;
+	int fd;
+	int revents;
+};
+
+static void *poller_run(void *arg)
+{
+	struct poller *p = arg;
+	struct pollfd pollfd = { .fd = p->fd, .events = POLLIN };
+
+	__atomic_store_n(&p->tid, gettid(), __ATOMIC_RELEASE);
+	if (poll(&pollfd, 1, -1) == 1)
+		__atomic_store_n(&p->revents, pollfd.revents, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void pollers_start(struct poller *pollers, int n, int fd)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		pollers[i] = (struct poller){ .fd = fd };
+		pthread_create(&pollers[i].thread, NULL, poller_run,
+			       &pollers[i]);
+		uffd_wait_until_asleep(&pollers[i].tid, SYS_poll);
+	}
+}
+
+/* Nobody takes the fault, so that each poller finds it. */
+TEST_F(userfaultfd, all_pollers_are_woken)
+{
+	struct faulter f = { .area = &self->area, .pages = 1, .rounds = 1 };
+	struct reader late = { .area = &self->area };
+	struct poller pollers[4];
+	int i;
+
+	uffd_catch(SIGUSR1);
+	set_nonblock(self->area.fd, true);
+	pollers_start(pollers, 4, self->area.fd);
+	ASSERT_EQ(0, pthread_create(&f.thread, NULL, faulter_run, &f));
+	for (i = 0; i < 4; i++) {
+		pthread_join(pollers[i].thread, NULL);
+		EXPECT_EQ(POLLIN, pollers[i].revents);
+	}
+	set_nonblock(self->area.fd, false);
+	ASSERT_EQ(0, pthread_create(&late.thread, NULL, reader_run, &late));
+	pthread_join(f.thread, NULL);
+	EXPECT_EQ(0, f.wrong);
+	readers_stop(&late, 1);
+}
+
+/*
+ * Pollers that came first stand in front of blocked readers. With the descriptor
+ * blocking again, a poller that is woken reports EPOLLERR and a reader takes the
+ * fault; one that is not woken sleeps on, and the harness ends the test.
+ */
+TEST_F(userfaultfd, pollers_are_woken_beside_readers)
+{
+	struct poller pollers[4];
+	struct reader readers[READERS];
+	int i;
+
+	set_nonblock(self->area.fd, true);
+	pollers_start(pollers, 4, self->area.fd);
+	set_nonblock(self->area.fd, false);
+	readers_start(readers, READERS, &self->area);
+	EXPECT_EQ(0, faults_make(&self->area, 1, 1));
+	for (i = 0; i < 4; i++) {
+		pthread_join(pollers[i].thread, NULL);
+		EXPECT_EQ(POLLERR, pollers[i].revents);
+	}
+	readers_stop(readers, READERS);
+}
+
+static void *bad_buffer_run(void *arg)
+{
+	struct reader *r = arg;
+
+	__atomic_store_n(&r->tid, gettid(), __ATOMIC_RELEASE);
+	if (read(r->area->fd, (void *)PAGE, sizeof(struct uffd_msg)) < 0)
+		r->served = errno;
+	return NULL;
+}
+
+/* As before the livepatch, the message is lost and UFFDIO_WAKE brings it back. */
+TEST_F(userfaultfd, failed_copy_leaves_the_next_reader_usable)
+{
+	struct reader bad = { .area = &self->area }, good;
+	struct faulter f = { .area = &self->area, .pages = 1, .rounds = 1 };
+	struct uffdio_range all = {
+		.start = (unsigned long)self->area.memory,
+		.len = PAGES * PAGE,
+	};
+
+	ASSERT_EQ(0, pthread_create(&bad.thread, NULL, bad_buffer_run, &bad));
+	uffd_wait_until_asleep(&bad.tid, SYS_read);
+	ASSERT_EQ(0, pthread_create(&f.thread, NULL, faulter_run, &f));
+	pthread_join(bad.thread, NULL);
+	EXPECT_EQ(EFAULT, bad.served);
+	readers_start(&good, 1, &self->area);
+	ASSERT_EQ(0, ioctl(self->area.fd, UFFDIO_WAKE, &all));
+	pthread_join(f.thread, NULL);
+	EXPECT_EQ(0, f.wrong);
+	readers_stop(&good, 1);
+}
+
+/* A process that reads once. It ends with 0, or with the error. */
+static pid_t reading_process(int fd, rlim_t files)
+{
+	struct rlimit limit = { files, files };
+	struct uffd_msg message;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (files && setrlimit(RLIMIT_NOFILE, &limit))
+		_exit(255);
+	if (read(fd, &message, sizeof(message)) == sizeof(message))
+		_exit(message.event == UFFD_EVENT_FORK ? 0 : 254);
+	_exit(errno);
+}
+
+static void wait_until_process_reads(pid_t pid)
+{
+	char path[64];
+	long number;
+	FILE *f;
+
+	do {
+		uffd_nap();
+		snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+		f = fopen(path, "r");
+		number = -1;
+		if (f) {
+			if (fscanf(f, "%ld", &number) != 1)
+				number = -1;
+			fclose(f);
+		}
+	} while (number != SYS_read);
+}
+
+static int exit_status(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
+		WEXITSTATUS(status) : -1;
+}
+
+/*
+ * The first reader has no descriptor left, so that a fork event fails with it. The
+ * event stays, and it is for the next reader. Without the livepatch, that one may
+ * have looked while the event was away, and sleep on.
+ */
+TEST(failed_fork_event_wakes_the_next_reader)
+{
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	pid_t full, free_one, child;
+	struct area area;
+
+	if (!is_patched())
+		SKIP(return, "without the livepatch the event can be missed");
+	ASSERT_EQ(0, area_open(&area, PAGES, UFFD_FEATURE_EVENT_FORK));
+	/* The readers are forked too, which must not be an event. */
+	reg.range.start = (unsigned long)area.memory;
+	reg.range.len = PAGES * PAGE;
+	ASSERT_EQ(0, ioctl(area.fd, UFFDIO_UNREGISTER, &reg.range));
+	full = reading_process(area.fd, area.fd + 1);
+	wait_until_process_reads(full);
+	free_one = reading_process(area.fd, 0);
+	wait_until_process_reads(free_one);
+	ASSERT_EQ(0, ioctl(area.fd, UFFDIO_REGISTER, &reg));
+
+	child = fork();
+	if (!child)
+		_exit(0);
+	EXPECT_EQ(0, exit_status(child));
+	EXPECT_EQ(EMFILE, exit_status(full));
+	EXPECT_EQ(0, exit_status(free_one));
+	area_close(&area);
+}
+
+/* Readers that are killed in their sleep leave the queue. */
+TEST(killed_readers_are_not_waited_for)
+{
+	struct area area;
+	struct reader reader;
+	pid_t killed[READERS];
+	int i, status;
+
+	ASSERT_EQ(0, area_open(&area, PAGES, 0));
+	for (i = 0; i < READERS; i++) {
+		killed[i] = reading_process(area.fd, 0);
+		wait_until_process_reads(killed[i]);
+	}
+	readers_start(&reader, 1, &area);
+	for (i = 0; i < READERS; i++) {
+		ASSERT_EQ(0, kill(killed[i], SIGKILL));
+		ASSERT_EQ(killed[i], waitpid(killed[i], &status, 0));
+	}
+	EXPECT_EQ(0, faults_make(&area, 2, 1));
+	readers_stop(&reader, 1);
+	area_close(&area);
+}
+
+TEST_HARNESS_MAIN
