@@ -13,6 +13,7 @@
 #include <linux/hash.h>
 #include <linux/llist.h>
 #include <linux/magic.h>
+#include <linux/net.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -271,6 +272,19 @@ int closing_track(struct watch *w)
 	if (!close_is_noticed(file))
 		return 0;
 	return track_inode(w, file_inode(file)) ?: 1;
+}
+
+/**
+ * closing_may_pin - whether a file can be kept open though its close is noticed
+ * @file: file
+ *
+ * Not a UNIX socket: the ring can be in its queue, and they would keep each other.
+ */
+bool closing_may_pin(struct file *file)
+{
+	struct socket *sock = sock_from_file(file);
+
+	return !sock || READ_ONCE(sock->ops)->family != PF_UNIX;
 }
 
 /**

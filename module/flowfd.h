@@ -220,6 +220,7 @@ void watch_put(struct watch *w);
 int closing_init(void);
 void closing_exit(void);
 int closing_track(struct watch *w);
+bool closing_may_pin(struct file *file);
 void closing_unhook(struct watch *w);
 void closing_forget(struct watch *w);
 struct watch *closing_take_closed(struct ring *ring);

@@ -399,7 +399,10 @@ static int watch_add(struct ring *ring, struct file *file,
 	w = watch_alloc(ring, file, entry->fd);
 	if (!w)
 		return -ENOMEM;
-	err = closing_track(w);
+	if (entry->op == FLOWFD_RING_ADD_PINNED && closing_may_pin(file))
+		err = 0;
+	else
+		err = closing_track(w);
 	if (err < 0) {
 		watch_put(w);
 		return err;
@@ -434,11 +437,17 @@ static bool entry_is_valid(const struct flowfd_ring_entry *entry)
 {
 	const u32 known = (__force u32)(WATCH_EVENTS | EPOLLET | EPOLLONESHOT);
 
-	if (entry->op == FLOWFD_RING_DEL)
+	switch (entry->op) {
+	case FLOWFD_RING_DEL:
 		return !entry->events && !entry->data;
-	if (entry->op != FLOWFD_RING_ADD && entry->op != FLOWFD_RING_MOD)
+	case FLOWFD_RING_ADD:
+	case FLOWFD_RING_ADD_PINNED:
+	case FLOWFD_RING_MOD:
+		return entry->events & (__force u32)EPOLLET &&
+		       !(entry->events & ~known);
+	default:
 		return false;
-	return entry->events & (__force u32)EPOLLET && !(entry->events & ~known);
+	}
 }
 
 static int watch_control_file(struct ring *ring, struct file *file,
@@ -449,7 +458,7 @@ static int watch_control_file(struct ring *ring, struct file *file,
 	struct watch *w;
 
 	watch_remove_closed(ring);
-	if (entry->op == FLOWFD_RING_ADD)
+	if (entry->op == FLOWFD_RING_ADD || entry->op == FLOWFD_RING_ADD_PINNED)
 		return watch_add(ring, file, entry, mask);
 	w = watch_find(ring, file, entry->fd);
 	if (!w)

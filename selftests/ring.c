@@ -78,8 +78,10 @@ TEST_F(ring, wrong_entries)
 	int fd = self->event;
 
 	EXPECT_EQ(-EINVAL, ring_change(r, 0, fd, EPOLLET, 0));
-	EXPECT_EQ(-EINVAL, ring_change(r, 4, fd, EPOLLET, 0));
+	EXPECT_EQ(-EINVAL, ring_change(r, 5, fd, EPOLLET, 0));
 	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_ADD, fd, EPOLLIN, 0));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_ADD_PINNED, fd,
+				       EPOLLIN, 0));
 	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL, fd, EPOLLIN, 0));
 	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL, fd, 0, 1));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

@@ -169,6 +169,36 @@ TEST_F(closing, outstanding_event_goes_too)
 	EXPECT_EQ(0, ring_take_only(&self->ring));
 }
 
+/* Asked to, a watch keeps a file open; a UNIX socket it does not. */
+TEST_F(closing, pin_on_request)
+{
+	int pinned = variant->kind == 's' ? 0 : FLOWFD_RING_PINNED;
+	struct user_ring other;
+
+	ASSERT_EQ(0, ring_open(&other, 4));
+	ASSERT_EQ(pinned, ring_add_pinned(&other, self->ends[0], EPOLLIN, 1));
+	EXPECT_EQ(-EEXIST, ring_add(&other, self->ends[0], EPOLLIN, 1));
+	EXPECT_EQ(0, ring_del(&other, self->ends[0]));
+	ASSERT_EQ(pinned, ring_add_pinned(&other, self->ends[0], EPOLLIN, 1));
+	close(self->ends[0]);
+	EXPECT_EQ(!!pinned, ring_watched(other.fd));
+	EXPECT_EQ(!pinned, other_side_noticed(self->ends[1], pinned ?
+					      QUIET_MS : PATIENCE_MS));
+	ring_close(&other);
+	EXPECT_TRUE(other_side_noticed(self->ends[1], PATIENCE_MS));
+}
+
+TEST_F(closing, pin_goes_with_its_removal)
+{
+	struct user_ring *r = &self->ring;
+
+	ASSERT_LE(0, ring_add_pinned(r, self->ends[0], EPOLLIN | EPOLLOUT, 1));
+	EXPECT_EQ(0, ring_del(r, self->ends[0]));
+	EXPECT_EQ(0, ring_take_only(r));
+	close(self->ends[0]);
+	EXPECT_TRUE(other_side_noticed(self->ends[1], PATIENCE_MS));
+}
+
 static int compare_times(const void *a, const void *b)
 {
 	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
@@ -216,6 +246,26 @@ TEST(counter_is_forgotten)
 		EXPECT_EQ(0, ring_take_only(&ring));
 	}
 	ring_close(&ring);
+}
+
+TEST(counter_is_pinned_on_request)
+{
+	struct user_ring ring;
+	long users;
+
+	ASSERT_EQ(0, ring_open(&ring, 4));
+	users = module_users();
+	for (int i = 0; i < 4; i++) {
+		int fd = open_counter(i % 2 ? OPENED : CREATED, 0, 0);
+
+		ASSERT_EQ(FLOWFD_RING_PINNED,
+			  ring_add_pinned(&ring, fd, EPOLLIN, i));
+		close(fd);
+		EXPECT_EQ(i + 1, ring_watched(ring.fd));
+	}
+	EXPECT_EQ(users + 4, module_users());
+	ring_close(&ring);
+	EXPECT_EQ(users - 1, module_users());
 }
 
 TEST(counter_outlives_its_ring)
@@ -284,7 +334,7 @@ TEST(ring_sent_over_a_watched_socket_goes)
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
 		ASSERT_EQ(0, ring_open(&ring, 4));
 		ASSERT_EQ(0, ring_add(&ring, ends[0], EPOLLIN, 1));
-		ASSERT_EQ(0, ring_add(&ring, ends[1], EPOLLIN, 1));
+		ASSERT_EQ(0, ring_add_pinned(&ring, ends[1], EPOLLIN, 1));
 		ASSERT_TRUE(send_descriptor(ends[0], ring.fd, 0));
 		ASSERT_TRUE(send_descriptor(ends[1], ring.fd, 0));
 		ring_close(&ring);

@@ -110,7 +110,7 @@ static void change_ring(struct actor *a)
 	struct flowfd_ring_entry entries[3] = { 0 };
 
 	for (int i = 0; i < 3; i++) {
-		entries[i].op = 1 + pick(a, 3);
+		entries[i].op = 1 + pick(a, 4);
 		entries[i].fd = any_file(a);
 		if (entries[i].op == FLOWFD_RING_DEL)
 			continue;

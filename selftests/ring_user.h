@@ -145,6 +145,13 @@ static inline int ring_add(struct user_ring *r, int fd, __u32 events,
 	return ring_change(r, FLOWFD_RING_ADD, fd, events | EPOLLET, data);
 }
 
+static inline int ring_add_pinned(struct user_ring *r, int fd, __u32 events,
+				  __u64 data)
+{
+	return ring_change(r, FLOWFD_RING_ADD_PINNED, fd, events | EPOLLET,
+			   data);
+}
+
 static inline int ring_mod(struct user_ring *r, int fd, __u32 events,
 			   __u64 data)
 {

@@ -78,8 +78,8 @@ void call_control(const __u32 *a)
 	struct flowfd_ring_entry entries[4] = { 0 };
 	__u32 bits = a[1];
 
-	for (int i = 0; i < 4; i++, bits /= 5) {
-		entries[i].op = bits % 5;
+	for (int i = 0; i < 4; i++, bits /= 6) {
+		entries[i].op = bits % 6;
 		entries[i].fd = any_fd(bits + i * a[2]);
 		if (entries[i].op == FLOWFD_RING_DEL)
 			continue;

@@ -227,13 +227,14 @@ struct flowfd_ring_item {
 #define FLOWFD_RING_ADD		1
 #define FLOWFD_RING_DEL		2
 #define FLOWFD_RING_MOD		3
+#define FLOWFD_RING_ADD_PINNED	4
 
-/* Result of FLOWFD_RING_ADD: see there. */
+/* Result of FLOWFD_RING_ADD and FLOWFD_RING_ADD_PINNED: see there. */
 #define FLOWFD_RING_PINNED	(1U << 0)
 
 /**
  * struct flowfd_ring_entry - one change of what a ring watches
- * @op: FLOWFD_RING_ADD, FLOWFD_RING_DEL, FLOWFD_RING_MOD
+ * @op: FLOWFD_RING_ADD, FLOWFD_RING_ADD_PINNED, FLOWFD_RING_DEL, FLOWFD_RING_MOD
  * @fd: the file; a watch belongs to the open file and this number, as in epoll
  * @events: EPOLL* bits, with EPOLLET, perhaps with EPOLLONESHOT; EPOLLERR and
  *	EPOLLHUP are always added; 0 with FLOWFD_RING_DEL
@@ -249,6 +250,13 @@ struct flowfd_ring_item {
  * polled, or (signalfd) is ready for some callers and not for others; ELOOP: a
  * ring, an epoll or an io_uring; EEXIST: watched already; ENOSPC: @max_items
  * are watched; ENOMEM.
+ *
+ * FLOWFD_RING_ADD_PINNED does the same, but the watch keeps sockets, pipes and
+ * counters open, too: whoever adds a file so removes it before closing it. While
+ * a ring awaits the close of any socket, each read and write of every socket of
+ * the machine costs a look more; of pipes likewise. Nothing is awaited for a
+ * file that is pinned. A UNIX socket never is, as it can have the ring in its
+ * queue; the result tells.
  *
  * FLOWFD_RING_MOD sets events and data, arms a watch that EPOLLONESHOT ended,
  * drops the events that were not taken, and delivers at once what the file is

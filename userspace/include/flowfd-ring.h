@@ -124,6 +124,20 @@ int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data);
 
 /**
+ * flowfd_ring_add_pinned - watch a file that will be removed before it is closed
+ * @ring: ring
+ * @fd: the file
+ * @events: as flowfd_ring_add()
+ * @data: as flowfd_ring_add()
+ *
+ * As flowfd_ring_add(), but sockets other than UNIX sockets, pipes and counters
+ * stay open until flowfd_ring_del(), too. That is cheaper: there is no close to
+ * be awaited.
+ */
+int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd,
+			   uint32_t events, uint64_t data);
+
+/**
  * flowfd_ring_mod - change a watch, or arm it again
  * @ring: ring
  * @fd: watched

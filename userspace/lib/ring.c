@@ -138,6 +138,17 @@ int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
 	});
 }
 
+int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd,
+			   uint32_t events, uint64_t data)
+{
+	return control_one(ring, (struct flowfd_ring_entry){
+		.op = FLOWFD_RING_ADD_PINNED,
+		.fd = fd,
+		.events = events,
+		.data = data,
+	});
+}
+
 int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data)
 {

@@ -294,6 +294,11 @@ static void test_add(void)
 	tap_is(flowfd_ring_add(&own, other, EPOLLIN | EPOLLET, 2),
 	       FLOWFD_RING_PINNED, "an eventfd is pinned");
 	tap_is(flowfd_ring_next(&own, &event), 1, "and ready at once");
+	tap_is(flowfd_ring_add_pinned(&own, counter, EPOLLIN | EPOLLET, 0),
+	       -EEXIST, "pin what is watched");
+	tap_is(flowfd_ring_del(&own, counter), 0, "remove the counter");
+	tap_is(flowfd_ring_add_pinned(&own, counter, EPOLLIN | EPOLLET, 0),
+	       FLOWFD_RING_PINNED, "and pin it");
 	tap_is(flowfd_ring_add(&own, no_room, EPOLLIN | EPOLLET, 0), -ENOSPC,
 	       "more than max_items");
 	flowfd_ring_destroy(&own);

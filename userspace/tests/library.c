@@ -92,6 +92,7 @@ static void test_no_ring(void)
 	tap_is(flowfd_ring_attach(&other, ring.fd), -ENOTTY, "attach no ring");
 	tap_is(other.fd, 42, "what could not be attached is as it was");
 	tap_is(flowfd_ring_add(&ring, 0, 0, 0), -ENOTTY, "add to no ring");
+	tap_is(flowfd_ring_add_pinned(&ring, 0, 0, 0), -ENOTTY, "nor pinned");
 	tap_is(flowfd_ring_wait(&ring, 0), -ENOTTY, "wait for no ring");
 	tap_is(flowfd_ring_wait_with(&ring, &args, 1 << 14), -EINVAL,
 	       "arguments larger than an ioctl takes");

@@ -25,9 +25,8 @@ static int open_ring(unsigned int max_files)
 }
 
 /*
- * Sockets and pipes: their watch ends when they are closed, so nothing need be
- * done before that. With files that FLOWFD_RING_PINNED is returned for, it would
- * be flowfd_ring_del().
+ * A plain FLOWFD_RING_ADD would do without forget(): the watch of a socket ends
+ * when it is closed. To pin them is cheaper, for then nothing awaits their close.
  */
 static void watch(struct loop_file *files, unsigned int count)
 {
@@ -36,7 +35,7 @@ static void watch(struct loop_file *files, unsigned int count)
 
 	for (unsigned int i = 0; i < count; i++) {
 		entries[i] = (struct flowfd_ring_entry){
-			.op = FLOWFD_RING_ADD,
+			.op = FLOWFD_RING_ADD_PINNED,
 			.fd = files[i].fd,
 			.events = LOOP_EVENTS | EPOLLET,
 			.data = files[i].fd,
@@ -48,6 +47,11 @@ static void watch(struct loop_file *files, unsigned int count)
 		if (files[i].error > 0)
 			files[i].error = 0;
 	}
+}
+
+static void forget(int fd)
+{
+	flowfd_ring_del(&ring, fd);
 }
 
 static int harvest(struct loop_event *events)
@@ -108,6 +112,7 @@ const struct loop loop_ring = {
 	.name = "ring",
 	.open = open_ring,
 	.watch = watch,
+	.forget = forget,
 	.wait = wait_for_events,
 	.close = close_ring,
 	.strerror = flowfd_strerror,
@@ -117,6 +122,7 @@ const struct loop loop_gather = {
 	.name = "ring-gather",
 	.open = open_ring,
 	.watch = watch,
+	.forget = forget,
 	.wait = gather_events,
 	.close = close_ring,
 	.strerror = flowfd_strerror,
