@@ -162,7 +162,7 @@ TEST_F(flowfd, ring_calls_of_every_size)
 	EXPECT_EQ(-ENOTTY, call(fd, EFD_IOC_GET_MAXIMUM, &wait));
 	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_WAIT, &wait));
 	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_CONTROL, &control));
-	EXPECT_EQ(-EINVAL, result_of(read(fd, &wait, 8)));
+	EXPECT_EQ(-EINVAL, result_of(read(fd, &wait, 7)));
 	EXPECT_EQ(-EINVAL, result_of(write(fd, &wait, 8)));
 	close(fd);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Waiting for the ring: FLOWFD_IOC_RING_WAIT with its times, numbers and signal
- * mask, and the ring in poll, epoll and io_uring.
+ * mask, read, and the ring in poll, epoll and io_uring.
  */
 #include "ring_user.h"
 
@@ -30,11 +30,23 @@ FIXTURE_TEARDOWN(wait)
 		close(self->events[i]);
 }
 
-/* FLOWFD_IOC_RING_WAIT in a thread of its own. */
+/* How many entries read says there are. */
+static long ring_read_pending(struct user_ring *r)
+{
+	__u64 pending[2] = { 0, 42 };
+	long size = result_of(read(r->fd, pending, sizeof(pending)));
+
+	if (size < 0)
+		return size;
+	return size == 8 && pending[1] == 42 ? (long)pending[0] : -12345;
+}
+
+/* FLOWFD_IOC_RING_WAIT, or read, in a thread of its own. */
 struct sleeper {
 	pthread_t thread;
 	pid_t tid;
 	bool finished;
+	bool reads;
 	struct user_ring *ring;
 	struct flowfd_ring_wait args;
 	long result;
@@ -46,7 +58,8 @@ static void *sleeper_run(void *arg)
 	struct sleeper *s = arg;
 
 	__atomic_store_n(&s->tid, gettid(), __ATOMIC_RELEASE);
-	s->result = ring_wait_with(s->ring, s->args);
+	s->result = s->reads ? ring_read_pending(s->ring) :
+			       ring_wait_with(s->ring, s->args);
 	s->woken = now_ns();
 	__atomic_store_n(&s->finished, true, __ATOMIC_RELEASE);
 	return NULL;
@@ -58,6 +71,13 @@ static bool sleeper_start(struct sleeper *s, struct user_ring *ring,
 	*s = (struct sleeper){ .ring = ring, .args = args };
 	return !pthread_create(&s->thread, NULL, sleeper_run, s) &&
 	       wait_until_asleep(&s->tid, SYS_ioctl);
+}
+
+static bool reader_start(struct sleeper *s, struct user_ring *ring)
+{
+	*s = (struct sleeper){ .ring = ring, .reads = true };
+	return !pthread_create(&s->thread, NULL, sleeper_run, s) &&
+	       wait_until_asleep(&s->tid, SYS_read);
 }
 
 static bool sleeper_sleeps(struct sleeper *s)
@@ -241,6 +261,53 @@ TEST_F(wait, signal_ends_it)
 	ASSERT_TRUE(sleeper_join(&s));
 	EXPECT_EQ(-EINTR, s.result);
 	EXPECT_EQ(SIGUSR1, handled);
+}
+
+TEST_F(wait, read_waits_for_one_and_takes_none)
+{
+	struct sleeper readers[2];
+
+	ASSERT_TRUE(reader_start(&readers[0], &self->ring));
+	ASSERT_TRUE(reader_start(&readers[1], &self->ring));
+	EXPECT_TRUE(sleeper_sleeps(&readers[0]));
+	add(self->events[0], 1);
+	for (int i = 0; i < 2; i++) {
+		ASSERT_TRUE(sleeper_join(&readers[i]));
+		EXPECT_EQ(1, readers[i].result);
+	}
+	add(self->events[1], 1);
+	EXPECT_EQ(2, ring_read_pending(&self->ring));
+	EXPECT_EQ(2, ring_read_pending(&self->ring));
+	EXPECT_EQ(~0U, ring_take_only(&self->ring));
+}
+
+TEST_F(wait, read_refuses)
+{
+	struct user_ring *r = &self->ring;
+	char small[7];
+
+	EXPECT_EQ(-EINVAL, result_of(read(r->fd, small, sizeof(small))));
+	EXPECT_EQ(-EINVAL, result_of(write(r->fd, "12345678", 8)));
+	EXPECT_EQ(-ESPIPE, result_of(pread(r->fd, &(__u64){ 0 }, 8, 0)));
+	EXPECT_EQ(0, fcntl(r->fd, F_SETFL, O_NONBLOCK));
+	EXPECT_EQ(-EAGAIN, ring_read_pending(r));
+	add(self->events[0], 1);
+	EXPECT_EQ(1, ring_read_pending(r));
+	EXPECT_EQ(-EFAULT, result_of(syscall(SYS_read, r->fd, NULL, 8)));
+	EXPECT_EQ(1, ring_read_pending(r));
+}
+
+TEST_F(wait, signal_ends_a_read)
+{
+	struct sigaction action = { .sa_handler = handler,
+				    .sa_flags = SA_RESTART };
+	struct sleeper s;
+
+	sigaction(SIGUSR1, &action, NULL);
+	ASSERT_TRUE(reader_start(&s, &self->ring));
+	pthread_kill(s.thread, SIGUSR1);
+	ASSERT_TRUE(sleeper_join(&s));
+	EXPECT_EQ(-EINTR, s.result);
 }
 
 /* As ppoll: the signal that is blocked outside ends the wait, once. */

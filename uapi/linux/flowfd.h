@@ -332,6 +332,9 @@ struct flowfd_ring_wait {
  * field that is not zero, too many @min_events, or a wrong @sigmask_size.
  * EINTR: a signal came before the events.
  *
+ * read(2) of 8 bytes or more waits likewise, for one entry and without end, and
+ * reads how many there are as a __u64; it takes none. EAGAIN: none, and O_NONBLOCK;
+ * EINTR; EINVAL: less than 8 bytes.
  * The same can be waited for with poll(2), epoll(7) or io_uring: a ring gives
  * EPOLLIN while the slot at @head is filled.
  */

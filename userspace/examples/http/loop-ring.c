@@ -67,18 +67,6 @@ static int harvest(struct loop_event *events)
 	return count;
 }
 
-static int wait_for(const struct flowfd_ring_wait *args,
-		    struct loop_event *events)
-{
-	int count = harvest(events);
-	int ret;
-
-	if (count || !args->timeout)
-		return count;
-	ret = flowfd_ring_wait_with(&ring, args, sizeof(*args));
-	return ret < 0 ? ret : harvest(events);
-}
-
 static uint64_t nanoseconds(int timeout)
 {
 	return timeout < 0 ? FLOWFD_RING_FOREVER : timeout * 1000000ULL;
@@ -86,9 +74,13 @@ static uint64_t nanoseconds(int timeout)
 
 static int wait_for_events(struct loop_event *events, int timeout)
 {
-	struct flowfd_ring_wait args = { .timeout = nanoseconds(timeout) };
+	int count = harvest(events);
+	int ret;
 
-	return wait_for(&args, events);
+	if (count || !timeout)
+		return count;
+	ret = flowfd_ring_wait(&ring, nanoseconds(timeout));
+	return ret < 0 ? ret : harvest(events);
 }
 
 /* Sleeps less often; with few connections an event can be late by GATHER_NS. */
@@ -99,8 +91,13 @@ static int gather_events(struct loop_event *events, int timeout)
 		.min_wait = GATHER_NS,
 		.min_events = GATHER_EVENTS,
 	};
+	int count = harvest(events);
+	int ret;
 
-	return wait_for(&args, events);
+	if (count || !timeout)
+		return count;
+	ret = flowfd_ring_wait_with(&ring, &args, sizeof(args));
+	return ret < 0 ? ret : harvest(events);
 }
 
 static void close_ring(void)
