@@ -61,10 +61,16 @@ static void watch_publish(struct watch *w, __poll_t events, int sync)
 	ring_publish(w, bits, events & EPOLL_URING_WAKE, sync);
 }
 
+/* From 7.3 on a pipe wakes for each write only if somebody asks for edges. */
+static __poll_t watch_key(u32 mask)
+{
+	return (__force __poll_t)mask | EPOLLET;
+}
+
 static void watch_poll_again(struct watch *w)
 {
 	u32 mask = READ_ONCE(w->mask);
-	poll_table table = { ._key = (__force __poll_t)mask };
+	poll_table table = { ._key = watch_key(mask) };
 
 	if (mask)
 		watch_publish(w, vfs_poll(w->file, &table), 0);
@@ -374,7 +380,7 @@ static int watch_begin(struct watch *w, u32 mask)
 	__poll_t events;
 
 	init_poll_funcptr(&p.table, watch_join);
-	p.table._key = (__force __poll_t)mask;
+	p.table._key = watch_key(mask);
 	watch_set_mask(w, mask);
 	events = vfs_poll(w->file, &p.table);
 	if (!p.err)
