@@ -72,32 +72,43 @@ static uint64_t nanoseconds(int timeout)
 	return timeout < 0 ? FLOWFD_RING_FOREVER : timeout * 1000000ULL;
 }
 
-static int wait_for_events(struct loop_event *events, int timeout)
+static int sleep_plainly(int timeout)
 {
-	int count = harvest(events);
-	int ret;
-
-	if (count || !timeout)
-		return count;
-	ret = flowfd_ring_wait(&ring, nanoseconds(timeout));
-	return ret < 0 ? ret : harvest(events);
+	return flowfd_ring_wait(&ring, nanoseconds(timeout));
 }
 
 /* Sleeps less often; with few connections an event can be late by GATHER_NS. */
-static int gather_events(struct loop_event *events, int timeout)
+static int sleep_and_gather(int timeout)
 {
 	struct flowfd_ring_wait args = {
 		.timeout = nanoseconds(timeout),
 		.min_wait = GATHER_NS,
 		.min_events = GATHER_EVENTS,
 	};
+
+	return flowfd_ring_wait_with(&ring, &args, sizeof(args));
+}
+
+static int wait_for(struct loop_event *events, int timeout,
+		    int (*sleep_for)(int timeout))
+{
 	int count = harvest(events);
 	int ret;
 
 	if (count || !timeout)
 		return count;
-	ret = flowfd_ring_wait_with(&ring, &args, sizeof(args));
+	ret = sleep_for(timeout);
 	return ret < 0 ? ret : harvest(events);
+}
+
+static int wait_for_events(struct loop_event *events, int timeout)
+{
+	return wait_for(events, timeout, sleep_plainly);
+}
+
+static int gather_events(struct loop_event *events, int timeout)
+{
+	return wait_for(events, timeout, sleep_and_gather);
 }
 
 static void close_ring(void)
