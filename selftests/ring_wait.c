@@ -65,19 +65,23 @@ static void *sleeper_run(void *arg)
 	return NULL;
 }
 
+static bool sleeper_begin(struct sleeper *s)
+{
+	return !pthread_create(&s->thread, NULL, sleeper_run, s) &&
+	       wait_until_asleep(&s->tid, s->reads ? SYS_read : SYS_ioctl);
+}
+
 static bool sleeper_start(struct sleeper *s, struct user_ring *ring,
 			  struct flowfd_ring_wait args)
 {
 	*s = (struct sleeper){ .ring = ring, .args = args };
-	return !pthread_create(&s->thread, NULL, sleeper_run, s) &&
-	       wait_until_asleep(&s->tid, SYS_ioctl);
+	return sleeper_begin(s);
 }
 
 static bool reader_start(struct sleeper *s, struct user_ring *ring)
 {
 	*s = (struct sleeper){ .ring = ring, .reads = true };
-	return !pthread_create(&s->thread, NULL, sleeper_run, s) &&
-	       wait_until_asleep(&s->tid, SYS_read);
+	return sleeper_begin(s);
 }
 
 static bool sleeper_sleeps(struct sleeper *s)
