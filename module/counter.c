@@ -13,6 +13,7 @@
 #include <linux/uio.h>
 
 #include "compat.h"
+#include "count.h"
 #include "flowfd.h"
 #include "publish.h"
 
@@ -83,10 +84,9 @@ static __always_inline void counter_wake_readers(struct counter *c)
 		counter_wake(c, EPOLLIN);
 }
 
-/* The count is never above the maximum, so this cannot wrap. */
 static bool counter_has_room(const struct counter *c, u64 value)
 {
-	return c->maximum - c->count > value;
+	return count_has_room(c->count, c->maximum, value);
 }
 
 /*
@@ -95,16 +95,8 @@ static bool counter_has_room(const struct counter *c, u64 value)
  */
 static __always_inline void counter_set(struct counter *c, u64 count)
 {
-	__poll_t events = 0;
-
-	if (count > 0)
-		events |= EPOLLIN;
-	if (c->maximum - 1 > count)
-		events |= EPOLLOUT;
-	else if (c->maximum == count)
-		events |= EPOLLERR;
 	c->count = count;
-	WRITE_ONCE(c->events, events);
+	WRITE_ONCE(c->events, count_events(count, c->maximum));
 }
 
 static bool waiter_can_go(const struct waiter *w)
@@ -191,7 +183,7 @@ static __always_inline int counter_take(struct counter *c, u64 *value,
 static noinline void counter_give_back(struct counter *c, u64 value)
 {
 	spin_lock_irq(&c->wqh.lock);
-	counter_set(c, c->count + min(value, c->maximum - c->count));
+	counter_set(c, count_give_back(c->count, c->maximum, value));
 	counter_wake_readers(c);
 	spin_unlock_irq(&c->wqh.lock);
 }

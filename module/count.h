@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The arithmetic of the counter, which is eventfd's with a maximum in place of
+ * ULLONG_MAX. All of it is of a count that is at most the maximum, so no
+ * difference is negative and no sum is formed that could wrap.
+ */
+#ifndef FLOWFD_COUNT_H
+#define FLOWFD_COUNT_H
+
+#include <linux/minmax.h>
+#include <linux/poll.h>
+#include <linux/types.h>
+
+/* Whether a write of @value may be added: the sum stays below @maximum. */
+static inline bool count_has_room(u64 count, u64 maximum, u64 value)
+{
+	return maximum - count > value;
+}
+
+/* What poll answers. EPOLLERR is the overflow that writes cannot cause. */
+static inline __poll_t count_events(u64 count, u64 maximum)
+{
+	__poll_t events = 0;
+
+	if (count > 0)
+		events |= EPOLLIN;
+	if (maximum - 1 > count)
+		events |= EPOLLOUT;
+	else if (maximum == count)
+		events |= EPOLLERR;
+	return events;
+}
+
+/* The count after @value came back to it, or as much as there is room for. */
+static inline u64 count_give_back(u64 count, u64 maximum, u64 value)
+{
+	return count + min(value, maximum - count);
+}
+
+#endif /* FLOWFD_COUNT_H */
