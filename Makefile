@@ -26,8 +26,10 @@ help:
 	@echo
 	@echo '  make demo     see it work: tables, report, real programs'
 	@echo '  make check    host tests and kernel selftests'
+	@echo '  make check-user'
+	@echo '                the same without the kernel selftests'
 	@echo '  make check-debug'
-	@echo '                the same on debug kernels: $(DEBUG_KERNELS)'
+	@echo '                make check on debug kernels: $(DEBUG_KERNELS)'
 	@echo '  make fuzz     random calls, guided by what code they reach, on $(FUZZ_KERNEL);'
 	@echo '                SECONDS=300 SEED=number'
 	@echo '  make soak     mixed load for an hour, and whether anything grows; SECONDS=3600'
@@ -61,6 +63,9 @@ vm: build
 
 check: build
 	@$(SUDO) selftests/check $(KERNEL)
+
+check-user: build
+	@$(SUDO) selftests/check $(KERNEL) user
 
 check-debug:
 	@selftests/check-debug \
@@ -121,5 +126,5 @@ analyze:
 clean:
 	$(SUDO) rm -rf build
 
-.PHONY: help build vm check check-debug check-matrix demo instructions prove \
+.PHONY: help build vm check check-user check-debug check-matrix demo instructions prove \
 	livepatch check-livepatch dkms deb lint clean fuzz soak coverage analyze

@@ -49,6 +49,18 @@ check()
 	fi
 }
 
+# if_time {stage|check} NAME COMMAND...: counts one as skipped where FLOWFD_UNTIL,
+# seconds since 1970, has passed.
+if_time()
+{
+	if [ "$(date +%s)" -lt "${FLOWFD_UNTIL-9999999999}" ]; then
+		"$@"
+	else
+		echo "== $2: skipped, out of time"
+		stages_skipped=$((stages_skipped + 1))
+	fi
+}
+
 # The closing line; the exit status says whether all is well.
 stages_end()
 {
