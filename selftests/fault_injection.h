@@ -8,6 +8,8 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,6 +35,28 @@ static inline bool faults_can_be_asked_for(void)
 	       store_text(KINDS "fail_page_alloc/min-order", "0") &&
 	       store_text(KINDS "fail_page_alloc/verbose", "0") &&
 	       store_text(KINDS "fail_usercopy/verbose", "0");
+}
+
+/* @nth: fail-nth of this thread; @step 0: none is to fail */
+static inline void fail_step(int nth, int step)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", step);
+	/* A step that was not reached is reached here. */
+	while (pwrite(nth, text, strlen(text), 0) < 0)
+		;
+}
+
+/* Whether the call before it came as far as the step that was to fail. */
+static inline bool step_failed(int nth)
+{
+	char text[16] = "";
+	bool failed = pread(nth, text, sizeof(text) - 1, 0) > 0 &&
+		      atoi(text) == 0;
+
+	fail_step(nth, 0);
+	return failed;
 }
 
 #endif /* FAULT_INJECTION_H */

@@ -178,28 +178,6 @@ FIXTURE_TEARDOWN(faults)
 	close(self->nth);
 }
 
-/* 0: none */
-static void fail_step(int nth, int step)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", step);
-	/* A step that was not reached is reached here. */
-	while (pwrite(nth, text, strlen(text), 0) < 0)
-		;
-}
-
-/* Whether the call before it came as far as the step that was to fail. */
-static bool step_failed(int nth)
-{
-	char text[16] = "";
-	bool failed = pread(nth, text, sizeof(text) - 1, 0) > 0 &&
-		      atoi(text) == 0;
-
-	fail_step(nth, 0);
-	return failed;
-}
-
 /*
  * The kernel can do without some of what it asks for. Where it cannot, it says so
  * and the call can be made again.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Not a test: loads the module in the file that is named again and again, and lets
+ * one of the last allocations and copies after the other fail meanwhile, until none
+ * is left; the module is loaded then. unload.sh calls it. Exit status 4: faults are
+ * not injected by this kernel.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+#include "fault_injection.h"
+
+/* The loader's own come first, thousands of them. */
+#define OWN_STEPS 250
+#define MANY_STEPS 1000000
+
+static int load(int fd)
+{
+	return syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
+}
+
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "flowfd", O_NONBLOCK) ? -errno : 0;
+}
+
+/* The number of steps that loading takes when none of them fails. */
+static int count_steps(int file, int nth)
+{
+	char text[16] = "";
+	int result;
+
+	fail_step(nth, MANY_STEPS);
+	result = load(file);
+	if (pread(nth, text, sizeof(text) - 1, 0) < 0)
+		result = -errno;
+	fail_step(nth, 0);
+	return result ?: unload() ?: MANY_STEPS - atoi(text);
+}
+
+int main(int argc, char **argv)
+{
+	int file, nth, step, errors = 0;
+
+	if (argc != 2)
+		return 2;
+	if (!faults_can_be_asked_for())
+		return 4;
+	file = open(argv[1], O_RDONLY | O_CLOEXEC);
+	nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (file < 0 || nth < 0)
+		return 1;
+	step = count_steps(file, nth);
+	if (step < OWN_STEPS) {
+		printf("# loading: %d steps in all\n", step);
+		return 1;
+	}
+	for (step -= OWN_STEPS; step < MANY_STEPS; step++) {
+		int result;
+		bool failed;
+
+		fail_step(nth, step);
+		result = load(file);
+		failed = step_failed(nth);
+		if (!failed) {
+			printf("# loading: %d steps, %d errors\n", step - 1,
+			       errors);
+			return result != 0 || errors == 0;
+		}
+		/* The kernel can do without some of what it asks for. */
+		if (result == 0) {
+			result = unload();
+			if (result == 0)
+				continue;
+		} else {
+			errors++;
+			if (result == -ENOMEM || result == -EFAULT)
+				continue;
+		}
+		printf("# loading: step %d: %s\n", step, strerror(-result));
+		return 1;
+	}
+	return 1;
+}
