@@ -11,8 +11,8 @@
 
 #include "fault_injection.h"
 
-/* The loader's own come first, thousands of them. */
-#define OWN_STEPS 250
+/* The loader's own come first, hundreds of them. */
+#define OWN_STEPS 200
 #define MANY_STEPS 1000000
 
 static int load(int fd)
