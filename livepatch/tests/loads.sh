@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# loads.sh DIR: loads and unloads the livepatch again and again while readers and
-# faulting threads never rest. TAP.
+# loads.sh DIR: loads and unloads the livepatch again and again while threads that
+# fault, and that open and close files and epolls, never rest. TAP.
 # shellcheck disable=SC2317 # functions that are called by name
 set -u
 
@@ -12,12 +12,17 @@ loaded=/sys/kernel/livepatch/$name
 rounds=${FLOWFD_LOADS:-50}
 output=$(mktemp)
 
-# One traffic that ends only when it is told to; it checks what it reads. It leaves
-# the processors to who loads and unloads, and takes all the rest.
-while [ ! -e "$output.stop" ]; do
-	nice -n 19 "$1/uffd-bench" 4 2 50 || echo failed
-done > "$output" 2>&1 &
-traffic=$!
+# Traffic that ends only when it is told to, and checks what it does. It leaves the
+# processors to who loads and unloads, and takes all the rest.
+traffic()
+{
+	while [ ! -e "$output.stop" ]; do
+		nice -n 19 "$@" || echo failed
+	done
+}
+
+traffic "$1/uffd-bench" 4 2 50 > "$output" 2>&1 &
+FLOWFD_STRESS_MS=300 traffic "$1/epoll" > "$output.epoll" 2>&1 &
 
 # within SECONDS CONDITION...
 within()
@@ -53,7 +58,10 @@ all_rounds()
 
 tap_ok "$rounds loads and unloads" all_rounds
 touch "$output.stop"
-wait "$traffic"
+wait
 tap_is "$(grep -v 'faults,' "$output")" "" "no fault is missed meanwhile"
 tap_ok "there were faults" grep -q 'faults,' "$output"
+tap_is "$(grep -E '^(not ok|failed)' "$output.epoll")" "" \
+	"files and epolls are closed meanwhile"
+tap_ok "there were connections" grep -q '[1-9] connections' "$output.epoll"
 tap_done

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files and epolls that watch them are closed, in every order and at once, while
+ * others add. The same program runs before, with and after the livepatch, and while
+ * it comes into force and goes.
+ */
+#include <kselftest_harness.h>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define EPOLLS 4
+#define FILES 4
+
+/* How long each race is run. */
+static unsigned long race_ms(void)
+{
+	const char *text = getenv("FLOWFD_STRESS_MS");
+
+	return text ? strtoul(text, NULL, 10) : 1500;
+}
+
+static unsigned long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000UL + t.tv_nsec / 1000000;
+}
+
+static int add(int ep, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int ready(int ep)
+{
+	struct epoll_event events[FILES];
+
+	return epoll_wait(ep, events, FILES, 0);
+}
+
+/* Which files an epoll watches, as /proc has it. */
+static int watched(int ep)
+{
+	char path[64], line[256];
+	int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", ep);
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		n += !strncmp(line, "tfd:", 4);
+	fclose(f);
+	return n;
+}
+
+/* Files of several kinds, all of them ready. */
+static int open_file(int i)
+{
+	int ends[2];
+
+	switch (i % 3) {
+	case 0:
+		return eventfd(1, EFD_CLOEXEC);
+	case 1:
+		if (pipe2(ends, O_CLOEXEC))
+			return -1;
+		break;
+	default:
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+			return -1;
+	}
+	if (write(ends[1], "x", 1) != 1)
+		return -1;
+	close(ends[1]);
+	return ends[0];
+}
+
+TEST(a_file_goes_from_all_epolls)
+{
+	int ep[EPOLLS], fd = open_file(0), other = open_file(1);
+
+	for (int i = 0; i < EPOLLS; i++) {
+		ep[i] = epoll_create1(EPOLL_CLOEXEC);
+		ASSERT_EQ(0, add(ep[i], fd));
+		ASSERT_EQ(0, add(ep[i], other));
+		ASSERT_EQ(2, ready(ep[i]));
+	}
+	close(fd);
+	for (int i = 0; i < EPOLLS; i++) {
+		EXPECT_EQ(1, ready(ep[i]));
+		EXPECT_EQ(1, watched(ep[i]));
+		close(ep[i]);
+	}
+	close(other);
+}
+
+TEST(an_epoll_goes_from_all_files)
+{
+	int ep = epoll_create1(EPOLL_CLOEXEC), after, fd[FILES];
+
+	for (int i = 0; i < FILES; i++) {
+		fd[i] = open_file(i);
+		ASSERT_EQ(0, add(ep, fd[i]));
+	}
+	ASSERT_EQ(FILES, ready(ep));
+	close(ep);
+	after = epoll_create1(EPOLL_CLOEXEC);
+	for (int i = 0; i < FILES; i++) {
+		EXPECT_EQ(0, add(after, fd[i]));
+		close(fd[i]);
+	}
+	EXPECT_EQ(0, watched(after));
+	close(after);
+}
+
+TEST(nested_epolls_in_any_order)
+{
+	/* Which of outer, middle, inner and the file is closed when. */
+	for (int order = 0; order < 24; order++) {
+		int left[4] = { 0, 1, 2, 3 }, fd[4], rest = order;
+
+		for (int i = 0; i < 3; i++)
+			fd[i] = epoll_create1(EPOLL_CLOEXEC);
+		fd[3] = open_file(order);
+		for (int i = 0; i < 3; i++)
+			ASSERT_EQ(0, add(fd[i], fd[i + 1]));
+		ASSERT_EQ(1, ready(fd[0]));
+		ASSERT_EQ(-1, add(fd[2], fd[0]));
+		ASSERT_EQ(ELOOP, errno);
+		for (int n = 4; n > 0; n--) {
+			int at = rest % n;
+
+			rest /= n;
+			ASSERT_EQ(0, close(fd[left[at]]));
+			memmove(left + at, left + at + 1,
+				(n - at - 1) * sizeof(*left));
+			for (int i = 0; i < n - 1; i++) {
+				if (left[i] < 3)
+					ASSERT_LE(0, ready(fd[left[i]]));
+			}
+		}
+	}
+}
+
+/* Two sets of descriptors that several threads go through at once. */
+struct race {
+	pthread_barrier_t begin, end;
+	int ep[EPOLLS];
+	int fd[FILES];
+	int kept;		/* is never closed */
+	bool nested;		/* the files are epolls */
+	bool stop;
+	bool wrong;
+};
+
+enum part { CLOSE_FILES, CLOSE_EPOLLS, ADD, PARTS };
+
+struct racer {
+	struct race *race;
+	enum part part;
+};
+
+static void pause_a_while(unsigned int *random)
+{
+	for (int i = rand_r(random) % 2000; i > 0; i--)
+		__asm__ volatile("");
+}
+
+static bool add_all(struct race *r)
+{
+	for (int i = 0; i < EPOLLS; i++) {
+		for (int j = 0; j < FILES; j++) {
+			/* What the other threads have closed. */
+			if (add(r->ep[i], r->fd[j]) && errno != EBADF &&
+			    errno != EEXIST && errno != ENOENT)
+				return false;
+		}
+		if (add(r->ep[i], r->kept) && errno != EBADF &&
+		    errno != EEXIST)
+			return false;
+	}
+	return true;
+}
+
+static void *racer_run(void *arg)
+{
+	struct racer *racer = arg;
+	struct race *r = racer->race;
+	unsigned int random = racer->part + 1;
+
+	for (;;) {
+		pthread_barrier_wait(&r->begin);
+		if (r->stop)
+			return NULL;
+		pause_a_while(&random);
+		switch (racer->part) {
+		case CLOSE_FILES:
+			for (int i = 0; i < FILES; i++)
+				close(r->fd[i]);
+			break;
+		case CLOSE_EPOLLS:
+			for (int i = 0; i < EPOLLS; i++)
+				close(r->ep[i]);
+			break;
+		default:
+			if (!add_all(r))
+				r->wrong = true;
+		}
+		pthread_barrier_wait(&r->end);
+	}
+}
+
+/* Half of the items are there before the race begins. */
+static bool race_open(struct race *r, int round)
+{
+	for (int j = 0; j < FILES; j++) {
+		r->fd[j] = r->nested ? epoll_create1(EPOLL_CLOEXEC) :
+				       open_file(j + round);
+		if (r->fd[j] < 0 || (r->nested && add(r->fd[j], r->kept)))
+			return false;
+	}
+	for (int i = 0; i < EPOLLS; i++) {
+		r->ep[i] = epoll_create1(EPOLL_CLOEXEC);
+		if (r->ep[i] < 0)
+			return false;
+		for (int j = 0; j < FILES; j++) {
+			if ((i + j + round) % 2 && add(r->ep[i], r->fd[j]))
+				return false;
+		}
+	}
+	return true;
+}
+
+static unsigned long race_run(struct race *r)
+{
+	struct racer racers[PARTS];
+	pthread_t threads[PARTS];
+	unsigned long end = now_ms() + race_ms(), rounds = 0;
+
+	r->kept = open_file(0);
+	pthread_barrier_init(&r->begin, NULL, PARTS + 1);
+	pthread_barrier_init(&r->end, NULL, PARTS + 1);
+	for (int i = 0; i < PARTS; i++) {
+		racers[i] = (struct racer){ r, i };
+		pthread_create(&threads[i], NULL, racer_run, &racers[i]);
+	}
+	while (now_ms() < end && !r->wrong && race_open(r, rounds)) {
+		pthread_barrier_wait(&r->begin);
+		pthread_barrier_wait(&r->end);
+		rounds++;
+	}
+	if (now_ms() < end)
+		r->wrong = true;
+	r->stop = true;
+	pthread_barrier_wait(&r->begin);
+	for (int i = 0; i < PARTS; i++)
+		pthread_join(threads[i], NULL);
+	close(r->kept);
+	return rounds;
+}
+
+FIXTURE(races)
+{
+};
+
+FIXTURE_VARIANT(races)
+{
+	bool nested;
+};
+
+FIXTURE_VARIANT_ADD(races, of_files) { .nested = false };
+FIXTURE_VARIANT_ADD(races, of_epolls) { .nested = true };
+
+FIXTURE_SETUP(races)
+{
+}
+
+FIXTURE_TEARDOWN(races)
+{
+}
+
+TEST_F_TIMEOUT(races, closes_and_adds, 24 * 3600)
+{
+	struct race r = { .nested = variant->nested };
+	unsigned long rounds = race_run(&r);
+
+	EXPECT_FALSE(r.wrong);
+	TH_LOG("%lu rounds", rounds);
+}
+
+/* A server with a new connection for each request, and its clients. */
+#define CLIENTS 4
+
+struct service {
+	struct sockaddr_in address;
+	int listener, ep;
+	unsigned long served;
+	bool stop;
+};
+
+struct client {
+	pthread_t thread;
+	struct service *service;
+	unsigned long answers;
+};
+
+static void *client_run(void *arg)
+{
+	struct client *c = arg;
+	struct service *s = c->service;
+	char byte = 'x';
+
+	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (connect(fd, (struct sockaddr *)&s->address,
+			    sizeof(s->address)) == 0 &&
+		    write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 1)
+			c->answers++;
+		close(fd);
+	}
+	return NULL;
+}
+
+static bool service_open(struct service *s)
+{
+	socklen_t size = sizeof(s->address);
+
+	*s = (struct service){
+		.address = { .sin_family = AF_INET,
+			     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) },
+		.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+		.ep = epoll_create1(EPOLL_CLOEXEC),
+	};
+	return !bind(s->listener, (struct sockaddr *)&s->address, size) &&
+	       !getsockname(s->listener, (struct sockaddr *)&s->address, &size) &&
+	       !listen(s->listener, 64) && !add(s->ep, s->listener);
+}
+
+static void service_answer(struct service *s, int fd)
+{
+	char byte;
+
+	if (fd == s->listener) {
+		add(s->ep, accept4(fd, NULL, NULL, SOCK_CLOEXEC));
+		return;
+	}
+	if (read(fd, &byte, 1) == 1 &&
+	    send(fd, &byte, 1, MSG_NOSIGNAL) == 1)
+		s->served++;
+	close(fd);
+}
+
+FIXTURE(service)
+{
+};
+
+FIXTURE_SETUP(service)
+{
+}
+
+FIXTURE_TEARDOWN(service)
+{
+}
+
+TEST_F_TIMEOUT(service, connections_come_and_go, 24 * 3600)
+{
+	struct client clients[CLIENTS];
+	struct epoll_event events[16];
+	unsigned long end = now_ms() + race_ms(), answers = 0;
+	struct service s;
+	int running = CLIENTS;
+
+	ASSERT_TRUE(service_open(&s));
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = (struct client){ .service = &s };
+		ASSERT_EQ(0, pthread_create(&clients[i].thread, NULL,
+					    client_run, &clients[i]));
+	}
+	while (running) {
+		int n = epoll_wait(s.ep, events, 16, 10);
+
+		for (int i = 0; i < n; i++)
+			service_answer(&s, events[i].data.fd);
+		if (now_ms() > end)
+			__atomic_store_n(&s.stop, true, __ATOMIC_RELAXED);
+		while (running &&
+		       !pthread_tryjoin_np(clients[running - 1].thread, NULL))
+			answers += clients[--running].answers;
+	}
+	EXPECT_EQ(s.served, answers);
+	EXPECT_LT(0, answers);
+	TH_LOG("%lu connections", answers);
+	close(s.listener);
+	close(s.ep);
+}
+
+TEST_HARNESS_MAIN
