@@ -44,7 +44,6 @@ running=$(cat "$built/build-id")
 refused 1 "$me $work/flowfd_livepatch.ko is for another build of $version \
 (build id 0000; this kernel's is $running): build again" "wrong build id" load
 cp "$built/build-id" "$work"
-cp "$FLOWFD_KO" "$work/flowfd_livepatch.ko"
 sed -i "s/vermagic=$version/vermagic=${version%?}0/" "$work/flowfd_livepatch.ko"
 refused 1 "$me $work/flowfd_livepatch.ko is for kernel ${version%?}0; this is \
 $version" "wrong kernel" load
@@ -52,10 +51,20 @@ cp "$built/flowfd_livepatch.ko" "$work"
 
 refused 0 "$me in force" "load" load
 refused 1 "$me is loaded, or being taken back: see status" "loaded twice" load
+
+# A livepatch of another name that does not know of this one's state, where it has one.
+sed 's/flowfd_livepatch/other__livepatch/g' "$built/flowfd_livepatch.ko" > "$work/other.ko"
+if [ -d "/sys/kernel/livepatch/flowfd_livepatch/vmlinux/ep_free,1" ]; then
+	tap_is "$(insmod "$work/other.ko" 2>&1)" \
+		"insmod: ERROR: could not insert module $work/other.ko: Invalid parameters" \
+		"replaced by another"
+	tap_ok "still in force" "$tool" status
+fi
 refused 0 "$me taken back" "unload" unload
 
 # As a kernel that was booted with Secure Boot.
-mount -t securityfs security /sys/kernel/security
+mountpoint -q /sys/kernel/security ||
+	mount -t securityfs security /sys/kernel/security
 echo integrity > /sys/kernel/security/lockdown
 refused 1 "$me this kernel loads signed modules only (Secure Boot or lockdown), \
 and $work/flowfd_livepatch.ko is not signed: see SECURE BOOT in \
