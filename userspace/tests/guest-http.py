@@ -212,8 +212,9 @@ def test_pieces(tap, server):
 
 
 def test_slow_reader(tap, server):
-    """Answers fill both sockets' buffers, so that the server must wait."""
-    count = 100000
+    """Answers fill both sockets' buffers, so that the server must wait. The server's
+    own grow to 4 MB of answers (46,000) and 6 MB of requests (160,000)."""
+    count = 250000
     client = Client(server.port, 8192)
     client.send(GET)
     answer = client.socket.recv(1 << 16)
