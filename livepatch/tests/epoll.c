@@ -13,7 +13,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "clock.h"
 
 #define EPOLLS 4
 #define FILES 4
@@ -24,14 +25,6 @@ static unsigned long race_ms(void)
 	const char *text = getenv("FLOWFD_STRESS_MS");
 
 	return text ? strtoul(text, NULL, 10) : 1500;
-}
-
-static unsigned long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000UL + t.tv_nsec / 1000000;
 }
 
 static int add(int ep, int fd)
@@ -247,7 +240,8 @@ static unsigned long race_run(struct race *r)
 {
 	struct racer racers[PARTS];
 	pthread_t threads[PARTS];
-	unsigned long end = now_ms() + race_ms(), rounds = 0;
+	double end = now_ms(CLOCK_MONOTONIC) + race_ms();
+	unsigned long rounds = 0;
 
 	r->kept = open_file(0);
 	pthread_barrier_init(&r->begin, NULL, PARTS + 1);
@@ -256,12 +250,12 @@ static unsigned long race_run(struct race *r)
 		racers[i] = (struct racer){ r, i };
 		pthread_create(&threads[i], NULL, racer_run, &racers[i]);
 	}
-	while (now_ms() < end && !r->wrong && race_open(r, rounds)) {
+	while (now_ms(CLOCK_MONOTONIC) < end && !r->wrong && race_open(r, rounds)) {
 		pthread_barrier_wait(&r->begin);
 		pthread_barrier_wait(&r->end);
 		rounds++;
 	}
-	if (now_ms() < end)
+	if (now_ms(CLOCK_MONOTONIC) < end)
 		r->wrong = true;
 	r->stop = true;
 	pthread_barrier_wait(&r->begin);
@@ -379,7 +373,8 @@ TEST_F_TIMEOUT(service, connections_come_and_go, 24 * 3600)
 {
 	struct client clients[CLIENTS];
 	struct epoll_event events[16];
-	unsigned long end = now_ms() + race_ms(), answers = 0;
+	double end = now_ms(CLOCK_MONOTONIC) + race_ms();
+	unsigned long answers = 0;
 	struct service s;
 	int running = CLIENTS;
 
@@ -394,7 +389,7 @@ TEST_F_TIMEOUT(service, connections_come_and_go, 24 * 3600)
 
 		for (int i = 0; i < n; i++)
 			service_answer(&s, events[i].data.fd);
-		if (now_ms() > end)
+		if (now_ms(CLOCK_MONOTONIC) > end)
 			__atomic_store_n(&s.stop, true, __ATOMIC_RELAXED);
 		while (running &&
 		       !pthread_tryjoin_np(clients[running - 1].thread, NULL))

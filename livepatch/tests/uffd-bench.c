@@ -3,17 +3,10 @@
  * uffd-bench READERS FAULTERS ROUNDS: blocked readers serve faults; prints faults,
  * sleeps of all readers for one fault, milliseconds and milliseconds of CPU.
  */
+#include "clock.h"
 #include "uffd.h"
 
 #define PAGES 512UL
-
-static double now_ms(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
-}
 
 int main(int argc, char **argv)
 {
