@@ -41,6 +41,10 @@ container() {
 		unshare -Urmpf --mount-proc sh "$here/container" "$@" 2>&1
 }
 
+if [ ! -e /proc/self/ns/pid ]; then
+	tap_skip "containers" "this kernel has no PID namespaces"
+	tap_done
+fi
 if ! output=$(container "" true); then
 	tap_is "$output" "" "containers can be made here"
 	tap_done
