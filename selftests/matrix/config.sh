@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Shared by the scripts beside it: the table of systems and where they are.
+# Shared by the scripts beside it: the table of systems, where they are, and copies.
 # shellcheck shell=bash disable=SC2034
 
 matrix_dir=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -26,4 +26,23 @@ use_system()
 	# Named after what it is made from; selftests/vm/root removes old ones.
 	system=$cache/root-user-$name-$(echo "$suite $image" |
 		cat - "$matrix_dir/system" | sha256sum | cut -c -12)
+}
+
+# use_copy NAME: use_system, and guest: a copy of that system, which may be changed and
+# goes with the script. For scripts with stages.sh.
+use_copy()
+{
+	use_system "$1"
+	copy=$(mktemp -d "$cache/scratch.XXXXXX") || exit
+	# shellcheck disable=SC2154 # of stages.sh
+	trap 'rm -rf --one-file-system "$copy"; rm -f "$stages_log"' EXIT
+	cp -a "$system" "$copy" || exit
+	guest=$copy/${system##*/}
+}
+
+# in_guest COMMAND...: in that copy, with the project at /flowfd
+in_guest()
+{
+	selftests/vm/enter --guest "$guest" "$series" chroot /mnt \
+		sh -c 'cd /flowfd && exec "$@"' sh "$@"
 }
