@@ -14,7 +14,8 @@ COVERAGE_KERNEL := 6.12-gcov
 # What 'make vm' runs.
 RUN ?= bash
 
-SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=FLOWFD_CACHE,HOME,DEB_BUILD_OPTIONS)
+KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_UNTIL,FLOWFD_RACE_SECONDS
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=$(KEPT))
 VM := $(SUDO) selftests/vm
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 # To the guest's shell as it was typed: a dollar sign there is not make's.
@@ -101,7 +102,7 @@ prove:
 livepatch:
 	@$(SUDO) livepatch/tests/build $(KERNEL)
 
-check-livepatch: build
+check-livepatch:
 	@$(SUDO) livepatch/tests/check $(KERNEL) $(SYSTEM)
 
 dkms:

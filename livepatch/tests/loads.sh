@@ -7,22 +7,11 @@ set -u
 
 # shellcheck source-path=SCRIPTDIR source=../../userspace/tests/tap.sh
 . userspace/tests/tap.sh
+# shellcheck source-path=SCRIPTDIR source=traffic.sh
+. livepatch/tests/traffic.sh
 name=flowfd_livepatch
 loaded=/sys/kernel/livepatch/$name
 rounds=${FLOWFD_LOADS:-50}
-output=$(mktemp)
-
-# Traffic that ends only when it is told to, and checks what it does. It leaves the
-# processors to who loads and unloads, and takes all the rest.
-traffic()
-{
-	while [ ! -e "$output.stop" ]; do
-		nice -n 19 "$@" || echo failed
-	done
-}
-
-traffic "$1/uffd-bench" 4 2 50 > "$output" 2>&1 &
-FLOWFD_STRESS_MS=300 traffic "$1/epoll" > "$output.epoll" 2>&1 &
 
 # within SECONDS CONDITION...
 within()
@@ -56,12 +45,7 @@ all_rounds()
 	done
 }
 
+traffic_start "$1" 300
 tap_ok "$rounds loads and unloads" all_rounds
-touch "$output.stop"
-wait
-tap_is "$(grep -v 'faults,' "$output")" "" "no fault is missed meanwhile"
-tap_ok "there were faults" grep -q 'faults,' "$output"
-tap_is "$(grep -E '^(not ok|failed)' "$output.epoll")" "" \
-	"files and epolls are closed meanwhile"
-tap_ok "there were connections" grep -q '[1-9] connections' "$output.epoll"
+traffic_end
 tap_done

@@ -46,6 +46,9 @@ debug_dir()
 		chroot "$root" dpkg-query -W "$source"
 		cat "$vm_dir/debug/build" "$vm_dir/debug/common.config" \
 			"$vm_dir/debug/$kind.config"
+		[ "$kind" != livepatch ] ||
+			cat "$project/livepatch/$series"/* \
+				"$project"/livepatch/tests/{kernel-source,kpatch-macros.h}
 	} | sha256sum | cut -c -12)
 	echo "$cache/debug-$kernel-$key"
 }
