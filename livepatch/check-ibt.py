@@ -16,13 +16,15 @@ ENDBR64 = b"\xf3\x0f\x1e\xfa"
 ALLOC, EXECUTABLE = 2, 4
 RELA, SYMTAB = 4, 2
 FUNCTION = 2
+NONE = 0  # klp-build has moved it to the livepatch's own relocations
 ABSOLUTE, RELATIVE = {1, 10, 11}, {2, 4}
 
 # These name instructions, for the kernel to patch or to look up; nobody calls them.
 PLACES = re.compile(r"\.orc_|__mcount_loc|\.return_sites|\.retpoline_sites|"
                     r"\.call_sites|\.altinstr|__bug_table|\.static_call_sites|"
                     r"__jump_table|__ex_table|\.smp_locks|\.ibt_endbr_seal|"
-                    r"\.parainstructions|__patchable_function_entries")
+                    r"\.parainstructions|__patchable_function_entries|"
+                    r"__klp_relocs\.")
 
 
 class Elf:
@@ -87,6 +89,8 @@ def references(module):
         for at in range(s["offset"], s["offset"] + s["size"], 24):
             place, info, addend = struct.unpack_from("<QQq", module.data, at)
             kind, symbol = info & 0xFFFFFFFF, module.symbols[info >> 32]
+            if kind == NONE:
+                continue
             where = "%s+%#x" % (target["name"], place)
             if kind in RELATIVE:
                 if target["flags"] & EXECUTABLE and is_branch(

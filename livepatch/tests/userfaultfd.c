@@ -271,7 +271,7 @@ TEST(failed_fork_event_wakes_the_next_reader)
 {
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	pid_t full, free_one, child;
-	struct area area;
+	struct area area = { .fd = -1 };
 
 	if (!is_patched())
 		SKIP(return, "without the livepatch the event can be missed");
