@@ -14,7 +14,7 @@ COVERAGE_KERNEL := 6.12-gcov
 # What 'make vm' runs.
 RUN ?= bash
 
-KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_UNTIL,FLOWFD_RACE_SECONDS
+KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_UNTIL,FLOWFD_LOADS,FLOWFD_RACE_SECONDS
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=$(KEPT))
 VM := $(SUDO) selftests/vm
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
