@@ -80,7 +80,22 @@ static int open_file(int i)
 	return ends[0];
 }
 
-TEST(a_file_goes_from_all_epolls)
+/* A machine that emulates KASAN beside others can need more than the usual 30 s. */
+#define SECONDS 600
+
+FIXTURE(alone)
+{
+};
+
+FIXTURE_SETUP(alone)
+{
+}
+
+FIXTURE_TEARDOWN(alone)
+{
+}
+
+TEST_F_TIMEOUT(alone, a_file_goes_from_all_epolls, SECONDS)
 {
 	int ep[EPOLLS], fd = open_file(0), other = open_file(1);
 
@@ -99,7 +114,7 @@ TEST(a_file_goes_from_all_epolls)
 	close(other);
 }
 
-TEST(an_epoll_goes_from_all_files)
+TEST_F_TIMEOUT(alone, an_epoll_goes_from_all_files, SECONDS)
 {
 	int ep = epoll_create1(EPOLL_CLOEXEC), after, fd[FILES];
 
@@ -118,7 +133,7 @@ TEST(an_epoll_goes_from_all_files)
 	close(after);
 }
 
-TEST(nested_epolls_in_any_order)
+TEST_F_TIMEOUT(alone, nested_epolls_in_any_order, SECONDS)
 {
 	/* Which of outer, middle, inner and the file is closed when. */
 	for (int order = 0; order < 24; order++) {
