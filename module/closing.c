@@ -36,7 +36,7 @@ static struct closing_shard {
 /**
  * struct closing_target - an inode with watched files
  * @mark: fsnotify's
- * @watches: under the shard's lock, never empty before @gone
+ * @watches: under the shard's lock, never empty before @gone; new ones at the tail
  * @dropped: in the list of that name, once @gone
  * @shard: number; fixed
  * @gone: @mark is destroyed
@@ -97,27 +97,36 @@ static void target_destroy(struct closing_target *t)
 }
 
 /*
- * A file with a watch in the list is there: it cannot go before its own close
- * has taken the watch out.
+ * A file with a watch in the list is there: its own close does not come to an end
+ * before the watch is out of it. Those of files that are closing go to the head, in
+ * one pass however many there are.
  */
-static struct watch *first_of_closing_file(const struct list_head *watches)
+static void gather_closing(struct list_head *watches)
 {
-	struct watch *w;
+	struct watch *w, *next;
 
-	list_for_each_entry(w, watches, closing) {
+	list_for_each_entry_safe(w, next, watches, closing) {
 		if (!file_count(w->file))
-			return w;
+			list_move(&w->closing, watches);
 	}
-	return NULL;
+}
+
+static struct watch *first_of_closing_file(struct list_head *watches)
+{
+	struct watch *w = list_first_entry_or_null(watches, struct watch,
+						   closing);
+
+	return w && !file_count(w->file) ? w : NULL;
 }
 
 /*
- * Ends a watch whose file is closing; the file waits for this. The ring's lock
- * is not taken, as it can be held for long: the item is given back later, and
- * until then it is empty and silent.
+ * Ends a watch whose file is closing. The ring's lock is not taken, as it can be
+ * held for long: the item is given back later, and until then it is empty and silent.
  *
- * Whoever removes the watch meanwhile (the ring ends) must not touch the file
- * any more once this is over: it finds the watch in no list, or in ring->closed.
+ * Several may be here for one watch: the closes of all files of an inode. And its
+ * ring may end. So it stays in the list as long as anything of its file is used, and
+ * the close of that file waits for the same. The first to have the lock again takes
+ * the watch out; for all others it is over.
  */
 static void end_watch(struct watch *w)
 {
@@ -127,19 +136,19 @@ static void end_watch(struct watch *w)
 	lockdep_assert_held(&shard->lock);
 
 	refcount_inc(&w->refs);
-	list_del_init(&w->closing);
-	w->target = NULL;
 	watch_set_mask(w, 0);
 	watch_unhook(w);
 	mutex_unlock(&shard->lock);
 
 	watch_cancel_work(w);
-	ring_clear_item(w->item);
 
 	mutex_lock(&shard->lock);
-	if (!w->removed) {
+	if (!w->over) {
+		w->over = true;
+		w->target = NULL;
+		ring_clear_item(w->item);
 		spin_lock(&ring->closed_lock);
-		list_add_tail(&w->closing, &ring->closed);
+		list_move_tail(&w->closing, &ring->closed);
 		spin_unlock(&ring->closed_lock);
 	}
 	watch_put(w);
@@ -154,6 +163,7 @@ static int closing_event(struct fsnotify_mark *mark, u32 mask,
 	struct closing_shard *shard = shard_lock(t->shard);
 	struct watch *w;
 
+	gather_closing(&t->watches);
 	while ((w = first_of_closing_file(&t->watches)))
 		end_watch(w);
 	if (list_empty(&t->watches) && !t->gone)
@@ -195,28 +205,23 @@ static bool close_is_noticed(const struct file *file)
 		inode->i_sb->s_magic == PIPEFS_MAGIC);
 }
 
-static struct closing_target *target_create(struct inode *inode, u8 shard)
+/* Frees it if that fails. */
+static int target_begin(struct closing_target *t, struct inode *inode, u8 shard)
 {
-	struct closing_target *t;
 	int err;
 
-	t = kmem_cache_alloc(target_cache, GFP_KERNEL_ACCOUNT);
-	if (!t)
-		return ERR_PTR(-ENOMEM);
 	t->gone = false;
 	t->shard = shard;
 	fsnotify_init_mark(&t->mark, shards[shard].group);
 	t->mark.mask = FS_CLOSE_WRITE | FS_CLOSE_NOWRITE;
 	err = fsnotify_add_inode_mark(&t->mark, inode, 0);
-	if (err) {
+	if (err)
 		fsnotify_put_mark(&t->mark);
-		return ERR_PTR(err);
-	}
-	return t;
+	return err;
 }
 
 /* Under the shard's lock a mark that is found is not gone. */
-static struct closing_target *target_get(struct inode *inode, u8 shard)
+static struct closing_target *target_find(struct inode *inode, u8 shard)
 {
 	struct fsnotify_mark *mark;
 
@@ -224,7 +229,7 @@ static struct closing_target *target_get(struct inode *inode, u8 shard)
 
 	mark = fsnotify_find_inode_mark(inode, shards[shard].group);
 	if (!mark)
-		return target_create(inode, shard);
+		return NULL;
 	fsnotify_put_mark(mark);
 	return container_of(mark, struct closing_target, mark);
 }
@@ -242,17 +247,29 @@ static void track_counter(struct watch *w, struct counter *c)
 static int track_inode(struct watch *w, struct inode *inode)
 {
 	struct closing_shard *shard;
-	struct closing_target *t;
+	struct closing_target *t, *fresh;
+	int err = 0;
 
+	/* Can wait for what a cgroup may have: not under a lock of others' closes. */
+	fresh = kmem_cache_alloc(target_cache, GFP_KERNEL_ACCOUNT);
+	if (!fresh)
+		return -ENOMEM;
 	w->shard = shard_number(inode);
 	shard = shard_lock(w->shard);
-	t = target_get(inode, w->shard);
-	if (!IS_ERR(t)) {
+	t = target_find(inode, w->shard);
+	if (!t) {
+		t = fresh;
+		fresh = NULL;
+		err = target_begin(t, inode, w->shard);
+	}
+	if (!err) {
 		w->target = t;
 		list_add_tail(&w->closing, &t->watches);
 	}
 	mutex_unlock(&shard->lock);
-	return PTR_ERR_OR_ZERO(t);
+	if (fresh)
+		kmem_cache_free(target_cache, fresh);
+	return err;
 }
 
 /**
@@ -300,7 +317,7 @@ void closing_unhook(struct watch *w)
 		return;
 	}
 	shard = shard_lock(w->shard);
-	if (!list_empty(&w->closing))
+	if (!w->over)
 		watch_unhook(w);
 	mutex_unlock(&shard->lock);
 }
@@ -323,7 +340,7 @@ void closing_forget(struct watch *w)
 	spin_lock(&ring->closed_lock);
 	list_del_init(&w->closing);
 	spin_unlock(&ring->closed_lock);
-	w->removed = true;
+	w->over = true;
 	if (t && list_empty(&t->watches) && !t->gone)
 		target_destroy(t);
 	mutex_unlock(&shard->lock);

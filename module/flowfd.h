@@ -139,7 +139,7 @@ struct watch_queue {
  * @direct: what watch_announce() looks at: @mask and WATCH_RARE; 0 for a one-shot
  *	watch, which is for others
  * @pinned: has a reference to @file
- * @removed: no longer in the ring; under the shard's lock
+ * @over: its file is closed, or it was removed; under the shard's lock
  * @worked: @work was queued, once at least; set under the lock of a wait queue
  * @shard: of closing.c
  * @refs: the ring's, and that of a close in progress
@@ -159,7 +159,7 @@ struct watch {
 	u32 direct;
 	int fd;
 	bool pinned;
-	bool removed;
+	bool over;
 	bool worked;
 	u8 shard;
 	refcount_t refs;

@@ -362,7 +362,7 @@ static struct watch *watch_alloc(struct ring *ring, struct file *file, int fd)
 	w->fd = fd;
 	watch_set_mask(w, 0);
 	w->pinned = false;
-	w->removed = false;
+	w->over = false;
 	w->worked = false;
 	refcount_set(&w->refs, 1);
 	w->queue.wait.func = NULL;

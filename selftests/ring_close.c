@@ -521,6 +521,82 @@ TEST_F_TIMEOUT(races, of_close_and_wakeups, 24 * 3600)
 	}
 }
 
+/*
+ * Either close can end the watches of both ends, and no close is over before the
+ * watch of its own file is: its item can be used again at once. The pipe wakes without
+ * saying for what, so that a close has to wait for somebody who polls the file.
+ */
+TEST_F_TIMEOUT(races, of_both_ends_of_a_pipe, 24 * 3600)
+{
+	struct partner p = { .wake = -1 };
+	__u64 end = now_ns() + stress_ns();
+	int ends[2], counter = open_counter(CREATED, 0, 0);
+	struct user_ring ring;
+
+	ASSERT_EQ(0, ring_open(&ring, 1));
+	ASSERT_EQ(0, pthread_create(&p.thread, NULL, partner_run, &p));
+	for (int round = 0; round < 1000 || now_ns() < end; round++) {
+		ASSERT_EQ(0, pipe(ends));
+		ASSERT_EQ(0, ring_add(&ring, ends[1], EPOLLOUT, round));
+		p.close = ends[0];
+		partner_begin(&p);
+		fcntl(ends[1], F_SETPIPE_SZ, 4096 << round % 2);
+		close(ends[1]);
+		ASSERT_EQ(0, ring_add(&ring, counter, EPOLLIN, 1)) {
+			TH_LOG("in round %d", round);
+		}
+		ASSERT_EQ(0, ring_del(&ring, counter));
+		partner_wait(&p);
+	}
+	partner_stop(&p);
+	ring_close(&ring);
+	close(counter);
+}
+
+#define RINGS 32
+#define DUPS 300
+
+/*
+ * The other end's watches were added first, and are looked at once, not once for each
+ * that ends: closing takes no longer than adding.
+ */
+TEST_F_TIMEOUT(races, of_many_watches_of_a_pipe, 24 * 3600)
+{
+	struct user_ring rings[RINGS];
+	int ends[2], fds[2][DUPS];
+	__u64 began, added;
+
+	ASSERT_EQ(0, pipe(ends));
+	for (int i = 0; i < DUPS; i++) {
+		for (int end = 0; end < 2; end++) {
+			fds[end][i] = dup(ends[end]);
+			ASSERT_LE(0, fds[end][i]);
+		}
+	}
+	began = now_ns();
+	for (int r = 0; r < RINGS; r++) {
+		ASSERT_EQ(0, ring_open(&rings[r], 2 * DUPS));
+	}
+	for (int i = 0; i < 2 * DUPS * RINGS; i++) {
+		ASSERT_EQ(0, ring_add(&rings[i % RINGS],
+				      fds[i / (DUPS * RINGS)][i / RINGS % DUPS],
+				      EPOLLIN, i));
+	}
+	added = now_ns();
+	close(ends[1]);
+	for (int i = 0; i < DUPS; i++)
+		close(fds[1][i]);
+	EXPECT_LT(now_ns() - added, added - began);
+	TH_LOG("%llu ms to add, %llu ms to close", (added - began) / 1000000,
+	       (now_ns() - added) / 1000000);
+	EXPECT_EQ(DUPS, ring_watched(rings[0].fd));
+	for (int r = 0; r < RINGS; r++)
+		ring_close(&rings[r]);
+	for (int i = 0; i < DUPS; i++)
+		close(fds[0][i]);
+	close(ends[0]);
+}
+
 /* The ring and what it watches go at the same time. */
 TEST_F_TIMEOUT(races, of_close_and_the_end_of_the_ring, 24 * 3600)
 {
