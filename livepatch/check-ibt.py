@@ -16,6 +16,7 @@ ENDBR64 = b"\xf3\x0f\x1e\xfa"
 ALLOC, EXECUTABLE = 2, 4
 RELA, SYMTAB = 4, 2
 FUNCTION = 2
+UNDEFINED, LIVEPATCH = 0, 0xFF20  # sections of symbols that are the kernel's
 NONE = 0  # klp-build has moved it to the livepatch's own relocations
 ABSOLUTE, RELATIVE = {1, 10, 11}, {2, 4}
 
@@ -120,7 +121,7 @@ def errors(module, vmlinux):
                          (module.sections[section]["name"], value + addend))
                 yield "%s refers to %s+%#x of the module: no endbr64" % (
                     where, *place)
-        elif section == 0 and name:
+        elif section in (UNDEFINED, LIVEPATCH):
             # .klp.sym.vmlinux.NAME,POSITION
             plain = re.sub(r"^\.klp\.sym\.vmlinux\.(.*),\d+$", r"\1", name)
             for endbr, address in kernel.get(plain, []):

@@ -29,11 +29,43 @@ cat > own.c <<'END'
 void own(void) { }
 END
 
-# is WANTED WHAT OPTION...: what check-ibt.py says of a module that is built so
+build()
+{
+	"${cc[@]}" "$@" -r -nostdlib -o module.o module.c own.c
+}
+
+# says WANTED WHAT: what check-ibt.py says of the module
+says()
+{
+	tap_is "$(python3 "$check" module.o kernel 2>&1; echo "status $?")" "$1" "$2"
+}
+
+# is WANTED WHAT OPTION...: the same, of one that is built so
 is()
 {
-	"${cc[@]}" "${@:3}" -r -nostdlib -o module.o module.c own.c
-	tap_is "$(python3 "$check" module.o kernel 2>&1; echo "status $?")" "$1" "$2"
+	build "${@:3}"
+	says "$1" "$2"
+}
+
+# What the kernel does not export has another name in a livepatch, and a section index
+# of its own: SHN_LIVEPATCH.
+as_livepatch()
+{
+	objcopy --redefine-sym 'sealed=.klp.sym.vmlinux.sealed,0' module.o
+	python3 - <<'END'
+import struct
+data = bytearray(open("module.o", "rb").read())
+sections, = struct.unpack_from("<Q", data, 0x28)
+count, = struct.unpack_from("<H", data, 0x3C)
+for section in range(sections, sections + 64 * count, 64):
+    kind, = struct.unpack_from("<I", data, section + 4)
+    start, size = struct.unpack_from("<QQ", data, section + 24)
+    if kind == 2:
+        for symbol in range(start + 24, start + size, 24):
+            if data[symbol + 6:symbol + 8] == b"\0\0":
+                data[symbol + 6:symbol + 8] = b"\x20\xff"
+open("module.o", "wb").write(data)
+END
 }
 
 is "status 0" "built for IBT" -fcf-protection=branch
@@ -44,6 +76,9 @@ status 1" "not built for IBT" -fcf-protection=none
 sed -i 's/, kept }/, sealed }/' module.c
 is ".rodata+0x10 refers to sealed of the kernel: no endbr64
 status 1" "the kernel's endbr64 goes at boot" -fcf-protection=branch
+as_livepatch
+says ".rodata+0x10 refers to sealed of the kernel: no endbr64
+status 1" "the kernel's endbr64 goes at boot, in a livepatch"
 sed -i 's/, sealed }/ }/' module.c
 echo 'asm(".globl own; .type own, @function; own: ret");' > own.c
 is ".rodata+0x0 refers to own+0x0 of the module: no endbr64
