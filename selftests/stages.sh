@@ -34,7 +34,7 @@ stage()
 	echo "== $name: $((SECONDS - start)) s"
 }
 
-# check NAME COMMAND...: a command that is one test by its exit status.
+# check NAME COMMAND...: a command that is one test by its exit status, and returns it.
 check()
 {
 	local name=$1 start=$SECONDS
@@ -46,6 +46,7 @@ check()
 	else
 		stages_failed=$((stages_failed + 1))
 		echo "== $name: FAILED, $((SECONDS - start)) s"
+		return 1
 	fi
 }
 

@@ -167,7 +167,7 @@ struct race {
 	pthread_barrier_t begin, end;
 	int ep[EPOLLS];
 	int fd[FILES];
-	int kept;		/* is never closed */
+	int kept, inner;	/* a file and an epoll that are never closed */
 	bool nested;		/* the files are epolls */
 	bool stop;
 	bool wrong;
@@ -188,6 +188,11 @@ static void pause_a_while(unsigned int *random)
 
 static bool add_all(struct race *r)
 {
+	/* That looks at all epolls that watch the file. */
+	for (int j = 0; r->nested && j < FILES; j++) {
+		if (add(r->fd[j], r->inner) && errno != EBADF)
+			return false;
+	}
 	for (int i = 0; i < EPOLLS; i++) {
 		for (int j = 0; j < FILES; j++) {
 			/* What the other threads have closed. */
@@ -259,6 +264,7 @@ static unsigned long race_run(struct race *r)
 	unsigned long rounds = 0;
 
 	r->kept = open_file(0);
+	r->inner = epoll_create1(EPOLL_CLOEXEC);
 	pthread_barrier_init(&r->begin, NULL, PARTS + 1);
 	pthread_barrier_init(&r->end, NULL, PARTS + 1);
 	for (int i = 0; i < PARTS; i++) {
@@ -277,6 +283,7 @@ static unsigned long race_run(struct race *r)
 	for (int i = 0; i < PARTS; i++)
 		pthread_join(threads[i], NULL);
 	close(r->kept);
+	close(r->inner);
 	return rounds;
 }
 

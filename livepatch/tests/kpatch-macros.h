@@ -38,18 +38,9 @@ late_initcall(livepatch_start);
 	} \
 	core_initcall(function##_at_boot)
 
+/* The definitions of what is only declared above. */
 #define KPATCH_POST_PATCH_CALLBACK(function) \
-	static int __init function##_at_boot(void) \
-	{ \
-		livepatch_in_force = function; \
-		return 0; \
-	} \
-	core_initcall(function##_at_boot)
+	static void (*livepatch_in_force)(struct klp_object *obj) = function
 
 #define KPATCH_PRE_UNPATCH_CALLBACK(function) \
-	static int __init function##_at_boot(void) \
-	{ \
-		livepatch_end = function; \
-		return 0; \
-	} \
-	core_initcall(function##_at_boot)
+	static void (*livepatch_end)(struct klp_object *obj) = function

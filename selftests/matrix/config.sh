@@ -18,9 +18,9 @@ use_system()
 {
 	local name=$1
 	read -r _ series suite image beside < <(
-		awk -v n="$name" '$1 == n' "$matrix_dir"/{systems,early}) ||
+		awk -v n="$name" '$1 == n' "$matrix_dir"/{systems,early,older}) ||
 		die "unknown system '$name'; known: $(
-			names_in systems early | xargs)"
+			names_in systems early older | xargs)"
 	[ "$beside" != - ] || beside=
 	cache=${FLOWFD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flowfd}
 	# Named after what it is made from; selftests/vm/root removes old ones.
