@@ -267,7 +267,7 @@ struct flowfd_ring_item {
  * none of it. The item is used again as late as possible; still, a consumer that
  * is in the middle of taking an event can find the data of the next file in it
  * when @max_items files are watched.
- * EBADF; ENOENT: not watched.
+ * EBADF; EINVAL: @events or @data not 0; ENOENT: not watched.
  */
 struct flowfd_ring_entry {
 	__u32 op;

@@ -9,9 +9,10 @@
  *
  * One consumer at a time: of flowfd_ring_next(), flowfd_ring_harvest() and what
  * is between flowfd_cursor_begin() and flowfd_cursor_end(), only one may run on a
- * ring at any time. Programs compiled with FLOWFD_DEBUG
- * defined check that and abort. Everything else may be called by any thread at
- * any time, flowfd_ring_destroy() when nothing else is running. All functions are
+ * ring at any time. Programs compiled with FLOWFD_DEBUG defined check that and
+ * abort. Nobody waits for the ring meanwhile or polls it, or may not be woken for
+ * what comes just then. Everything else may be called by any thread at any time,
+ * flowfd_ring_destroy() when nothing else is running. All functions are
  * async-signal-safe, but a signal handler is a consumer of its own.
  *
  * The functions return a negative errno on failure and never set errno.
@@ -83,10 +84,11 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
  * @fd: its descriptor as it was received; it is @ring's afterwards
  *
  * Takes over where the last consumer stopped, which is not to take events any
- * more. All who map a ring must trust each other: each can write its memory, and
+ * more, nor to have ended while it took some. All who map a ring must trust each other: each can write its memory, and
  * the library believes what is there. Returns 0, or
  *   -EPROTONOSUPPORT  a ring that this library does not know
  *   -ENOTTY           not a ring
+ *   -EINVAL           somebody has overwritten its header
  *   -EBADF            not a descriptor
  *   -ENOMEM           no memory
  */
@@ -249,6 +251,9 @@ static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
 /**
  * flowfd_cursor_end - take no more for now
  * @cursor: begun; what it did not take stays in the ring
+ *
+ * All ways lead here, exceptions and cancellation too: else the ring is of no use
+ * any more.
  */
 static inline void flowfd_cursor_end(const struct flowfd_cursor *cursor);
 

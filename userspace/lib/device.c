@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * /dev/flowfd: opening it, what the loaded module can do, and whether module
- * and library fit together. Used by every function that creates something.
+ * and library fit together. Used by every function that creates something. Nothing
+ * here is a cancellation point, so that no descriptor is left behind by one.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -26,7 +28,7 @@ void device_close(int fd)
 {
 	int saved = errno;
 
-	close(fd);
+	syscall(SYS_close, fd);
 	errno = saved;
 }
 
@@ -47,7 +49,8 @@ static int open_error(int error)
 int device_open(struct flowfd_query *query)
 {
 	int saved = errno;
-	int fd = open(FLOWFD_DEVICE, O_RDWR | O_CLOEXEC);
+	int fd = syscall(SYS_openat, AT_FDCWD, FLOWFD_DEVICE,
+			 O_RDWR | O_CLOEXEC);
 	int ret;
 
 	if (fd < 0) {

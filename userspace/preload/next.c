@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the functions behind the shim's at the first call, which may come
- * before any constructor ran. Threads that race find the same.
+ * Finds the functions behind the shim's when it is loaded, or at the first call, which
+ * may come before that. Threads that race find the same.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,21 +24,28 @@ static void *resolve(_Atomic(void *) *cache, const char *name)
 	return function;
 }
 
+static _Atomic(void *) eventfd_cache, syscall_cache;
+
+/* Not in a call of the program's: it would see another dlerror(3) after it. */
+__attribute__((constructor)) static void resolve_all(void)
+{
+	resolve(&eventfd_cache, "eventfd");
+	resolve(&syscall_cache, "syscall");
+}
+
 int next_eventfd(unsigned int initial, int flags)
 {
-	static _Atomic(void *) cache;
 	int (*function)(unsigned int initial, int flags);
 
-	function = resolve(&cache, "eventfd");
+	function = resolve(&eventfd_cache, "eventfd");
 	return function(initial, flags);
 }
 
 long next_syscall(long number, const long arguments[6])
 {
-	static _Atomic(void *) cache;
 	long (*function)(long number, ...);
 
-	function = resolve(&cache, "syscall");
+	function = resolve(&syscall_cache, "syscall");
 	return function(number, arguments[0], arguments[1], arguments[2],
 			arguments[3], arguments[4], arguments[5]);
 }

@@ -139,6 +139,9 @@ static void report(const struct request *request, long fd)
 		result = "kept";
 	else if (request->error)
 		result = strerrorname_np(request->error);
+	/* The program has closed its standard error, and this is what it asked for. */
+	if (fd == STDERR_FILENO)
+		return;
 	length = snprintf(line, sizeof(line),
 			  "flowfd-run[%d]: eventfd %u of %s: fd %ld, %s\n",
 			  getpid(), request->number, request->caller.name, fd,

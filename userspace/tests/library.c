@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -165,9 +166,33 @@ static void test_errno(void)
 	close(fd);
 }
 
+static void *create_while_cancelled(void *unused)
+{
+	int fd;
+
+	pthread_cancel(pthread_self());
+	fd = flowfd_counter_create(0, 0);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	if (fd >= 0)
+		close(fd);
+	return unused;
+}
+
+/* A descriptor would be left behind. */
+static void test_cancellation(void)
+{
+	pthread_t thread;
+	void *result;
+
+	pthread_create(&thread, NULL, create_while_cancelled, NULL);
+	pthread_join(thread, &result);
+	tap_ok(result != PTHREAD_CANCELED, "creating is no cancellation point");
+}
+
 int main(void)
 {
 	test_create();
+	test_cancellation();
 	test_sizes();
 	test_other_files();
 	test_no_ring();

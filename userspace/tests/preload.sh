@@ -46,6 +46,7 @@ tap_is "$(with verbose=1 "$build/tests/eventfd" |
 output=$(LD_PRELOAD=$shim "$build/tests/eventfd")
 tap_is "$?" 0 "settings missing"
 
+tap_is "$(with "" "$build/tests/eventfds" dlerror)" "an error" "dlerror(3) is the program's"
 tap_is "$(report "" call)" "" "quiet without --verbose"
 tap_is "$(report verbose=0 call)" "" "quiet with wrong settings"
 tap_is "$(report verbose=1 call semaphore=5 raw)" \

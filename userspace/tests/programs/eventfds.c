@@ -9,7 +9,10 @@
  *   raw[=INITIAL]        syscall(SYS_eventfd2, INITIAL, 0)
  *   library[=INITIAL]    eventfd(INITIAL, 0), called by a shared library
  *   fork                 a child goes on with the rest, the parent waits
+ *   dlerror              none; calls syscall() and says whether dlerror(3) still
+ *                        knows what went wrong before that
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +97,12 @@ int main(int argc, char **argv)
 				wait(&status);
 				return WEXITSTATUS(status);
 			}
+			continue;
+		}
+		if (strcmp(argv[i], "dlerror") == 0) {
+			dlopen("/no/such/library", RTLD_NOW);
+			syscall(SYS_getpid);
+			puts(dlerror() ? "an error" : "no error");
 			continue;
 		}
 		fd = make(argv[i],
