@@ -31,12 +31,17 @@ refused 2 "$usage" "option without its value" build --kernel
 refused 1 "$me there are no patches for kernel 5.10.0-1-amd64" \
 	"no patches" build --kernel 5.10.0-1-amd64
 
+mkdir -p "$work"
+exec 8> "$work/lock"
+flock 8
+refused 1 "$me another build for $version is running" "two builds" build
+exec 8>&-
+
 refused 1 "$me nothing is built for $version: run 'flowfd-livepatch build'" \
 	"nothing built" load
 refused 3 "$me not loaded" "status, not loaded" status
 refused 1 "$me is not loaded" "unload, not loaded" unload
 
-mkdir -p "$work"
 cp "$built"/* "$work"
 refused 0 "$me $work/flowfd_livepatch.ko fits this kernel" "verify" verify
 echo 0000 > "$work/build-id"
@@ -50,7 +55,37 @@ $version" "wrong kernel" load
 cp "$built/flowfd_livepatch.ko" "$work"
 
 refused 0 "$me in force" "load" load
-refused 1 "$me is loaded, or being taken back: see status" "loaded twice" load
+refused 0 "$me in force" "load again" load
+at=$(grep -abo GNU "$work/flowfd_livepatch.ko" | head -n 1 | cut -d : -f 1)
+echo -n another | dd of="$work/flowfd_livepatch.ko" bs=1 seek=$((at + 4)) \
+	conv=notrunc status=none
+refused 1 "$me another build of it is loaded: unload it first" "another build" load
+cp "$built/flowfd_livepatch.ko" "$work"
+
+# Whoever sleeps in a patched function is in the way, until the kernel signals it.
+perl -e '$fd = syscall(323, 0);
+	open $uffd, "+<&=", $fd;
+	$api = pack "QQQ", 0xaa, 0, 0;
+	ioctl $uffd, 0xc018aa3f, $api;
+	sysread $uffd, $message, 32' &
+reader=$!
+until grep -q '^0 0x3 0x[0-9a-f]* 0x20 ' "/proc/$reader/syscall"; do
+	sleep 0.1
+done
+echo 0 > /sys/kernel/livepatch/flowfd_livepatch/enabled
+refused 1 "$me is being taken back: see status" "load too early" load
+tap_is "$("$tool" status | head -n 2)" "$me being taken back
+  waits for $reader perl" "status says for what it waits"
+refused 0 "$me taken back" "unload waits for it too" unload
+kill "$reader"
+
+# As after an unload that ran out of patience.
+"$tool" load > /dev/null
+echo 0 > /sys/kernel/livepatch/flowfd_livepatch/enabled
+while [ -d /sys/kernel/livepatch/flowfd_livepatch ]; do
+	sleep 0.1
+done
+refused 0 "$me in force" "load where the module was left" load
 
 # A livepatch of another name that does not know of this one's state, where it has one.
 sed 's/flowfd_livepatch/other__livepatch/g' "$built/flowfd_livepatch.ko" > "$work/other.ko"
