@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files that close while they are added, while they wake, together with the other end,
+ * and with the end of the ring.
+ */
+#include "ring_user.h"
+
+#include <sys/socket.h>
+
+static __u64 stress_ns(void)
+{
+	return parameter("FLOWFD_STRESS_MS", 1500) * 1000000ULL;
+}
+
+/* A fixture, for only its tests can take longer than 30 seconds. */
+FIXTURE(races)
+{
+	int nothing;
+};
+
+FIXTURE_SETUP(races)
+{
+}
+
+FIXTURE_TEARDOWN(races)
+{
+}
+
+/* Closing, adding and the end of the ring at the same time. */
+struct race {
+	int fd;
+	int stop;
+};
+
+static void *close_and_open(void *arg)
+{
+	struct race *race = arg;
+	int ends[2];
+
+	while (!__atomic_load_n(&race->stop, __ATOMIC_RELAXED)) {
+		if (pipe(ends))
+			continue;
+		dup2(ends[0], race->fd);
+		close(ends[0]);
+		if (write(ends[1], "x", 1) != 1)
+			break;
+		close(ends[1]);
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(races, of_close, 24 * 3600)
+{
+	__u64 end = now_ns() + stress_ns();
+	struct race races[2] = { { .fd = 500 }, { .fd = 501 } };
+	pthread_t threads[2];
+	unsigned long added = 0;
+
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, close_and_open,
+					    &races[i]));
+	}
+	while (now_ns() < end) {
+		struct ring_event event;
+		struct user_ring ring;
+
+		ASSERT_EQ(0, ring_open(&ring, 8));
+		for (int i = 0; i < 50; i++) {
+			int fd = 500 + i % 2;
+			int result = ring_add(&ring, fd, EPOLLIN, 1);
+
+			added += result >= 0;
+			if (i % 5 == 0)
+				ring_mod(&ring, fd, EPOLLIN | EPOLLOUT, 2);
+			if (i % 9 == 0)
+				ring_del(&ring, fd);
+			while (ring_take(&ring, &event))
+				;
+		}
+		ring_close(&ring);
+	}
+	for (int i = 0; i < 2; i++) {
+		races[i].stop = 1;
+		pthread_join(threads[i], NULL);
+	}
+	EXPECT_LT(0, added);
+}
+
+/* One thread that wakes a watched socket, or closes it, when it is told to. */
+struct partner {
+	pthread_t thread;
+	unsigned int round;	/* that has begun */
+	unsigned int done;
+	int wake;		/* written to in each round, */
+	int close;		/* or closed, unless negative */
+	bool stop;
+};
+
+/* Both must run at the same time; yields if they cannot. */
+static void spin_until(const unsigned int *word, unsigned int value)
+{
+	for (unsigned int i = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) !=
+				 value; i++) {
+		if (i % 4096 == 0)
+			sched_yield();
+	}
+}
+
+static void *partner_run(void *arg)
+{
+	struct partner *p = arg;
+
+	for (unsigned int round = 1;; round++) {
+		spin_until(&p->round, round);
+		if (p->stop)
+			return NULL;
+		for (int i = 0; p->wake >= 0 && i < 10; i++) {
+			if (send(p->wake, "x", 1, MSG_NOSIGNAL) < 0)
+				break;
+		}
+		if (p->close >= 0)
+			close(p->close);
+		__atomic_store_n(&p->done, round, __ATOMIC_RELEASE);
+	}
+}
+
+static void partner_begin(struct partner *p)
+{
+	__atomic_store_n(&p->round, p->round + 1, __ATOMIC_RELEASE);
+}
+
+static void partner_wait(struct partner *p)
+{
+	spin_until(&p->done, p->round);
+}
+
+static void partner_stop(struct partner *p)
+{
+	p->stop = true;
+	partner_begin(p);
+	pthread_join(p->thread, NULL);
+}
+
+/* A thousand closes at least, each while the other side writes. */
+TEST_F_TIMEOUT(races, of_close_and_wakeups, 24 * 3600)
+{
+	struct partner p = { .close = -1 };
+	struct user_ring rings[2];
+	__u64 end = now_ns() + stress_ns();
+	struct ring_event event;
+	int ends[2];
+
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, ring_open(&rings[i], 4));
+	}
+	ASSERT_EQ(0, pthread_create(&p.thread, NULL, partner_run, &p));
+	for (int round = 0; round < 1000 || now_ns() < end; round++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+		for (int i = 0; i < 2; i++) {
+			ASSERT_EQ(0, ring_add(&rings[i], ends[0],
+					      EPOLLIN | EPOLLRDHUP, round));
+		}
+		p.wake = ends[1];
+		partner_begin(&p);
+		if (round % 2)
+			ring_wait_ms(&rings[0], 1, 1);
+		close(ends[0]);
+		/* Silent from here on, though it is still written to. */
+		for (int i = 0; i < 2; i++) {
+			ASSERT_FALSE(ring_take(&rings[i], &event));
+		}
+		partner_wait(&p);
+		for (int i = 0; i < 2; i++) {
+			ASSERT_FALSE(ring_take(&rings[i], &event));
+		}
+		close(ends[1]);
+	}
+	partner_stop(&p);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(0, ring_watched(rings[i].fd));
+		ring_close(&rings[i]);
+	}
+}
+
+/*
+ * Either close can end the watches of both ends, and no close is over before the
+ * watch of its own file is: its item can be used again at once. The pipe wakes without
+ * saying for what, so that a close has to wait for somebody who polls the file.
+ */
+TEST_F_TIMEOUT(races, of_both_ends_of_a_pipe, 24 * 3600)
+{
+	struct partner p = { .wake = -1 };
+	__u64 end = now_ns() + stress_ns();
+	int ends[2], counter = open_counter(CREATED, 0, 0);
+	struct user_ring ring;
+
+	ASSERT_EQ(0, ring_open(&ring, 1));
+	ASSERT_EQ(0, pthread_create(&p.thread, NULL, partner_run, &p));
+	for (int round = 0; round < 1000 || now_ns() < end; round++) {
+		ASSERT_EQ(0, pipe(ends));
+		ASSERT_EQ(0, ring_add(&ring, ends[1], EPOLLOUT, round));
+		p.close = ends[0];
+		partner_begin(&p);
+		fcntl(ends[1], F_SETPIPE_SZ, 4096 << round % 2);
+		close(ends[1]);
+		ASSERT_EQ(0, ring_add(&ring, counter, EPOLLIN, 1)) {
+			TH_LOG("in round %d", round);
+		}
+		ASSERT_EQ(0, ring_del(&ring, counter));
+		partner_wait(&p);
+	}
+	partner_stop(&p);
+	ring_close(&ring);
+	close(counter);
+}
+
+#define RINGS 32
+#define DUPS 300
+
+/*
+ * The other end's watches were added first, and are looked at once, not once for each
+ * that ends: closing takes no longer than adding.
+ */
+TEST_F_TIMEOUT(races, of_many_watches_of_a_pipe, 24 * 3600)
+{
+	struct user_ring rings[RINGS];
+	int ends[2], fds[2][DUPS];
+	__u64 began, added;
+
+	ASSERT_EQ(0, pipe(ends));
+	for (int i = 0; i < DUPS; i++) {
+		for (int end = 0; end < 2; end++) {
+			fds[end][i] = dup(ends[end]);
+			ASSERT_LE(0, fds[end][i]);
+		}
+	}
+	began = now_ns();
+	for (int r = 0; r < RINGS; r++) {
+		ASSERT_EQ(0, ring_open(&rings[r], 2 * DUPS));
+	}
+	for (int i = 0; i < 2 * DUPS * RINGS; i++) {
+		ASSERT_EQ(0, ring_add(&rings[i % RINGS],
+				      fds[i / (DUPS * RINGS)][i / RINGS % DUPS],
+				      EPOLLIN, i));
+	}
+	added = now_ns();
+	close(ends[1]);
+	for (int i = 0; i < DUPS; i++)
+		close(fds[1][i]);
+	EXPECT_LT(now_ns() - added, added - began);
+	TH_LOG("%llu ms to add, %llu ms to close", (added - began) / 1000000,
+	       (now_ns() - added) / 1000000);
+	EXPECT_EQ(DUPS, ring_watched(rings[0].fd));
+	for (int r = 0; r < RINGS; r++)
+		ring_close(&rings[r]);
+	for (int i = 0; i < DUPS; i++)
+		close(fds[0][i]);
+	close(ends[0]);
+}
+
+/* The ring and what it watches go at the same time. */
+TEST_F_TIMEOUT(races, of_close_and_the_end_of_the_ring, 24 * 3600)
+{
+	struct partner p = { .wake = -1 };
+	__u64 end = now_ns() + stress_ns();
+	struct user_ring ring, other;
+	int ends[2];
+
+	ASSERT_EQ(0, ring_open(&other, 4));
+	ASSERT_EQ(0, pthread_create(&p.thread, NULL, partner_run, &p));
+	for (int round = 0; round < 1000 || now_ns() < end; round++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+		ASSERT_EQ(0, ring_open(&ring, 4));
+		ASSERT_EQ(0, ring_add(&ring, ends[0], EPOLLIN, round));
+		/* With another watch of the same file, or alone. */
+		if (round % 2) {
+			ASSERT_EQ(0, ring_add(&other, ends[0], EPOLLIN, 1));
+		}
+		p.close = ends[0];
+		partner_begin(&p);
+		ring_close(&ring);
+		partner_wait(&p);
+		EXPECT_EQ(POLLHUP | POLLRDHUP, poll_for(ends[1], POLLRDHUP, 0));
+		ASSERT_EQ(0, ring_watched(other.fd));
+		close(ends[1]);
+	}
+	partner_stop(&p);
+	ring_close(&other);
+}
+
+TEST_HARNESS_MAIN
