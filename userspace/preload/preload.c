@@ -135,13 +135,13 @@ static void report(const struct request *request, long fd)
 
 	if (!request->number || !request->settings->verbose)
 		return;
+	/* The program has closed its standard error, and this is what it asked for. */
+	if (fd == STDERR_FILENO)
+		return;
 	if (request->kept)
 		result = "kept";
 	else if (request->error)
 		result = strerrorname_np(request->error);
-	/* The program has closed its standard error, and this is what it asked for. */
-	if (fd == STDERR_FILENO)
-		return;
 	length = snprintf(line, sizeof(line),
 			  "flowfd-run[%d]: eventfd %u of %s: fd %ld, %s\n",
 			  getpid(), request->number, request->caller.name, fd,
