@@ -16,6 +16,7 @@
 #include <linux/net.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
 #include "compat.h"
@@ -120,38 +121,49 @@ static struct watch *first_of_closing_file(struct list_head *watches)
 }
 
 /*
- * Ends a watch whose file is closing. The ring's lock is not taken, as it can be
- * held for long: the item is given back later, and until then it is empty and silent.
+ * Ends a watch whose file is closing, or waits for the worker that polls the file:
+ * then the lock is released meanwhile, and the list may have changed. The ring's lock
+ * is not taken, as it can be held for long: the item is given back later, and until
+ * then it is empty and silent.
  *
- * Several may be here for one watch: the closes of all files of an inode. And its
- * ring may end. So it stays in the list as long as anything of its file is used, and
- * the close of that file waits for the same. The first to have the lock again takes
- * the watch out; for all others it is over.
+ * Several may be here for one watch: the closes of all files of an inode. A watch
+ * stays in the list as long as anything of its file is used, even if it was removed,
+ * so that each close waits for the watches of its own file.
  */
 static void end_watch(struct watch *w)
 {
 	struct closing_shard *shard = &shards[w->shard];
-	struct ring *ring = w->ring;
 
 	lockdep_assert_held(&shard->lock);
 
-	refcount_inc(&w->refs);
-	watch_set_mask(w, 0);
-	watch_unhook(w);
-	mutex_unlock(&shard->lock);
-
-	watch_cancel_work(w);
-
-	mutex_lock(&shard->lock);
-	if (!w->over) {
-		w->over = true;
-		w->target = NULL;
-		ring_clear_item(w->item);
-		spin_lock(&ring->closed_lock);
-		list_move_tail(&w->closing, &ring->closed);
-		spin_unlock(&ring->closed_lock);
+	if (w->state == WATCH_LIVE) {
+		watch_set_mask(w, 0);
+		watch_unhook(w);
 	}
-	watch_put(w);
+	if (w->polling) {
+		refcount_inc(&w->refs);
+		mutex_unlock(&shard->lock);
+		wait_var_event(&w->polling, !READ_ONCE(w->polling));
+		watch_put(w);
+		mutex_lock(&shard->lock);
+		return;
+	}
+	w->state = WATCH_CLOSED;
+	w->target = NULL;
+	list_del_init(&w->closing);
+	ring_clear_item(w->item);
+	/* The last use of it: the ring may free it now. */
+	llist_add(&w->closed, &w->ring->closed);
+}
+
+/* Takes a watch that nothing is used of out of the list of its file. */
+static void untrack(struct watch *w)
+{
+	struct closing_target *t = w->target;
+
+	list_del_init(&w->closing);
+	if (t && list_empty(&t->watches))
+		target_destroy(t);
 }
 
 static int closing_event(struct fsnotify_mark *mark, u32 mask,
@@ -166,6 +178,7 @@ static int closing_event(struct fsnotify_mark *mark, u32 mask,
 	gather_closing(&t->watches);
 	while ((w = first_of_closing_file(&t->watches)))
 		end_watch(w);
+	/* If the list became empty while the lock was released, it is destroyed. */
 	if (list_empty(&t->watches) && !t->gone)
 		target_destroy(t);
 	mutex_unlock(&shard->lock);
@@ -305,67 +318,57 @@ bool closing_may_pin(struct file *file)
 }
 
 /**
- * closing_unhook - leave the wait queues of a file that may be closing
- * @w: watch
- */
-void closing_unhook(struct watch *w)
-{
-	struct closing_shard *shard;
-
-	if (w->pinned) {
-		watch_unhook(w);
-		return;
-	}
-	shard = shard_lock(w->shard);
-	if (!w->over)
-		watch_unhook(w);
-	mutex_unlock(&shard->lock);
-}
-
-/**
- * closing_forget - the watch is being removed
- * @w: watch that uses its file no longer
- */
-void closing_forget(struct watch *w)
-{
-	struct closing_shard *shard;
-	struct ring *ring = w->ring;
-	struct closing_target *t;
-
-	if (w->pinned)
-		return;
-	shard = shard_lock(w->shard);
-	t = w->target;
-	/* It may be in ring->closed. */
-	spin_lock(&ring->closed_lock);
-	list_del_init(&w->closing);
-	spin_unlock(&ring->closed_lock);
-	w->over = true;
-	if (t && list_empty(&t->watches) && !t->gone)
-		target_destroy(t);
-	mutex_unlock(&shard->lock);
-}
-
-/**
- * closing_take_closed - a watch that is over, as its file was closed
- * @ring: ring, locked
+ * closing_remove - the ring does not watch a file any more
+ * @w: watch that is not pinned
  *
- * Return: a watch of which nothing but its item is left, or NULL.
+ * Leaves the wait queues. A worker that polls the file ends what is left.
+ *
+ * Return: false, if the file was closed before: the watch is in ring->closed.
  */
-struct watch *closing_take_closed(struct ring *ring)
+bool closing_remove(struct watch *w)
 {
-	struct watch *w;
+	struct closing_shard *shard = shard_lock(w->shard);
+	bool live = w->state == WATCH_LIVE;
 
-	lockdep_assert_held(&ring->lock);
+	if (live) {
+		watch_unhook(w);
+		w->state = WATCH_REMOVED;
+		if (!w->polling)
+			untrack(w);
+	}
+	mutex_unlock(&shard->lock);
+	return live;
+}
 
-	if (list_empty_careful(&ring->closed))
-		return NULL;
-	spin_lock(&ring->closed_lock);
-	w = list_first_entry_or_null(&ring->closed, struct watch, closing);
-	if (w)
-		list_del_init(&w->closing);
-	spin_unlock(&ring->closed_lock);
-	return w;
+/**
+ * closing_begin_poll - a worker is about to poll a file that may be closing
+ * @w: watch that is not pinned
+ *
+ * Return: true, if the file stays until closing_end_poll().
+ */
+bool closing_begin_poll(struct watch *w)
+{
+	struct closing_shard *shard = shard_lock(w->shard);
+	bool live = w->state == WATCH_LIVE;
+
+	if (live)
+		WRITE_ONCE(w->polling, true);
+	mutex_unlock(&shard->lock);
+	return live;
+}
+
+/** closing_end_poll - the worker does not use the file of @w any more */
+void closing_end_poll(struct watch *w)
+{
+	struct closing_shard *shard = shard_lock(w->shard);
+
+	WRITE_ONCE(w->polling, false);
+	if (w->state == WATCH_REMOVED)
+		untrack(w);
+	mutex_unlock(&shard->lock);
+	/* Orders the flag before the look for closes that wait. */
+	smp_mb();
+	wake_up_var(&w->polling);
 }
 
 static void target_free(struct fsnotify_mark *mark)
@@ -425,9 +428,20 @@ int closing_init(void)
 	return err;
 }
 
-/** closing_exit - the last watch is gone; waits for what it left behind */
+/**
+ * closing_exit - the last watch is gone; waits for what it left behind
+ *
+ * A close may have ended the last watch and still have the lock: after that its
+ * target is destroyed, and a target's end waits for all closes that know it.
+ */
 void closing_exit(void)
 {
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(shards); i++) {
+		shard_lock(i);
+		mutex_unlock(&shards[i].lock);
+	}
 	flush_delayed_work(&dropped_work);
 	fsnotify_wait_marks_destroyed();
 	put_groups(ARRAY_SIZE(shards));

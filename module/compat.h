@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
+#include <linux/mm.h>
 #include <linux/version.h>
 
 /* 6.9: eventfd refuses writes of more than eight bytes. */
@@ -42,6 +43,15 @@ static inline struct fsnotify_mark *
 fsnotify_find_inode_mark(struct inode *inode, struct fsnotify_group *group)
 {
 	return fsnotify_find_mark(&inode->i_fsnotify_marks, group);
+}
+#endif
+
+/* 6.3: flags of a memory area are changed by functions. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_clear(struct vm_area_struct *vma,
+				  unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
 }
 #endif
 

@@ -7,14 +7,15 @@
  *	ring->lock	mutex: what a ring watches. vfs_poll() runs under it, so
  *	   |		it can be held for long, but only the ring's users wait.
  *	   shard->lock	mutex: which watches end with which file, and every use of
- *	      |	   |	a wait queue of such a file by its watch. Taken in __fput()
- *	      |	   |	also. Nothing under it waits for user space.
- *	      |	   ring->closed_lock
+ *	      |		a wait queue of such a file by its watch. Taken in __fput()
+ *	      |		also. Nothing under it waits for user space.
  *	      group	fsnotify's own
  *
+ *	ring->repoll_lock	a worker publishes what it polled, unless the watch
+ *	   |			was changed meanwhile
  *	wait queue of a watched file, with interrupts off: a counter's wqh is one
  *	   |		of these, and the only one that is ours
- *	   ring->wqh	wait queue of a ring
+ *	   ring->wqh	pollers of a ring, and the tasks that sleep on it
  *	      |		what a wakeup takes: epoll's and io_uring's locks, a run
  *	      |		queue's. A ring does not watch rings, epolls or io_urings,
  *	      |		and a wakeup that would signal an eventfd is deferred, see
@@ -29,9 +30,11 @@
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/miscdevice.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 #include <linux/wait.h>
@@ -75,14 +78,49 @@ struct counter {
 };
 
 /**
+ * enum repoll_class - how long the poll method of a file can take
+ * @REPOLL_KERNEL: sockets, pipes, counters, anonymous inodes: it does not wait
+ * @REPOLL_DEVICE: other files: a driver can wait for its device
+ * @REPOLL_FUSE: it waits for a FUSE server
+ * @REPOLL_CLASSES: how many there are
+ */
+enum repoll_class {
+	REPOLL_KERNEL,
+	REPOLL_DEVICE,
+	REPOLL_FUSE,
+	REPOLL_CLASSES
+};
+
+/**
+ * struct repoll - the watches of a ring that a worker must poll
+ * @watches: each with a reference
+ * @work: polls them; holds a reference to @ring while it is pending
+ * @ring: fixed
+ */
+struct repoll {
+	struct llist_head watches;
+	struct work_struct work;
+	struct ring *ring;
+};
+
+/* Bits of ring->listening. */
+#define RING_POLLERS	1	/* a poller looked since pollers were woken last */
+#define RING_SLEEPERS	2	/* tasks may sleep on the ring */
+
+/**
  * struct ring - the state behind a ring's descriptor
  * @header: start of the memory that is shared with user space
  * @items: in the same memory
  * @index: in the same memory
  * @mask: index slots - 1; fixed, as all up to here
  * @tail: entries put into the index so far
- * @wqh: tasks in FLOWFD_IOC_RING_WAIT, and pollers
- * @lock: protects what follows up to @closed
+ * @listening: RING_POLLERS and RING_SLEEPERS: a publisher must look at @wqh
+ * @wqh: pollers; its lock protects @sleepers
+ * @sleepers: tasks that wait for entries, by how many they want
+ * @wake_work: wakes pollers if there are many; holds a reference while pending
+ * @repoll: watches that a worker must poll, by class
+ * @repoll_lock: a worker's publishing against changes of the watch
+ * @lock: protects what follows up to @hash_bits
  * @watches: hash table by file and descriptor
  * @free: free items, a queue, so that an item rests before it is used again
  * @free_first: position of its first
@@ -91,9 +129,8 @@ struct counter {
  * @max_items: length of @free
  * @id: number shown in fdinfo, of no other ring ever
  * @closed: watches whose file was closed, to be removed
- * @closed_lock: of @closed
- * @refs: one of the descriptor, one of each watch
- * @user: whom the memory is charged to
+ * @refs: one of the descriptor, one of each watch and of each pending work item
+ * @owner: credentials of the user whom the memory is charged to; NULL: nobody
  * @pages: how much is charged
  */
 struct ring {
@@ -102,7 +139,12 @@ struct ring {
 	u32 *index;
 	u32 mask;
 	atomic_t tail ____cacheline_aligned_in_smp;
+	atomic_t listening;
 	wait_queue_head_t wqh;
+	struct rb_root_cached sleepers;
+	struct work_struct wake_work;
+	struct repoll repoll[REPOLL_CLASSES];
+	spinlock_t repoll_lock;	/* publishing by a worker */
 	struct mutex lock;	/* watches and free items */
 	struct hlist_head *watches;
 	u32 *free;
@@ -111,8 +153,7 @@ struct ring {
 	u32 hash_bits;
 	u32 max_items;
 	u64 id;
-	struct list_head closed;
-	spinlock_t closed_lock;	/* closed */
+	struct llist_head closed;
 	refcount_t refs;
 	const struct cred *owner;
 	unsigned long pages;
@@ -129,6 +170,21 @@ struct watch_queue {
 };
 
 /**
+ * enum watch_state - the life of a watch
+ * @WATCH_LIVE: its file can be used
+ * @WATCH_REMOVED: the ring does not watch the file any more
+ * @WATCH_CLOSED: the file was closed; the ring must still give the item back
+ *
+ * If the watch is not pinned this is under the shard's lock, else under the
+ * ring's. A worker that polls the file keeps both the watch and the file.
+ */
+enum watch_state {
+	WATCH_LIVE,
+	WATCH_REMOVED,
+	WATCH_CLOSED
+};
+
+/**
  * struct watch - a file that a ring watches
  * @ring: holds a reference
  * @file: with a reference if @pinned, else valid until closing.c says it closes
@@ -136,19 +192,24 @@ struct watch_queue {
  * @item: in the ring's memory
  * @index_entry: what names @item in the index: its number + 1
  * @mask: events to publish; 0: none, for now
- * @direct: what watch_announce() looks at: @mask and WATCH_RARE; 0 for a one-shot
- *	watch, which is for others
- * @pinned: has a reference to @file
- * @over: its file is closed, or it was removed; under the shard's lock
- * @worked: @work was queued, once at least; set under the lock of a wait queue
+ * @direct: what watch_announce() looks at: @mask and WATCH_RARE; 0 sends all
+ *	wakeups down the slow path
+ * @generation: changes with each MOD and at the end; under ring->repoll_lock
+ * @refs: the ring's, that of a close in progress, and that of a worker
+ * @dirty: not 0: in ring->repoll
+ * @state: see enum watch_state
  * @shard: of closing.c
- * @refs: the ring's, and that of a close in progress
+ * @class: of @file
+ * @polling: a worker polls @file; under the shard's lock, and not if @pinned
+ * @pinned: has a reference to @file
  * @queue: the wait queue that most files have
  * @queue2: the second, if the file has one
  * @hash: in ring->watches
- * @closing: in a list of watches that end with a file, or in ring->closed
- * @target: owner of that list if it is an inode, or NULL
- * @work: polls the file, when it was woken without saying for what
+ * @closing: in a list of watches that end with a file
+ * @closed: in ring->closed
+ * @repoll: in ring->repoll
+ * @target: if not @pinned: owner of @closing's list if it is an inode, or NULL
+ * @cred: if @pinned: with which a worker polls @file, or NULL: with its own
  */
 struct watch {
 	struct ring *ring;
@@ -157,18 +218,25 @@ struct watch {
 	u32 index_entry;
 	u32 mask;
 	u32 direct;
+	u32 generation;
 	int fd;
-	bool pinned;
-	bool over;
-	bool worked;
-	u8 shard;
 	refcount_t refs;
+	u32 dirty;
+	u8 state;
+	u8 shard;
+	u8 class;
+	bool polling;
+	bool pinned;
 	struct watch_queue queue;
 	struct watch_queue *queue2;
 	struct hlist_node hash;
 	struct list_head closing;
-	struct closing_target *target;
-	struct work_struct work;
+	struct llist_node closed;
+	struct llist_node repoll;
+	union {
+		struct closing_target *target;
+		const struct cred *cred;
+	};
 };
 
 /* counter.c */
@@ -198,7 +266,10 @@ void ring_cache_exit(void);
 struct ring *ring_alloc(u32 max_items);
 void ring_get(struct ring *ring);
 void ring_put(struct ring *ring);
-void ring_describe(const struct ring *ring, struct flowfd_create_ring *args);
+void ring_describe(const struct ring *ring, struct flowfd_create_ring *info);
+void ring_queue_work(struct ring *ring, struct workqueue_struct *queue,
+		     struct work_struct *work);
+void ring_end_work(struct ring *ring);
 void ring_wake(struct ring *ring, __poll_t flags, int sync);
 void ring_clear_item(struct flowfd_ring_item *item);
 void ring_set_item(struct flowfd_ring_item *item, u64 data);
@@ -213,17 +284,24 @@ int watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
 	       void *key);
 void watch_set_mask(struct watch *w, u32 mask);
 void watch_unhook(struct watch *w);
-void watch_cancel_work(struct watch *w);
+void watch_repoll(struct watch *w);
 void watch_put(struct watch *w);
+
+/* repoll.c */
+int repoll_init(void);
+void repoll_exit(void);
+enum repoll_class repoll_class(const struct file *file);
+void repoll_init_ring(struct ring *ring);
+void repoll_queue(struct watch *w);
 
 /* closing.c */
 int closing_init(void);
 void closing_exit(void);
 int closing_track(struct watch *w);
 bool closing_may_pin(struct file *file);
-void closing_unhook(struct watch *w);
-void closing_forget(struct watch *w);
-struct watch *closing_take_closed(struct ring *ring);
+bool closing_remove(struct watch *w);
+bool closing_begin_poll(struct watch *w);
+void closing_end_poll(struct watch *w);
 void closing_counter(struct counter *c);
 
 #endif /* FLOWFD_PRIVATE_H */

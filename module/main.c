@@ -19,9 +19,12 @@ static int __init flowfd_init(void)
 	err = watch_cache_init();
 	if (err)
 		goto exit_ring;
-	err = closing_init();
+	err = repoll_init();
 	if (err)
 		goto exit_watch;
+	err = closing_init();
+	if (err)
+		goto exit_repoll;
 	err = misc_register(&flowfd_device);
 	if (err)
 		goto exit_closing;
@@ -29,6 +32,8 @@ static int __init flowfd_init(void)
 
 exit_closing:
 	closing_exit();
+exit_repoll:
+	repoll_exit();
 exit_watch:
 	watch_cache_exit();
 exit_ring:
@@ -41,6 +46,7 @@ exit_counter:
 static void __exit flowfd_exit(void)
 {
 	misc_deregister(&flowfd_device);
+	repoll_exit();
 	closing_exit();
 	watch_cache_exit();
 	ring_cache_exit();

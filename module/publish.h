@@ -7,18 +7,29 @@
 #define FLOWFD_PUBLISH_H
 
 #include <linux/bitops.h>
+#include <linux/preempt.h>
 
 #include "flowfd.h"
-
-/*
- * Of an item, the bit that is set in @queued. A test and set of a bit, by which
- * x86 needs no comparison, is a full barrier as xchg() is.
- */
-#define RING_QUEUED_BIT (offsetof(struct flowfd_ring_item, queued) * 8)
 
 /* What a wakeup seldom has; all of it is above the events that are published. */
 #define WATCH_RARE	((__force u32)(POLLFREE | EPOLL_URING_WAKE))
 #define WATCH_RARE_MIN	((__force u32)POLLFREE)
+
+/*
+ * Sets the flag of an item and says whether it was set; a full barrier. A test and
+ * set of a bit saves x86 a comparison. It is an operation of 64 bits, and the
+ * others on these words are of 32: a mix that x86 orders, and that no model of
+ * other memories covers.
+ */
+static __always_inline bool ring_test_and_set_queued(struct flowfd_ring_item *item)
+{
+#ifdef CONFIG_X86_64
+	return test_and_set_bit(offsetof(struct flowfd_ring_item, queued) * 8,
+				(unsigned long *)item);
+#else
+	return xchg(&item->queued, 1);
+#endif
+}
 
 /**
  * ring_publish - tell the consumer of events
@@ -31,6 +42,9 @@
  * stores in the memory meanwhile. If the flag is set there is an entry in the
  * index, or its publisher is about to put it there and to wake; the consumer
  * will find these events with it.
+ *
+ * A publisher that took a position and did not fill its slot hides all entries
+ * behind it, so it must not be preempted in between.
  */
 static __always_inline void ring_publish(struct watch *w, __poll_t events,
 					 __poll_t wake_flags, int sync)
@@ -45,20 +59,23 @@ static __always_inline void ring_publish(struct watch *w, __poll_t events,
 	 * barrier after it clears the flag and before it takes the bits: either
 	 * this sees the flag cleared, or the consumer sees the bits.
 	 */
-	if (test_and_set_bit_le(RING_QUEUED_BIT, item))
+	preempt_disable();
+	if (ring_test_and_set_queued(item)) {
+		preempt_enable();
 		return;
+	}
 	position = atomic_fetch_inc(&ring->tail);
 	/*
-	 * d: a full barrier orders the slot before the look at the queue. Pairs
-	 * with e, that of prepare_to_wait() in ring_sleep() and of poll_wait()
-	 * in ring_poll(), after the sleeper queued itself and before it looks at
-	 * the slot: either this sees the sleeper, or the sleeper sees the slot.
+	 * d: a full barrier orders the slot before the look for listeners. Pairs
+	 * with e, in ring_sleeper_join() and ring_poll(), after the listener
+	 * announced itself and before it looks at the ring: either this sees the
+	 * listener, or the listener sees the slot.
 	 *
 	 * What the consumer finds by the slot is ordered before it by a.
 	 */
 	smp_store_mb(ring->index[position & ring->mask], w->index_entry);
-	/* The barrier that this wants is d. */
-	if (unlikely(waitqueue_active(&ring->wqh)))
+	preempt_enable();
+	if (unlikely(atomic_read(&ring->listening)))
 		ring_wake(ring, wake_flags, sync);
 }
 

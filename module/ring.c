@@ -8,6 +8,8 @@
 #include <linux/cred.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched/rt.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
 #include <linux/seq_file.h>
@@ -15,6 +17,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "compat.h"
 #include "flowfd.h"
 
 static_assert(sizeof(struct flowfd_ring_header) == 128);
@@ -25,17 +28,29 @@ static_assert(sizeof(struct flowfd_ring_control) ==
 	      FLOWFD_RING_CONTROL_SIZE_VER0);
 static_assert(sizeof(struct flowfd_ring_wait) == FLOWFD_RING_WAIT_SIZE_VER0);
 
+/*
+ * How many pollers a publisher wakes itself, with interrupts off. A file can be in
+ * a ring many times, and each of its wakeups then comes here as often.
+ */
+#define RING_POLLERS_AT_ONCE	4
+
+/* How many pollers the work item wakes before it lets interrupts in. */
+#define RING_POLLERS_BATCH	64
+
 static struct kmem_cache *ring_cache;
+static struct workqueue_struct *ring_workqueue;
 static atomic64_t ring_ids = ATOMIC64_INIT(0);
 
 /*
- * A task in FLOWFD_IOC_RING_WAIT. It is woken only when there are as many
- * entries as it wants, and once.
+ * A task in FLOWFD_IOC_RING_WAIT. It is woken only when there are as many entries
+ * as it wants, and once. The tree gives the one that wants least, so that no
+ * publisher looks at sleepers that it does not wake.
  */
-struct ring_waiter {
-	struct wait_queue_entry entry;
-	const struct ring *ring;
+struct ring_sleeper {
+	struct rb_node node;
+	struct wait_queue_entry entry;	/* what default_wake_function() takes */
 	u32 wanted;
+	bool queued;
 };
 
 /*
@@ -54,31 +69,144 @@ static u32 ring_pending(const struct ring *ring)
 }
 
 /**
- * ring_wake - wake those who sleep on a ring or poll it
+ * ring_queue_work - queue a work item that outlives a ring's descriptor
+ * @ring: ring; not the last reference
+ * @queue: where to
+ * @work: in the ring's memory; its function ends with ring_end_work()
+ */
+void ring_queue_work(struct ring *ring, struct workqueue_struct *queue,
+		     struct work_struct *work)
+{
+	ring_get(ring);
+	/* The code, too, must be there until then: no descriptor keeps it. */
+	__module_get(THIS_MODULE);
+	if (queue_work(queue, work))
+		return;
+	module_put(THIS_MODULE);
+	refcount_dec(&ring->refs);
+}
+
+/** ring_end_work - the last that a work item does with @ring */
+void ring_end_work(struct ring *ring)
+{
+	ring_put(ring);
+	module_put(THIS_MODULE);
+}
+
+static void ring_wake_sleepers(struct ring *ring, int sync)
+{
+	u32 pending = ring_pending(ring);
+	struct ring_sleeper *s;
+	struct rb_node *node;
+
+	while ((node = rb_first_cached(&ring->sleepers))) {
+		s = rb_entry(node, struct ring_sleeper, node);
+		if (pending < s->wanted)
+			return;
+		rb_erase_cached(node, &ring->sleepers);
+		default_wake_function(&s->entry, TASK_NORMAL, sync, NULL);
+		/* The last use of it. Pairs with ring_sleeper_leave(). */
+		smp_store_release(&s->queued, false);
+	}
+	atomic_andnot(RING_SLEEPERS, &ring->listening);
+}
+
+/*
+ * A poller must not signal an eventfd from here, as a ring can watch that: the
+ * mark makes it defer this, as in a wakeup of eventfd's own. This can be inside
+ * such a wakeup already. Interrupts are off, and find the mark as it was.
+ */
+static void ring_call_poller(wait_queue_entry_t *entry, int sync, void *key)
+{
+	bool outer = current->in_eventfd;
+
+	current->in_eventfd = 1;
+	entry->func(entry, TASK_NORMAL, sync, key);
+	current->in_eventfd = outer;
+}
+
+/* All of them: an exclusive poller may end before it looks at the ring. */
+static void ring_wake_pollers(struct ring *ring, int sync, void *key)
+{
+	wait_queue_entry_t *entry, *next;
+	unsigned int count = 0;
+
+	list_for_each_entry_safe(entry, next, &ring->wqh.head, entry) {
+		if (count++ == RING_POLLERS_AT_ONCE) {
+			ring_queue_work(ring, ring_workqueue, &ring->wake_work);
+			return;
+		}
+		ring_call_poller(entry, sync, key);
+	}
+}
+
+/**
+ * ring_wake - wake the tasks that sleep on a ring, and its pollers
  * @ring: ring
  * @flags: EPOLL_URING_WAKE or 0
  * @sync: whether the waker is about to sleep, a hint for the scheduler
  *
- * Whoever is called back from here must not signal an eventfd at once, for that
- * may be watched by this ring: the mark makes it defer that, as for eventfd's
- * own wakeups. This can be inside such a wakeup already. The lock keeps off the
- * interrupts, which must find the mark as it was.
+ * A sleeper is woken once. Pollers are woken once until one of them looks at the
+ * ring: all others have still to look, and will see what came meanwhile.
  */
 void ring_wake(struct ring *ring, __poll_t flags, int sync)
 {
-	void *key = poll_to_key(EPOLLIN | EPOLLRDNORM | flags);
 	unsigned long irq;
-	bool outer;
+	int listening;
 
 	spin_lock_irqsave(&ring->wqh.lock, irq);
-	outer = current->in_eventfd;
-	current->in_eventfd = 1;
-	if (sync)
-		__wake_up_locked_sync_key(&ring->wqh, TASK_NORMAL, key);
-	else
-		__wake_up_locked_key(&ring->wqh, TASK_NORMAL, key);
-	current->in_eventfd = outer;
+	listening = atomic_read(&ring->listening);
+	if (listening & RING_SLEEPERS)
+		ring_wake_sleepers(ring, sync);
+	if (listening & RING_POLLERS) {
+		/* First, so that a poller that looks from now on is woken again. */
+		atomic_andnot(RING_POLLERS, &ring->listening);
+		smp_mb__after_atomic();
+		ring_wake_pollers(ring, sync, poll_to_key(EPOLLIN | EPOLLRDNORM |
+							  flags));
+	}
 	spin_unlock_irqrestore(&ring->wqh.lock, irq);
+}
+
+static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
+			 void *key)
+{
+	return 0;
+}
+
+/* Wakes some of the pollers behind the bookmark; false: there are no more. */
+static bool ring_wake_behind(struct ring *ring, wait_queue_entry_t *bookmark)
+{
+	wait_queue_entry_t *entry;
+	unsigned int i;
+
+	for (i = 0; i < RING_POLLERS_BATCH; i++) {
+		if (list_is_last(&bookmark->entry, &ring->wqh.head))
+			return false;
+		entry = list_next_entry(bookmark, entry);
+		list_move(&bookmark->entry, &entry->entry);
+		ring_call_poller(entry, 0, poll_to_key(EPOLLIN | EPOLLRDNORM));
+	}
+	return true;
+}
+
+/* Wakes all pollers of a ring that has more than a publisher wakes itself. */
+static void ring_wake_work(struct work_struct *work)
+{
+	struct ring *ring = container_of(work, struct ring, wake_work);
+	wait_queue_entry_t bookmark;
+
+	init_waitqueue_func_entry(&bookmark, bookmark_wake);
+	add_wait_queue(&ring->wqh, &bookmark);
+	spin_lock_irq(&ring->wqh.lock);
+	while (ring_wake_behind(ring, &bookmark)) {
+		spin_unlock_irq(&ring->wqh.lock);
+		cond_resched();
+		spin_lock_irq(&ring->wqh.lock);
+	}
+	__remove_wait_queue(&ring->wqh, &bookmark);
+	spin_unlock_irq(&ring->wqh.lock);
+	ring_end_work(ring);
 }
 
 /**
@@ -105,16 +233,41 @@ void ring_set_item(struct flowfd_ring_item *item, u64 data)
 	WRITE_ONCE(item->data, data);
 }
 
-static int ring_waiter_wake(struct wait_queue_entry *entry, unsigned int mode,
-			    int sync, void *key)
+static bool sleeper_wants_less(struct rb_node *node, const struct rb_node *other)
 {
-	const struct ring_waiter *w =
-		container_of(entry, struct ring_waiter, entry);
+	return rb_entry(node, struct ring_sleeper, node)->wanted <
+	       rb_entry(other, struct ring_sleeper, node)->wanted;
+}
 
-	if (ring_pending(w->ring) < w->wanted)
-		return 0;
-	/* Out of the queue, as all that is published until it runs is no news. */
-	return autoremove_wake_function(entry, mode, sync, key);
+static void ring_sleeper_join(struct ring *ring, struct ring_sleeper *s)
+{
+	spin_lock_irq(&ring->wqh.lock);
+	if (!s->queued) {
+		s->queued = true;
+		rb_add_cached(&s->node, &ring->sleepers, sleeper_wants_less);
+	}
+	atomic_or(RING_SLEEPERS, &ring->listening);
+	/* e: a full barrier. Pairs with d, in ring_publish(). */
+	set_current_state(TASK_INTERRUPTIBLE);
+	spin_unlock_irq(&ring->wqh.lock);
+}
+
+static void ring_sleeper_leave(struct ring *ring, struct ring_sleeper *s)
+{
+	__set_current_state(TASK_RUNNING);
+	/* Pairs with ring_wake_sleepers(). */
+	if (!smp_load_acquire(&s->queued))
+		return;
+	spin_lock_irq(&ring->wqh.lock);
+	if (s->queued)
+		rb_erase_cached(&s->node, &ring->sleepers);
+	spin_unlock_irq(&ring->wqh.lock);
+}
+
+/* Kernels before 6.3 give the slack to real-time tasks as well. */
+static u64 timer_slack(void)
+{
+	return rt_task(current) ? 0 : current->timer_slack_ns;
 }
 
 static ktime_t deadline(u64 timeout)
@@ -127,16 +280,12 @@ static ktime_t deadline(u64 timeout)
 /* Sleeps until there are as many entries as wanted, @end or a signal. */
 static int ring_sleep(struct ring *ring, u32 wanted, ktime_t end)
 {
-	struct ring_waiter w = { .ring = ring, .wanted = wanted };
+	struct ring_sleeper s = { .entry.private = current, .wanted = wanted };
 	bool expired = false;
 	int result;
 
-	init_waitqueue_func_entry(&w.entry, ring_waiter_wake);
-	w.entry.private = current;
-	INIT_LIST_HEAD(&w.entry.entry);
 	do {
-		/* Pairs with smp_store_mb() in ring_publish(). */
-		prepare_to_wait(&ring->wqh, &w.entry, TASK_INTERRUPTIBLE);
+		ring_sleeper_join(ring, &s);
 		result = ring_pending(ring);
 		if (result >= wanted)
 			break;
@@ -145,11 +294,11 @@ static int ring_sleep(struct ring *ring, u32 wanted, ktime_t end)
 			break;
 		}
 		expired = !schedule_hrtimeout_range(end == KTIME_MAX ? NULL : &end,
-						    current->timer_slack_ns,
+						    timer_slack(),
 						    HRTIMER_MODE_ABS);
 		result = ring_pending(ring);
 	} while (result < wanted && !expired);
-	finish_wait(&ring->wqh, &w.entry);
+	ring_sleeper_leave(ring, &s);
 	return result;
 }
 
@@ -288,6 +437,21 @@ static long ring_ioctl_control(struct ring *ring, const void __user *argp,
 	return failed;
 }
 
+static long ring_ioctl_info(const struct ring *ring, void __user *argp,
+			    size_t size)
+{
+	struct flowfd_create_ring info = { .max_items = ring->max_items };
+	size_t known = min(size, sizeof(info));
+
+	if (size < FLOWFD_CREATE_RING_SIZE_VER0)
+		return -EINVAL;
+	ring_describe(ring, &info);
+	if (copy_to_user(argp, &info, known) ||
+	    clear_user(argp + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
 static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct ring *ring = file->private_data;
@@ -299,23 +463,36 @@ static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ring_ioctl_control(ring, argp, size);
 	case FLOWFD_IOC_RING_WAIT & ~IOCSIZE_MASK:
 		return ring_ioctl_wait(ring, argp, size);
+	case FLOWFD_IOC_RING_INFO & ~IOCSIZE_MASK:
+		return ring_ioctl_info(ring, argp, size);
 	default:
 		return device_ioctl(cmd, argp);
 	}
 }
 
+/*
+ * Looks at the tail, not at the slot at the head: a consumer that is taking events
+ * has emptied slots and not stored the head yet, and a multishot poll looks again
+ * just then. If that were told that there is nothing, and the consumer went to
+ * sleep on it, all that came meanwhile would be lost.
+ */
 static __poll_t ring_poll(struct file *file, poll_table *wait)
 {
 	struct ring *ring = file->private_data;
 
-	/* Has a full barrier, which pairs with the one in ring_publish(). */
 	poll_wait(file, &ring->wqh, wait);
-	return ring_pending(ring) ? EPOLLIN | EPOLLRDNORM : 0;
+	if (waitqueue_active(&ring->wqh)) {
+		atomic_or(RING_POLLERS, &ring->listening);
+		/* e: a full barrier. Pairs with d, in ring_publish(). */
+		smp_mb__after_atomic();
+	}
+	return READ_ONCE(ring->header->head) != atomic_read(&ring->tail) ?
+	       EPOLLIN | EPOLLRDNORM : 0;
 }
 
 /*
  * The mapping holds the file, and the file holds the memory. A private mapping
- * would be a copy that no event ever reaches.
+ * would be a copy that no event ever reaches. Nothing in it is code.
  */
 static int ring_mmap(struct file *file, struct vm_area_struct *vma)
 {
@@ -323,6 +500,9 @@ static int ring_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	vm_flags_clear(vma, VM_MAYEXEC);
 	return remap_vmalloc_range(vma, ring->header, vma->vm_pgoff);
 }
 
@@ -366,15 +546,16 @@ const struct file_operations ring_fops = {
 };
 
 /*
- * Whom to charge: nobody, if the caller may lock what it likes. The credentials
- * hold the user: free_uid() is not exported by Debian's 6.1 before 6.1.0-56.
+ * CAP_IPC_LOCK exempts from RLIMIT_MEMLOCK; asking for it is no offence to audit.
+ * The credentials hold the user: free_uid() is not exported by Debian's 6.1 before
+ * 6.1.0-56.
  */
 static int ring_charge(struct ring *ring, unsigned long pages)
 {
 	struct user_struct *user = current_user();
 
 	ring->owner = NULL;
-	if (capable(CAP_IPC_LOCK))
+	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
 		return 0;
 	if (atomic_long_add_return(pages, &user->locked_vm) >
 	    rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT) {
@@ -394,17 +575,39 @@ static void ring_uncharge(struct ring *ring)
 	put_cred(ring->owner);
 }
 
+static struct flowfd_ring_header ring_layout(u32 max_items)
+{
+	struct flowfd_ring_header layout = {
+		.magic		= FLOWFD_RING_MAGIC,
+		.version	= FLOWFD_RING_VERSION,
+		.header_size	= sizeof(layout),
+		.max_items	= max_items,
+		.items_offset	= sizeof(layout),
+		.index_slots	= roundup_pow_of_two(max_items),
+	};
+
+	layout.index_offset = ALIGN(layout.items_offset + max_items *
+				    sizeof(struct flowfd_ring_item), 64);
+	layout.map_size = PAGE_ALIGN(layout.index_offset +
+				     (layout.index_slots + 1) * sizeof(u32));
+	return layout;
+}
+
 /**
  * ring_describe - where things are in the memory of a ring
  * @ring: ring
- * @args: output fields are filled in
+ * @info: output fields are filled in
+ *
+ * Not from the header, which user space can write.
  */
-void ring_describe(const struct ring *ring, struct flowfd_create_ring *args)
+void ring_describe(const struct ring *ring, struct flowfd_create_ring *info)
 {
-	args->map_size = ring->header->map_size;
-	args->items_offset = ring->header->items_offset;
-	args->index_offset = ring->header->index_offset;
-	args->index_slots = ring->header->index_slots;
+	struct flowfd_ring_header layout = ring_layout(ring->max_items);
+
+	info->map_size = layout.map_size;
+	info->items_offset = layout.items_offset;
+	info->index_offset = layout.index_offset;
+	info->index_slots = layout.index_slots;
 }
 
 /*
@@ -439,21 +642,10 @@ free_pages:
 
 static int ring_alloc_shared(struct ring *ring)
 {
-	struct flowfd_ring_header layout = {
-		.magic		= FLOWFD_RING_MAGIC,
-		.version	= FLOWFD_RING_VERSION,
-		.header_size	= sizeof(layout),
-		.max_items	= ring->max_items,
-		.items_offset	= sizeof(layout),
-		.index_slots	= roundup_pow_of_two(ring->max_items),
-	};
+	struct flowfd_ring_header layout = ring_layout(ring->max_items);
 	void *memory;
 	int err;
 
-	layout.index_offset = ALIGN(layout.items_offset + ring->max_items *
-				    sizeof(struct flowfd_ring_item), 64);
-	layout.map_size = PAGE_ALIGN(layout.index_offset +
-				     (layout.index_slots + 1) * sizeof(u32));
 	err = ring_charge(ring, layout.map_size >> PAGE_SHIFT);
 	if (err)
 		return err;
@@ -508,7 +700,10 @@ struct ring *ring_alloc(u32 max_items)
 	ring->max_items = max_items;
 	ring->id = atomic64_inc_return(&ring_ids);
 	atomic_set(&ring->tail, 0);
+	atomic_set(&ring->listening, 0);
 	refcount_set(&ring->refs, 1);
+	INIT_WORK(&ring->wake_work, ring_wake_work);
+	repoll_init_ring(ring);
 	err = ring_alloc_private(ring);
 	if (err)
 		goto free_ring;
@@ -548,22 +743,31 @@ static void ring_construct(void *object)
 	struct ring *ring = object;
 
 	init_waitqueue_head(&ring->wqh);
+	ring->sleepers = RB_ROOT_CACHED;
+	spin_lock_init(&ring->repoll_lock);
 	mutex_init(&ring->lock);
-	INIT_LIST_HEAD(&ring->closed);
-	spin_lock_init(&ring->closed_lock);
+	init_llist_head(&ring->closed);
 }
 
-/** ring_cache_init - make the slab cache of rings; see counter_cache_init() */
+/** ring_cache_init - make the slab cache of rings, and who wakes their pollers */
 int ring_cache_init(void)
 {
 	ring_cache = kmem_cache_create("flowfd_ring", sizeof(struct ring),
 				       __alignof__(struct ring), SLAB_ACCOUNT,
 				       ring_construct);
-	return ring_cache ? 0 : -ENOMEM;
+	if (!ring_cache)
+		return -ENOMEM;
+	ring_workqueue = alloc_workqueue("flowfd", WQ_UNBOUND, 0);
+	if (!ring_workqueue) {
+		kmem_cache_destroy(ring_cache);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 /** ring_cache_exit - the last ring is gone */
 void ring_cache_exit(void)
 {
+	destroy_workqueue(ring_workqueue);
 	kmem_cache_destroy(ring_cache);
 }

@@ -2,11 +2,15 @@
 /*
  * A watched file: what it announces to its wait queues is published in the ring.
  * Adding, changing and removing, called by ring.c under the ring's lock;
- * closing.c ends watches of files that are being closed.
+ * closing.c ends watches of files that are being closed; repoll.c polls files that
+ * do not say what they announce.
  */
+#include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/hash.h>
 #include <linux/magic.h>
+#include <linux/module.h>
+#include <linux/random.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -21,9 +25,13 @@
 
 static_assert((__force u32)WATCH_EVENTS < WATCH_RARE_MIN);
 
+/* A socket claims these with each wakeup, whether they are true or not. */
+#define WATCH_CLAIMS (EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND)
+
 static struct kmem_cache *watch_cache;
-static struct workqueue_struct *watch_workqueue;
-static struct workqueue_struct *fuse_workqueue;
+
+/* fdinfo lists watches in the order of their hash, which is of an address. */
+static u64 watch_hash_key;
 
 struct watch_poll {
 	poll_table table;
@@ -38,14 +46,14 @@ struct watch_poll {
  */
 void watch_set_mask(struct watch *w, u32 mask)
 {
-	bool one_shot = mask & (__force u32)EPOLLONESHOT;
+	const u32 slow = (__force u32)(WATCH_CLAIMS | EPOLLONESHOT);
 
 	WRITE_ONCE(w->mask, mask);
-	WRITE_ONCE(w->direct, mask && !one_shot ? mask | WATCH_RARE : 0);
+	WRITE_ONCE(w->direct, mask && !(mask & slow) ? mask | WATCH_RARE : 0);
 }
 
 /*
- * Runs under the lock of a wait queue, in a work item or in a system call, and
+ * Runs under the lock of a wait queue, in a worker or in a system call, and
  * these may meet: of a one-shot watch only one of them takes the shot.
  */
 static void watch_publish(struct watch *w, __poll_t events, int sync)
@@ -67,28 +75,34 @@ static __poll_t watch_key(u32 mask)
 	return (__force __poll_t)mask | EPOLLET;
 }
 
-static void watch_poll_again(struct watch *w)
+/**
+ * watch_repoll - poll a watched file, and publish what it is ready for
+ * @w: watch whose file cannot go meanwhile
+ *
+ * Called by a worker, which nobody waits for: what it finds is dropped if the
+ * watch was changed or removed since. A change polls the file itself.
+ */
+void watch_repoll(struct watch *w)
 {
+	/* Before the mask: a new mask is not used for an old generation. */
+	u32 generation = smp_load_acquire(&w->generation);
 	u32 mask = READ_ONCE(w->mask);
 	poll_table table = { ._key = watch_key(mask) };
+	const struct cred *worker = NULL;
+	__poll_t events;
 
-	if (mask)
-		watch_publish(w, vfs_poll(w->file, &table), 0);
-}
+	if (!mask)
+		return;
+	if (w->pinned && w->cred)
+		worker = override_creds(w->cred);
+	events = vfs_poll(w->file, &table);
+	if (worker)
+		revert_creds(worker);
 
-/*
- * FUSE polls a file by asking user space, which may never answer, and a
- * workqueue runs only so many items at a time: no others wait for these.
- */
-static struct workqueue_struct *watch_workqueue_of(const struct watch *w)
-{
-	return file_inode(w->file)->i_sb->s_magic == FUSE_SUPER_MAGIC ?
-		fuse_workqueue : watch_workqueue;
-}
-
-static void watch_work(struct work_struct *work)
-{
-	watch_poll_again(container_of(work, struct watch, work));
+	spin_lock(&w->ring->repoll_lock);
+	if (w->generation == generation)
+		watch_publish(w, events, 0);
+	spin_unlock(&w->ring->repoll_lock);
 }
 
 /* As watch_wake(), for whatever it does not do itself. */
@@ -98,13 +112,12 @@ static noinline int watch_wake_rare(struct wait_queue_entry *wait,
 	struct watch_queue *q = container_of(wait, struct watch_queue, wait);
 	struct watch *w = wait->private;
 	__poll_t events = key_to_poll(key);
+	__poll_t claims = events & WATCH_CLAIMS;
+	u32 mask = READ_ONCE(w->mask);
 
-	if (events) {
-		watch_publish(w, events, sync);
-	} else if (READ_ONCE(w->mask)) {
-		w->worked = true;
-		queue_work(watch_workqueue_of(w), &w->work);
-	}
+	watch_publish(w, events & ~WATCH_CLAIMS, sync);
+	if (mask && (!events || mask & (__force u32)claims))
+		repoll_queue(w);
 
 	/*
 	 * The wait queue goes before the file does. This is the last use of it,
@@ -161,7 +174,7 @@ static void watch_join(struct file *file, wait_queue_head_t *head,
 		q = w->queue2;
 		if (q && READ_ONCE(q->head) == head)
 			return;
-		p->err = q ? -EINVAL : 0;
+		p->err = q ? -EOPNOTSUPP : 0;
 		if (p->err)
 			return;
 		q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
@@ -205,7 +218,7 @@ static void watch_leave(struct watch_queue *q, bool for_good)
  * watch_unhook - leave the wait queues of the file
  * @w: watch with a file that is there
  *
- * Its work item can still run.
+ * A worker can still poll the file.
  */
 void watch_unhook(struct watch *w)
 {
@@ -214,26 +227,23 @@ void watch_unhook(struct watch *w)
 		watch_leave(w->queue2, true);
 }
 
-/**
- * watch_cancel_work - end the work item of a watch
- * @w: watch whose wake function has seen that it is over, see watch_leave()
- *
- * Most files always say what they wake for, and their watches have no work.
- */
-void watch_cancel_work(struct watch *w)
+/* A worker that polls the file publishes nothing of it afterwards. */
+static void watch_drop_repoll(struct watch *w)
 {
-	if (w->worked)
-		cancel_work_sync(&w->work);
+	spin_lock(&w->ring->repoll_lock);
+	/* Pairs with watch_repoll(). */
+	smp_store_release(&w->generation, w->generation + 1);
+	spin_unlock(&w->ring->repoll_lock);
 }
 
-/* Publishes nothing any more until it is armed: no call back, no work runs. */
+/* Publishes nothing any more until it is armed. */
 static void watch_disarm(struct watch *w)
 {
 	watch_set_mask(w, 0);
 	watch_leave(&w->queue, false);
 	if (w->queue2)
 		watch_leave(w->queue2, false);
-	watch_cancel_work(w);
+	watch_drop_repoll(w);
 }
 
 /* What would make a cycle of wakeups or of references. */
@@ -248,22 +258,39 @@ static bool file_is_a_watcher(const struct file *file)
 	return !strcmp(name, "[eventpoll]") || !strcmp(name, "[io_uring]");
 }
 
+static bool file_is_of_module(const struct file *file, const char *name)
+{
+	struct module *owner = file->f_op->owner;
+
+	return owner && !strcmp(module_name(owner), name);
+}
+
 /*
- * A signalfd is ready for whom the signal is: a work item is nobody, and it
- * wakes without saying for what.
+ * What poll answers depends on the task that asks: signalfd looks at its signals,
+ * binder at its thread. Both wake without events, and a worker is the wrong task.
  */
+static bool file_polls_for_task(const struct file *file)
+{
+	switch (file_inode(file)->i_sb->s_magic) {
+	case ANON_INODE_FS_MAGIC:
+		return !strcmp(file->f_path.dentry->d_name.name, "[signalfd]");
+	case BINDERFS_SUPER_MAGIC:
+		return true;
+	default:
+		return file_is_of_module(file, "binder_linux");
+	}
+}
+
 static bool file_can_be_watched(struct file *file)
 {
-	if (!file_can_poll(file))
-		return false;
-	return file_inode(file)->i_sb->s_magic != ANON_INODE_FS_MAGIC ||
-	       strcmp(file->f_path.dentry->d_name.name, "[signalfd]");
+	return file_can_poll(file) && !file_polls_for_task(file);
 }
 
 static struct hlist_head *watch_bucket(const struct ring *ring,
 				       const struct file *file, int fd)
 {
-	u32 hash = hash_64((uintptr_t)file + fd, ring->hash_bits);
+	u32 hash = hash_64(((uintptr_t)file ^ watch_hash_key) + fd,
+			   ring->hash_bits);
 
 	return &ring->watches[hash];
 }
@@ -308,6 +335,10 @@ void watch_put(struct watch *w)
 
 	if (!refcount_dec_and_test(&w->refs))
 		return;
+	if (w->pinned) {
+		fput(w->file);
+		put_cred(w->cred);
+	}
 	kfree(w->queue2);
 	kmem_cache_free(watch_cache, w);
 	ring_put(ring);
@@ -326,27 +357,34 @@ static void watch_retire(struct watch *w)
 }
 
 /*
- * A file that closes meanwhile waits for the shard's lock, or is done with: it is
- * there until closing_forget() unless it is pinned.
+ * Waits for no worker: that may wait for user space, and this may be the end of a
+ * ring in somebody else's context. If the file was closed, watch_remove_closed()
+ * does the rest.
  */
 static void watch_remove(struct watch *w)
 {
 	watch_set_mask(w, 0);
-	closing_unhook(w);
-	watch_cancel_work(w);
-	closing_forget(w);
+	if (w->pinned) {
+		watch_unhook(w);
+		w->state = WATCH_REMOVED;
+	} else if (!closing_remove(w)) {
+		return;
+	}
+	watch_drop_repoll(w);
 	ring_clear_item(w->item);
-	if (w->pinned)
-		fput(w->file);
 	watch_retire(w);
 }
 
 /* Gives the items of closed files back. */
 static void watch_remove_closed(struct ring *ring)
 {
-	struct watch *w;
+	struct watch *w, *next;
 
-	while ((w = closing_take_closed(ring)))
+	lockdep_assert_held(&ring->lock);
+
+	if (llist_empty(&ring->closed))
+		return;
+	llist_for_each_entry_safe(w, next, llist_del_all(&ring->closed), closed)
 		watch_retire(w);
 }
 
@@ -361,15 +399,17 @@ static struct watch *watch_alloc(struct ring *ring, struct file *file, int fd)
 	w->file = file;
 	w->fd = fd;
 	watch_set_mask(w, 0);
-	w->pinned = false;
-	w->over = false;
-	w->worked = false;
+	w->generation = 0;
 	refcount_set(&w->refs, 1);
+	w->dirty = false;
+	w->state = WATCH_LIVE;
+	w->class = repoll_class(file);
+	w->polling = false;
+	w->pinned = false;
 	w->queue.wait.func = NULL;
 	w->queue.head = NULL;
 	w->queue2 = NULL;
 	w->target = NULL;
-	INIT_WORK(&w->work, watch_work);
 	return w;
 }
 
@@ -386,6 +426,14 @@ static int watch_begin(struct watch *w, u32 mask)
 	if (!p.err)
 		watch_publish(w, events, 0);
 	return p.err;
+}
+
+static void watch_pin(struct watch *w)
+{
+	get_file(w->file);
+	w->pinned = true;
+	/* A FUSE server is asked on behalf of the task that added the file. */
+	w->cred = w->class == REPOLL_KERNEL ? NULL : get_current_cred();
 }
 
 static int watch_add(struct ring *ring, struct file *file,
@@ -405,20 +453,19 @@ static int watch_add(struct ring *ring, struct file *file,
 	w = watch_alloc(ring, file, entry->fd);
 	if (!w)
 		return -ENOMEM;
+	item_take(ring, w);
+	ring_set_item(w->item, entry->data);
 	if (entry->op == FLOWFD_RING_ADD_PINNED && closing_may_pin(file))
 		err = 0;
 	else
 		err = closing_track(w);
 	if (err < 0) {
+		item_give_back(ring, w);
 		watch_put(w);
 		return err;
 	}
-	if (!err) {
-		get_file(file);
-		w->pinned = true;
-	}
-	item_take(ring, w);
-	ring_set_item(w->item, entry->data);
+	if (!err)
+		watch_pin(w);
 	hlist_add_head(&w->hash, watch_bucket(ring, file, entry->fd));
 	err = watch_begin(w, mask);
 	if (err) {
@@ -428,15 +475,40 @@ static int watch_add(struct ring *ring, struct file *file,
 	return w->pinned ? FLOWFD_RING_PINNED : 0;
 }
 
+/* The file is the caller's: it does not close meanwhile. */
 static int watch_modify(struct watch *w, u64 data, u32 mask)
 {
+	poll_table table = { ._key = watch_key(mask) };
+
 	watch_disarm(w);
 	ring_set_item(w->item, data);
 	watch_set_mask(w, mask);
 	/* Orders the mask before the look: a wakeup from here on sees it. */
 	smp_mb();
-	watch_poll_again(w);
+	watch_publish(w, vfs_poll(w->file, &table), 0);
 	return 0;
+}
+
+/* Of files whose descriptors may be gone. */
+static int watch_remove_by_data(struct ring *ring, u64 data)
+{
+	struct hlist_node *next;
+	struct watch *w;
+	int removed = 0;
+	u32 i;
+
+	watch_remove_closed(ring);
+	for (i = 0; i < 1U << ring->hash_bits; i++) {
+		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
+			if (READ_ONCE(w->item->data) == data) {
+				watch_remove(w);
+				removed++;
+			}
+			cond_resched();
+		}
+		cond_resched();
+	}
+	return removed ?: -ENOENT;
 }
 
 static bool entry_is_valid(const struct flowfd_ring_entry *entry)
@@ -446,6 +518,8 @@ static bool entry_is_valid(const struct flowfd_ring_entry *entry)
 	switch (entry->op) {
 	case FLOWFD_RING_DEL:
 		return !entry->events && !entry->data;
+	case FLOWFD_RING_DEL_DATA:
+		return !entry->events && entry->fd == -1;
 	case FLOWFD_RING_ADD:
 	case FLOWFD_RING_ADD_PINNED:
 	case FLOWFD_RING_MOD:
@@ -484,20 +558,26 @@ static int watch_control_file(struct ring *ring, struct file *file,
  */
 int watch_control(struct ring *ring, const struct flowfd_ring_entry *entry)
 {
-	struct file *file;
+	struct file *file = NULL;
 	int result;
 
 	if (!entry_is_valid(entry))
 		return -EINVAL;
-	file = fget(entry->fd);
-	if (!file)
-		return -EBADF;
+	if (entry->op != FLOWFD_RING_DEL_DATA) {
+		file = fget(entry->fd);
+		if (!file)
+			return -EBADF;
+	}
 	result = mutex_lock_killable(&ring->lock);
 	if (!result) {
-		result = watch_control_file(ring, file, entry);
+		if (file)
+			result = watch_control_file(ring, file, entry);
+		else
+			result = watch_remove_by_data(ring, entry->data);
 		mutex_unlock(&ring->lock);
 	}
-	fput(file);
+	if (file)
+		fput(file);
 	return result;
 }
 
@@ -513,10 +593,13 @@ void watch_remove_all(struct ring *ring)
 
 	mutex_lock(&ring->lock);
 	for (i = 0; i < 1U << ring->hash_bits; i++) {
-		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash)
+		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
 			watch_remove(w);
+			cond_resched();
+		}
 		cond_resched();
 	}
+	watch_remove_closed(ring);
 	mutex_unlock(&ring->lock);
 }
 
@@ -551,37 +634,19 @@ static void watch_construct(void *object)
 	INIT_LIST_HEAD(&w->closing);
 }
 
-/**
- * watch_cache_init - make the slab cache of watches, and who polls files
- *
- * Workqueues of its own, as the poll method of some files waits for user space.
- */
+/** watch_cache_init - make the slab cache of watches */
 int watch_cache_init(void)
 {
 	watch_cache = kmem_cache_create("flowfd_watch", sizeof(struct watch), 0,
 					SLAB_ACCOUNT, watch_construct);
 	if (!watch_cache)
 		return -ENOMEM;
-	watch_workqueue = alloc_workqueue("flowfd", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	if (!watch_workqueue)
-		goto destroy_cache;
-	fuse_workqueue = alloc_workqueue("flowfd_fuse",
-					 WQ_UNBOUND | WQ_HIGHPRI, 0);
-	if (!fuse_workqueue)
-		goto destroy_workqueue;
+	get_random_bytes(&watch_hash_key, sizeof(watch_hash_key));
 	return 0;
-
-destroy_workqueue:
-	destroy_workqueue(watch_workqueue);
-destroy_cache:
-	kmem_cache_destroy(watch_cache);
-	return -ENOMEM;
 }
 
 /** watch_cache_exit - the last watch is gone */
 void watch_cache_exit(void)
 {
-	destroy_workqueue(fuse_workqueue);
-	destroy_workqueue(watch_workqueue);
 	kmem_cache_destroy(watch_cache);
 }

@@ -235,6 +235,74 @@ TEST_F(attack, timers)
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
+static struct user_ring fan_ring;
+
+/* Looks at the ring all the time, so that its pollers want to be told again. */
+static void *look_again(void *arg)
+{
+	struct pollfd p = { .fd = fan_ring.fd, .events = POLLIN };
+
+	for (;;)
+		poll(&p, 1, 0);
+	return NULL;
+}
+
+/* Of a number of writes, each of which finds all slots of the ring empty: ns. */
+static __u64 least_write_time(int event)
+{
+	__u64 least = ~0ULL, start, time;
+	struct ring_event taken;
+
+	for (int i = 0; i < 5; i++) {
+		while (ring_take(&fan_ring, &taken))
+			;
+		start = now_ns();
+		add(event, 1);
+		time = now_ns() - start;
+		least = time < least ? time : least;
+	}
+	return least;
+}
+
+/*
+ * One file many times in a ring, and the ring in many epolls, which epoll itself
+ * would not allow: a write must cost the sum of both, and not their product.
+ */
+static int fan_out(void)
+{
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	const int watches = 2000, pollers = 1000;
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_t thread;
+	__u64 alone, all;
+
+	if (ring_open(&fan_ring, watches))
+		return 1;
+	for (int i = 0; i < watches; i++) {
+		if (ring_add(&fan_ring, dup(event), EPOLLIN, 0) < 0)
+			return 2;
+	}
+	alone = least_write_time(event);
+	for (int i = 0; i < pollers; i++) {
+		int ep = epoll_create1(EPOLL_CLOEXEC);
+
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, fan_ring.fd, &watched))
+			return 3;
+	}
+	if (pthread_create(&thread, NULL, look_again, NULL))
+		return 4;
+	all = least_write_time(event);
+	dprintf(1, "# a write to %d watches: %llu us, with %d pollers %llu us\n",
+		watches, alone / 1000, pollers, all / 1000);
+	return all < 8 * alone + 2000000 ? 0 : 5;
+}
+
+TEST_F(attack, fan_out)
+{
+	ASSERT_EQ(0, start_attack(self, fan_out));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
 static struct user_ring storm_ring;
 
 /* Forgets what is queued at once, so that each event is a new entry. */

@@ -4,6 +4,7 @@
  * Edges are compared with those of epoll on the same file.
  */
 #include "ring_user.h"
+#include "sockets.h"
 
 #include <sys/inotify.h>
 #include <sys/prctl.h>
@@ -369,6 +370,40 @@ TEST_F(ring, exclusive_of_nobody)
 	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
 	EXPECT_EQ(EPOLLIN, ring_take_only(&other));
 	ring_close(&other);
+}
+
+/* A socket claims urgent data with each wakeup: what is published is true. */
+TEST(only_what_is_there)
+{
+	const __u32 asked = EPOLLIN | EPOLLPRI | EPOLLRDBAND;
+	struct ring_event event;
+	struct user_ring r;
+	int ends[2], ep;
+
+	ASSERT_EQ(0, tcp_pair(ends));
+	ASSERT_EQ(0, ring_open(&r, 2));
+	ep = epoll_on(ends[0], asked | EPOLLET);
+	ASSERT_EQ(0, ring_add(&r, ends[0], asked, 1));
+	ASSERT_EQ(1, write(ends[1], "x", 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_EQ(EPOLLIN, event.events);
+	sleep_ms(QUIET_MS);
+	while (ring_take(&r, &event))
+		EXPECT_EQ(EPOLLIN, event.events);
+	/* Nor is a shot spent on it. */
+	ASSERT_EQ(0, ring_mod(&r, ends[0], EPOLLPRI | EPOLLONESHOT, 2));
+	ASSERT_EQ(1, write(ends[1], "x", 1));
+	sleep_ms(QUIET_MS);
+	EXPECT_EQ(0, ring_take_only(&r));
+	ASSERT_EQ(1, send(ends[1], "!", 1, MSG_OOB));
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_EQ(EPOLLPRI, event.events);
+	EXPECT_EQ(2, event.data);
+	ring_close(&r);
+	close(ends[0]);
+	close(ends[1]);
+	close(ep);
 }
 
 /* Edges: after each step ring and epoll say the same of it. */

@@ -189,6 +189,50 @@ TEST(moved)
 	close(event);
 }
 
+/* Memory that anybody who has the descriptor can write is no place for code. */
+TEST(never_executable)
+{
+	struct flowfd_create_ring args = { .max_items = 10 };
+	int fd = ring_create(&args);
+	void *map;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EPERM, try_map(fd, args.map_size, PROT_READ | PROT_EXEC,
+				  MAP_SHARED, 0));
+	map = mmap(NULL, args.map_size, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	EXPECT_EQ(-1, mprotect(map, args.map_size, PROT_READ | PROT_EXEC));
+	EXPECT_EQ(EACCES, errno);
+	munmap(map, args.map_size);
+	close(fd);
+}
+
+/* What the kernel says of the layout, whatever stands in the header. */
+TEST(layout_by_descriptor)
+{
+	struct flowfd_create_ring args = { .max_items = 1000 }, info;
+	struct { struct flowfd_create_ring info; __u64 more; } longer;
+	int fd = ring_create(&args);
+	struct user_ring r;
+
+	ASSERT_EQ(0, ring_map(&r, fd));
+	memset(r.header, 0xff, 64);
+	memset(&info, 0xee, sizeof(info));
+	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_RING_INFO, &info));
+	EXPECT_EQ(0, memcmp(&info, &args, sizeof(info)));
+	memset(&longer, 0xee, sizeof(longer));
+	ASSERT_EQ(0, ioctl(fd, _IOR('J', 0x16, longer), &longer));
+	EXPECT_EQ(0, memcmp(&longer.info, &args, sizeof(args)));
+	EXPECT_EQ(0, longer.more);
+	EXPECT_EQ(-EINVAL, result_of(ioctl(fd, _IOR('J', 0x16, __u64), &info)));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_INFO, 8)));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, _IOR('J', 0x16, longer), 8)));
+	ring_close(&r);
+	fd = open_counter(CREATED, 0, 0);
+	EXPECT_EQ(-ENOTTY, result_of(ioctl(fd, FLOWFD_IOC_RING_INFO, &info)));
+	close(fd);
+}
+
 TEST(protection_can_change)
 {
 	struct user_ring r;

@@ -7,109 +7,8 @@
 #include "ring_user.h"
 
 #include <sys/wait.h>
-#include <linux/android/binder.h>
 
-/*
- * A binder has a wait queue for each thread that polls it, which goes with
- * BINDER_THREAD_EXIT.
- */
-FIXTURE(binder)
-{
-	struct user_ring ring;
-	int fd;
-};
-
-FIXTURE_SETUP(binder)
-{
-	ASSERT_EQ(0, ring_open(&self->ring, 4));
-	if (system("modprobe -q binder_linux"))
-		SKIP(return, "no binder");
-	self->fd = open("/dev/binder", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (self->fd < 0)
-		SKIP(return, "no binder");
-}
-
-FIXTURE_TEARDOWN(binder)
-{
-	ring_close(&self->ring);
-	if (self->fd >= 0)
-		close(self->fd);
-}
-
-static long thread_exit(int binder)
-{
-	__s32 nothing = 0;
-
-	return result_of(ioctl(binder, BINDER_THREAD_EXIT, &nothing));
-}
-
-TEST_F(binder, queue_goes)
-{
-	struct user_ring *r = &self->ring;
-	int ep = epoll_on(self->fd, EPOLLIN | EPOLLET);
-
-	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(r, self->fd, EPOLLIN, 1));
-	EXPECT_EQ(epoll_take(ep, 0), ring_take_only(r));
-	ASSERT_EQ(0, thread_exit(self->fd));
-	EXPECT_TRUE(ring_take_only(r) & EPOLLHUP);
-	EXPECT_EQ(1, ring_watched(r->fd));
-	EXPECT_EQ(0, ring_mod(r, self->fd, EPOLLIN, 2));
-	EXPECT_EQ(0, ring_del(r, self->fd));
-	/* The next queue is another one. */
-	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(r, self->fd, EPOLLIN, 3));
-	ASSERT_EQ(0, thread_exit(self->fd));
-	EXPECT_TRUE(ring_take_only(r) & EPOLLHUP);
-	close(ep);
-}
-
-TEST_F(binder, queue_goes_and_then_the_ring)
-{
-	struct user_ring other;
-
-	for (int i = 0; i < 100; i++) {
-		ASSERT_EQ(0, ring_open(&other, 1));
-		ASSERT_EQ(FLOWFD_RING_PINNED,
-			  ring_add(&other, self->fd, EPOLLIN, 1));
-		ASSERT_EQ(0, thread_exit(self->fd));
-		ring_close(&other);
-	}
-}
-
-struct remover {
-	struct user_ring *ring;
-	int fd;
-	bool stop;
-};
-
-static void *remove_it(void *arg)
-{
-	struct remover *r = arg;
-
-	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
-		ring_del(r->ring, r->fd);
-	return NULL;
-}
-
-/* Leaving the queue, and being thrown out of it, at the same time. */
-TEST_F(binder, queue_goes_while_it_is_left)
-{
-	struct remover remover = { .ring = &self->ring, .fd = self->fd };
-	__u64 end = now_ns() + 1500000000ULL;
-	struct ring_event event;
-	pthread_t thread;
-	int added = 0;
-
-	ASSERT_EQ(0, pthread_create(&thread, NULL, remove_it, &remover));
-	while (now_ns() < end) {
-		added += ring_add(&self->ring, self->fd, EPOLLIN, 1) >= 0;
-		ASSERT_EQ(0, thread_exit(self->fd));
-		while (ring_take(&self->ring, &event))
-			;
-	}
-	__atomic_store_n(&remover.stop, true, __ATOMIC_RELEASE);
-	pthread_join(thread, NULL);
-	EXPECT_LT(0, added);
-}
+static const char pressure_trigger[] = "some 150000 2000000";
 
 FIXTURE(group)
 {
@@ -171,7 +70,6 @@ TEST_F(group, goes_while_it_is_watched)
 {
 	static const char * const names[] = { "cgroup.events",
 					      "memory.pressure" };
-	const char trigger[] = "some 150000 2000000";
 	struct user_ring *r = &self->ring;
 	int fds[ARRAY_SIZE(names)];
 	struct ring_event event;
@@ -184,7 +82,7 @@ TEST_F(group, goes_while_it_is_watched)
 			SKIP(return, "no %s", names[i]);
 		read_all(fds[i]);
 	}
-	if (write(fds[1], trigger, sizeof(trigger)) < 0)
+	if (write(fds[1], pressure_trigger, sizeof(pressure_trigger)) < 0)
 		SKIP(return, "no pressure, errno %d", errno);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		ASSERT_EQ(FLOWFD_RING_PINNED,
@@ -203,6 +101,115 @@ TEST_F(group, goes_while_it_is_watched)
 	close(fds[0]);
 	close(fds[1]);
 	EXPECT_EQ(1, ring_watched(r->fd));
+}
+
+/*
+ * A file with a trigger, whose wait queue goes with the group while the file stays
+ * open. A negative number: there is no such file.
+ */
+static int open_trigger(struct cgroup *group)
+{
+	int fd = cgroup_open_file(group, "memory.pressure", O_RDWR);
+
+	if (fd >= 0 && write(fd, pressure_trigger, sizeof(pressure_trigger)) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* The same in a group of its own, which the caller removes. */
+static int open_inner_trigger(const struct cgroup *outer, struct cgroup *inner)
+{
+	*inner = *outer;
+	strcat(inner->path, "/x");
+	if (mkdir(inner->path, 0755))
+		return -1;
+	return open_trigger(inner);
+}
+
+TEST_F(group, queue_goes_and_then_the_ring)
+{
+	struct cgroup inner;
+	struct user_ring r;
+	int fd;
+
+	for (int i = 0; i < 50; i++) {
+		fd = open_inner_trigger(&self->group, &inner);
+		if (fd < 0) {
+			rmdir(inner.path);
+			SKIP(return, "no pressure");
+		}
+		ASSERT_EQ(0, ring_open(&r, 1));
+		ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(&r, fd, EPOLLPRI, 1));
+		ASSERT_EQ(0, rmdir(inner.path));
+		ring_close(&r);
+		close(fd);
+	}
+}
+
+struct remover {
+	struct user_ring *ring;
+	int fd;
+	bool stop;
+};
+
+static void *remove_it(void *arg)
+{
+	struct remover *r = arg;
+
+	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
+		ring_del(r->ring, __atomic_load_n(&r->fd, __ATOMIC_ACQUIRE));
+	return NULL;
+}
+
+/* Leaving the queue, and being thrown out of it, at the same time. */
+TEST_F(group, queue_goes_while_it_is_left)
+{
+	struct remover remover = { .ring = &self->ring, .fd = -1 };
+	__u64 end = now_ns() + 1500000000ULL;
+	struct ring_event event;
+	struct cgroup inner;
+	pthread_t thread;
+	int added = 0, fd = -1;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, remove_it, &remover));
+	while (now_ns() < end) {
+		fd = open_inner_trigger(&self->group, &inner);
+		if (fd < 0) {
+			rmdir(inner.path);
+			break;
+		}
+		__atomic_store_n(&remover.fd, fd, __ATOMIC_RELEASE);
+		added += ring_add(&self->ring, fd, EPOLLPRI, 1) >= 0;
+		ASSERT_EQ(0, rmdir(inner.path));
+		while (ring_take(&self->ring, &event))
+			;
+		ring_del(&self->ring, fd);
+		close(fd);
+	}
+	__atomic_store_n(&remover.stop, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	if (fd < 0)
+		SKIP(return, "no pressure");
+	EXPECT_LT(0, added);
+}
+
+/* What it answers depends on the thread that asks, and a worker is another one. */
+TEST(binder_is_refused)
+{
+	struct user_ring r;
+	int fd = -1;
+
+	ASSERT_EQ(0, ring_open(&r, 1));
+	if (!system("modprobe -q binder_linux"))
+		fd = open("/dev/binder", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		SKIP(return, "no binder");
+	EXPECT_EQ(-EPERM, ring_add(&r, fd, EPOLLIN, 1));
+	EXPECT_EQ(-EPERM, ring_add_pinned(&r, fd, EPOLLIN, 1));
+	close(fd);
+	ring_close(&r);
 }
 
 TEST_HARNESS_MAIN

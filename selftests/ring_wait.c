@@ -402,6 +402,74 @@ TEST_F(wait, nested_in_epoll)
 	close(edge);
 }
 
+/*
+ * A consumer takes an entry and has not stored the head yet when somebody else polls
+ * the ring for it, as io_uring's multishot poll does.
+ */
+TEST_F(wait, poll_while_entries_are_taken)
+{
+	struct user_ring *r = &self->ring;
+
+	add(self->events[0], 1);
+	ASSERT_NE(0, r->index[0]);
+	r->index[0] = 0;
+	__atomic_exchange_n((__u64 *)&r->items[0], 0, __ATOMIC_SEQ_CST);
+	add(self->events[1], 1);
+	EXPECT_EQ(POLLIN, poll_now(r->fd));
+	r->header->head = 1;
+	EXPECT_EQ(POLLIN, poll_now(r->fd));
+	EXPECT_EQ(EPOLLIN, ring_take_only(r));
+	EXPECT_EQ(0, poll_now(r->fd));
+}
+
+/* More than a publisher wakes itself: none is left out, however often they look. */
+TEST_F(wait, many_pollers)
+{
+	enum { POLLERS = 150 };
+	int eps[POLLERS];
+
+	for (int i = 0; i < POLLERS; i++)
+		eps[i] = epoll_on(self->ring.fd, EPOLLIN | EPOLLET |
+				  (i % 3 ? 0 : EPOLLEXCLUSIVE));
+	for (int round = 0; round < 5; round++) {
+		add(self->events[round % 3], 1);
+		for (int i = 0; i < POLLERS; i++)
+			ASSERT_EQ(EPOLLIN, epoll_take(eps[i], PATIENCE_MS));
+		ASSERT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	}
+	for (int i = 0; i < POLLERS; i++)
+		close(eps[i]);
+}
+
+/* Each sleeper is woken when there is what it wants, in whatever order they came. */
+TEST_F(wait, sleepers_that_want_different_numbers)
+{
+	static const __u32 wanted[] = { 3, 1, 2, 3, 2, 1 };
+	struct sleeper s[ARRAY_SIZE(wanted)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		ASSERT_TRUE(sleeper_start(&s[i], &self->ring,
+					  (struct flowfd_ring_wait){
+						  .min_events = wanted[i],
+						  .timeout = FLOWFD_RING_FOREVER,
+					  }));
+	for (__u32 n = 1; n <= 3; n++) {
+		add(self->events[n - 1], 1);
+		for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+			if (wanted[i] == n) {
+				ASSERT_TRUE(sleeper_join(&s[i]));
+				EXPECT_LE(n, s[i].result);
+			}
+		}
+		sleep_ms(QUIET_MS);
+		for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+			if (wanted[i] > n)
+				EXPECT_FALSE(__atomic_load_n(&s[i].finished,
+							     __ATOMIC_ACQUIRE));
+		}
+	}
+}
+
 static void *add_soon(void *arg)
 {
 	sleep_ms(QUIET_MS);

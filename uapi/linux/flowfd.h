@@ -228,6 +228,7 @@ struct flowfd_ring_item {
 #define FLOWFD_RING_DEL		2
 #define FLOWFD_RING_MOD		3
 #define FLOWFD_RING_ADD_PINNED	4
+#define FLOWFD_RING_DEL_DATA	5
 
 /* Result of FLOWFD_RING_ADD and FLOWFD_RING_ADD_PINNED: see there. */
 #define FLOWFD_RING_PINNED	(1U << 0)
@@ -340,5 +341,13 @@ struct flowfd_ring_wait {
  */
 #define FLOWFD_IOC_RING_WAIT	_IOW('J', 0x14, struct flowfd_ring_wait)
 #define FLOWFD_RING_WAIT_SIZE_VER0	40
+
+/*
+ * Fills in what FLOWFD_IOC_CREATE_RING gave, with 0 in @flags: what a process maps
+ * that received the descriptor. Unlike the header, no other process can change it.
+ * What a longer structure holds beyond the module's is zeroed.
+ * EINVAL: shorter than FLOWFD_CREATE_RING_SIZE_VER0.
+ */
+#define FLOWFD_IOC_RING_INFO	_IOR('J', 0x16, struct flowfd_create_ring)
 
 #endif /* _UAPI_LINUX_FLOWFD_H */
