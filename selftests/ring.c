@@ -79,12 +79,15 @@ TEST_F(ring, wrong_entries)
 	int fd = self->event;
 
 	EXPECT_EQ(-EINVAL, ring_change(r, 0, fd, EPOLLET, 0));
-	EXPECT_EQ(-EINVAL, ring_change(r, 5, fd, EPOLLET, 0));
+	EXPECT_EQ(-EINVAL, ring_change(r, 6, fd, EPOLLET, 0));
 	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_ADD, fd, EPOLLIN, 0));
 	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_ADD_PINNED, fd,
 				       EPOLLIN, 0));
 	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL, fd, EPOLLIN, 0));
 	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL, fd, 0, 1));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL_DATA, fd, 0, 1));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL_DATA, -2, 0, 1));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL_DATA, -1, EPOLLET, 1));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		EXPECT_EQ(-EINVAL, ring_add(r, fd, EPOLLIN | bad[i], 0))
 			TH_LOG("%#x", bad[i]);
@@ -94,6 +97,7 @@ TEST_F(ring, wrong_entries)
 	EXPECT_EQ(-EPERM, ring_add(r, file, EPOLLIN, 0));
 	EXPECT_EQ(-ENOENT, ring_mod(r, fd, EPOLLIN, 0));
 	EXPECT_EQ(-ENOENT, ring_del(r, fd));
+	EXPECT_EQ(-ENOENT, ring_del_data(r, 0));
 	EXPECT_EQ(0, ring_watched(r->fd));
 	close(file);
 }
@@ -247,6 +251,58 @@ TEST_F(ring, nothing_after_del)
 	add(self->event, 1);
 	EXPECT_EQ(0, ring_take_only(&self->ring));
 	EXPECT_EQ(0, ring_watched(self->ring.fd));
+}
+
+TEST_F(ring, del_by_data)
+{
+	struct user_ring *r = &self->ring;
+	int copy = dup(self->event), other = eventfd(0, EFD_CLOEXEC);
+
+	ASSERT_LE(0, ring_add(r, self->event, EPOLLIN, 7));
+	ASSERT_LE(0, ring_add(r, copy, EPOLLIN, 7));
+	ASSERT_LE(0, ring_add(r, other, EPOLLIN, 8));
+	EXPECT_EQ(-ENOENT, ring_del_data(r, 6));
+	EXPECT_EQ(3, ring_watched(r->fd));
+	add(self->event, 1);
+	EXPECT_EQ(2, ring_del_data(r, 7));
+	EXPECT_EQ(1, ring_watched(r->fd));
+	EXPECT_EQ(0, ring_take_only(r));
+	add(self->event, 1);
+	EXPECT_EQ(0, ring_take_only(r));
+	EXPECT_EQ(-ENOENT, ring_del_data(r, 7));
+	add(other, 1);
+	EXPECT_EQ(EPOLLIN, ring_take_only(r));
+	/* The data that counts is that of the last change. */
+	ASSERT_EQ(0, ring_mod(r, other, EPOLLIN, 1ULL << 63));
+	EXPECT_EQ(-ENOENT, ring_del_data(r, 8));
+	EXPECT_EQ(1, ring_del_data(r, 1ULL << 63));
+	EXPECT_EQ(0, ring_watched(r->fd));
+	close(copy);
+	close(other);
+}
+
+/* All of a large ring, in which no bucket may be passed over. */
+TEST(del_by_data_many)
+{
+	const int many = 500;
+	struct user_ring r;
+	int fds[500];
+
+	ASSERT_EQ(0, ring_open(&r, many));
+	for (int i = 0; i < many; i++) {
+		fds[i] = eventfd(0, EFD_CLOEXEC);
+		ASSERT_LE(0, ring_add(&r, fds[i], EPOLLIN, i % 2));
+	}
+	EXPECT_EQ(many / 2, ring_del_data(&r, 1));
+	EXPECT_EQ(many / 2, ring_watched(r.fd));
+	EXPECT_EQ(many / 2, ring_del_data(&r, 0));
+	EXPECT_EQ(0, ring_watched(r.fd));
+	/* Their items are free again. */
+	for (int i = 0; i < many; i++)
+		EXPECT_LE(0, ring_add(&r, fds[i], EPOLLIN, 2));
+	for (int i = 0; i < many; i++)
+		close(fds[i]);
+	ring_close(&r);
 }
 
 /* The new file must not inherit the events of the old one. */

@@ -69,6 +69,23 @@ TEST_F(closing, is_not_held_up)
 	EXPECT_EQ(0, ring_take_only(&self->ring));
 }
 
+/* Pinned (UNIX sockets never are), and closed before it was removed. */
+TEST_F(closing, removed_by_data_after_close)
+{
+	int result = ring_add_pinned(&self->ring, self->ends[0], EPOLLIN, 5);
+
+	ASSERT_LE(0, result);
+	close(self->ends[0]);
+	EXPECT_EQ(-EBADF, ring_del(&self->ring, self->ends[0]));
+	if (result == FLOWFD_RING_PINNED) {
+		EXPECT_FALSE(other_side_noticed(self->ends[1], 0));
+		EXPECT_EQ(1, ring_del_data(&self->ring, 5));
+	}
+	EXPECT_TRUE(other_side_noticed(self->ends[1], PATIENCE_MS));
+	EXPECT_EQ(-ENOENT, ring_del_data(&self->ring, 5));
+	EXPECT_EQ(0, ring_watched(self->ring.fd));
+}
+
 TEST_F(closing, dup_keeps_it)
 {
 	int copy = dup(self->ends[0]);

@@ -163,6 +163,12 @@ static inline int ring_del(struct user_ring *r, int fd)
 	return ring_change(r, FLOWFD_RING_DEL, fd, 0, 0);
 }
 
+/* How many watches had this data. */
+static inline int ring_del_data(struct user_ring *r, __u64 data)
+{
+	return ring_change(r, FLOWFD_RING_DEL_DATA, -1, 0, data);
+}
+
 static inline long ring_wait_with(struct user_ring *r,
 				  struct flowfd_ring_wait args)
 {

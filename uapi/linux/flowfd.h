@@ -235,10 +235,12 @@ struct flowfd_ring_item {
 
 /**
  * struct flowfd_ring_entry - one change of what a ring watches
- * @op: FLOWFD_RING_ADD, FLOWFD_RING_ADD_PINNED, FLOWFD_RING_DEL, FLOWFD_RING_MOD
- * @fd: the file; a watch belongs to the open file and this number, as in epoll
+ * @op: FLOWFD_RING_ADD, FLOWFD_RING_ADD_PINNED, FLOWFD_RING_DEL,
+ *	FLOWFD_RING_DEL_DATA, FLOWFD_RING_MOD
+ * @fd: the file; a watch belongs to the open file description and this number, as
+ *	in epoll; -1 with FLOWFD_RING_DEL_DATA
  * @events: EPOLL* bits, with EPOLLET, perhaps with EPOLLONESHOT; EPOLLERR and
- *	EPOLLHUP are always added; 0 with FLOWFD_RING_DEL
+ *	EPOLLHUP are always added; 0 with FLOWFD_RING_DEL and FLOWFD_RING_DEL_DATA
  * @result: filled in: 0 or more, done; a negative errno, not done
  * @data: returned with each event; 0 with FLOWFD_RING_DEL
  *
@@ -269,6 +271,11 @@ struct flowfd_ring_item {
  * is in the middle of taking an event can find the data of the next file in it
  * when @max_items files are watched.
  * EBADF; EINVAL: @events or @data not 0; ENOENT: not watched.
+ *
+ * FLOWFD_RING_DEL_DATA ends every watch that has this @data, as FLOWFD_RING_DEL
+ * does; the result is how many these were. It is the way to remove a watch whose
+ * descriptor is gone. It looks at every watch of the ring.
+ * EINVAL: @fd not -1, or @events not 0; ENOENT: no watch has this data.
  */
 struct flowfd_ring_entry {
 	__u32 op;
