@@ -248,8 +248,8 @@ struct flowfd_ring_item {
  * with the last close of a socket, an unnamed pipe or a counter. Any other file
  * is kept open by its watch until FLOWFD_RING_DEL or the end of the ring: then
  * the result has FLOWFD_RING_PINNED.
- * EBADF; EINVAL: no EPOLLET, or EPOLLEXCLUSIVE, EPOLLWAKEUP or an unknown bit,
- * or a file that has more than two wait queues; EPERM: the file cannot be
+ * EBADF; EINVAL: no EPOLLET, or EPOLLEXCLUSIVE, EPOLLWAKEUP or an unknown bit;
+ * EOPNOTSUPP: the file has more than two wait queues; EPERM: the file cannot be
  * polled, or (signalfd) is ready for some callers and not for others; ELOOP: a
  * ring, an epoll or an io_uring; EEXIST: watched already; ENOSPC: @max_items
  * are watched; ENOMEM.

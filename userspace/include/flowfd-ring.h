@@ -114,8 +114,8 @@ void flowfd_ring_destroy(struct flowfd_ring *ring);
  * FLOWFD_RING_PINNED, if the file stays open until flowfd_ring_del(); or what
  * FLOWFD_RING_ADD has as result, see flowfd(4):
  *   -EBADF   not a descriptor
- *   -EINVAL  no EPOLLET, a bit that is not possible, or a file with more than
- *            two wait queues
+ *   -EINVAL  no EPOLLET, or a bit that is not possible
+ *   -EOPNOTSUPP  the file has more than two wait queues
  *   -EPERM   the file cannot be watched
  *   -ELOOP   a ring, an epoll or an io_uring
  *   -EEXIST  watched already
