@@ -3,16 +3,21 @@
  * The ring of libflowfd: included by <flowfd.h>.
  *
  * A ring watches files as edge-triggered epoll(7) does and leaves their events
- * in memory that it shares with its consumer, who takes them without a system
+ * in memory that it shares with its consumer, which takes them without a system
  * call. The idea: Roman Penyaev's uepoll patches to epoll (2019); flowfd(7)
  * tells what is different.
  *
- * One consumer at a time: of flowfd_ring_next(), flowfd_ring_harvest() and what
- * is between flowfd_cursor_begin() and flowfd_cursor_end(), only one may run on a
- * ring at any time. Programs compiled with FLOWFD_DEBUG defined check that and
- * abort. Nobody waits for the ring meanwhile or polls it, or may not be woken for
- * what comes just then. Everything else may be called by any thread at any time,
- * flowfd_ring_destroy() when nothing else is running. All functions are
+ * Watched files must be non-blocking, and are read or written until EAGAIN: an
+ * event says what the file announced, and may be one of a file that has nothing
+ * to read any more.
+ *
+ * Threads: taking events (flowfd_ring_next(), flowfd_ring_harvest(), a cursor from
+ * its begin to its end) and waiting (flowfd_ring_wait(), flowfd_ring_wait_with(),
+ * a poll of the descriptor) are one turn. One thread at a time has it; threads may
+ * hand it over under a lock of their own. Programs compiled with FLOWFD_DEBUG
+ * defined check that only one takes events, and abort. Files may be added, changed
+ * and removed by any thread at any time. flowfd_ring_destroy() must be called when
+ * no other function uses the ring. All functions but flowfd_ring_strerror() are
  * async-signal-safe, but a signal handler is a consumer of its own.
  *
  * The functions return a negative errno on failure and never set errno.
@@ -34,10 +39,18 @@
 extern "C" {
 #endif
 
+/* Timeouts are in nanoseconds: flowfd_ring_wait(&ring, FLOWFD_MS(50)). */
+#define FLOWFD_MS(n)	((uint64_t)((n) * 1000000ULL))
+#define FLOWFD_SEC(n)	((uint64_t)((n) * 1000000000ULL))
+
 /**
  * struct flowfd_ring - a ring in this process
  * @fd: its descriptor, for poll(2), epoll(7), io_uring(7), or to send; the rest
  *      is the library's
+ *
+ * It may be moved (copied, and the original not used any more) while no function
+ * uses it and no cursor is open. Two copies must not both take events: each would
+ * have its own place in the index. So neither may parent and child after fork(2).
  */
 struct flowfd_ring {
 	int fd;
@@ -65,7 +78,7 @@ struct flowfd_event {
 
 /**
  * flowfd_ring_create - create a ring and map it
- * @ring: filled in, if all goes well
+ * @ring: filled in, if the call succeeds
  * @max_items: most files that it can watch, 1 to FLOWFD_RING_ITEMS_MAX
  * @flags: FLOWFD_KEEP_ON_EXEC, or 0
  *
@@ -80,15 +93,16 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
 
 /**
  * flowfd_ring_attach - map a ring that another process created
- * @ring: filled in, if all goes well
+ * @ring: filled in, if the call succeeds
  * @fd: its descriptor as it was received; it is @ring's afterwards
  *
- * Takes over where the last consumer stopped, which is not to take events any
- * more, nor to have ended while it took some. All who map a ring must trust each other: each can write its memory, and
- * the library believes what is there. Returns 0, or
+ * Takes over where the previous consumer stopped. That one must not take events
+ * any more, and must not have ended in the middle of a harvest. Processes that map
+ * a ring must trust each other: each can write its memory, and harvesting uses the
+ * numbers in the index unchecked. Returns 0, or
  *   -EPROTONOSUPPORT  a ring that this library does not know
  *   -ENOTTY           not a ring
- *   -EINVAL           somebody has overwritten its header
+ *   -EINVAL           its header was overwritten
  *   -EBADF            not a descriptor
  *   -ENOMEM           no memory
  */
@@ -106,21 +120,24 @@ void flowfd_ring_destroy(struct flowfd_ring *ring);
 /**
  * flowfd_ring_add - watch a file
  * @ring: ring
- * @fd: the file
+ * @fd: the file, which must be non-blocking
  * @events: EPOLL* bits of <sys/epoll.h>, with EPOLLET, perhaps with EPOLLONESHOT
  * @data: returned with each event
  *
- * What the file is ready for is an event at once. Returns 0;
- * FLOWFD_RING_PINNED, if the file stays open until flowfd_ring_del(); or what
- * FLOWFD_RING_ADD has as result, see flowfd(4):
- *   -EBADF   not a descriptor
- *   -EINVAL  no EPOLLET, or a bit that is not possible
+ * What the file is ready for is an event at once. The watch of a socket, an unnamed
+ * pipe or a counter ends when the file is closed. Any other file is pinned: the watch
+ * keeps it open, so remove it before you close it, or with flowfd_ring_del_data()
+ * afterwards. Returns 0, or
+ *   -EBADF       not a descriptor
+ *   -EINVAL      no EPOLLET, or a bit that is not possible
  *   -EOPNOTSUPP  the file has more than two wait queues
- *   -EPERM   the file cannot be watched
- *   -ELOOP   a ring, an epoll or an io_uring
- *   -EEXIST  watched already
- *   -ENOSPC  the ring watches max_items files
- *   -ENOMEM  no memory
+ *   -EPERM       this kind of file cannot be watched
+ *   -ELOOP       a ring, an epoll or an io_uring
+ *   -EEXIST      watched already
+ *   -ENOSPC      the ring watches max_items files
+ *   -ENOMEM      no memory
+ * flowfd_ring_strerror() says these in words. Whether the file is pinned is in the
+ * result of an entry of flowfd_ring_control(): FLOWFD_RING_PINNED.
  */
 int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data);
@@ -128,13 +145,13 @@ int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
 /**
  * flowfd_ring_add_pinned - watch a file that will be removed before it is closed
  * @ring: ring
- * @fd: the file
+ * @fd: the file, which must be non-blocking
  * @events: as flowfd_ring_add()
  * @data: as flowfd_ring_add()
  *
  * As flowfd_ring_add(), but sockets other than UNIX sockets, pipes and counters
- * stay open until flowfd_ring_del(), too. That is cheaper: there is no close to
- * be awaited.
+ * are pinned, too: the peer of a socket does not see its end before it is removed.
+ * That is cheaper: the kernel need not watch for a close.
  */
 int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd,
 			   uint32_t events, uint64_t data);
@@ -153,7 +170,7 @@ int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data);
 
 /**
- * flowfd_ring_del - watch a file no longer
+ * flowfd_ring_del - stop watching a file
  * @ring: ring
  * @fd: watched
  *
@@ -161,6 +178,17 @@ int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
  * not watched.
  */
 int flowfd_ring_del(const struct flowfd_ring *ring, int fd);
+
+/**
+ * flowfd_ring_del_data - remove every watch with this data
+ * @ring: ring
+ * @data: as given to flowfd_ring_add() or flowfd_ring_mod()
+ *
+ * The way to remove a file that was closed while it was pinned. It looks at all
+ * watches of the ring, so flowfd_ring_del() is cheaper. Returns 0, or -ENOENT if no
+ * watch has this data.
+ */
+int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data);
 
 /**
  * flowfd_ring_control - add, change and remove many files in one system call
@@ -178,7 +206,8 @@ int flowfd_ring_control(const struct flowfd_ring *ring,
 /**
  * flowfd_ring_wait - wait for an event
  * @ring: ring
- * @timeout: nanoseconds to wait at most; 0: do not; FLOWFD_RING_FOREVER
+ * @timeout: nanoseconds to wait at most, as FLOWFD_MS(50); 0: do not wait;
+ *           FLOWFD_RING_FOREVER
  *
  * At once if there is one. Call it when there is nothing to harvest. Returns how
  * many entries the index has, which is 1 or more (an entry has no event if its
@@ -203,6 +232,15 @@ int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout);
  */
 int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 			  const struct flowfd_ring_wait *args, size_t size);
+
+/**
+ * flowfd_ring_strerror - say in words what a function of a ring returned
+ * @error: a negative errno
+ *
+ * For each error of flowfd_ring_add() its cause; all others as flowfd_strerror(),
+ * whose rules apply.
+ */
+const char *flowfd_ring_strerror(int error);
 
 /* The library defines it otherwise, to have these functions for other languages. */
 #ifndef FLOWFD_INLINE
@@ -231,8 +269,8 @@ struct flowfd_cursor {
 
 /**
  * flowfd_cursor_begin - begin to take events
- * @ring: ring; until flowfd_cursor_end() nobody else takes from it, nobody waits
- *        on it, and its head stays where it was
+ * @ring: ring; until flowfd_cursor_end() no other thread may take events from it,
+ *        wait on it, or move it
  */
 static inline struct flowfd_cursor
 flowfd_cursor_begin(struct flowfd_ring *ring);
@@ -252,8 +290,8 @@ static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
  * flowfd_cursor_end - take no more for now
  * @cursor: begun; what it did not take stays in the ring
  *
- * All ways lead here, exceptions and cancellation too: else the ring is of no use
- * any more.
+ * Call this on every exit path, including exceptions and cancellation: otherwise
+ * the ring gives no events any more.
  */
 static inline void flowfd_cursor_end(const struct flowfd_cursor *cursor);
 
@@ -264,7 +302,7 @@ static inline void flowfd_cursor_end(const struct flowfd_cursor *cursor);
  * @count: length of @events
  *
  * Returns how many were taken: 0, if there are none. @events can hold an event of
- * a file that is removed because of an earlier one of them; and, other than with
+ * a file that is removed because of an earlier one of them; and, unlike those of
  * epoll_wait(2), two events of one file, if it announced the second meanwhile.
  * flowfd_ring_next() has neither.
  */
@@ -312,8 +350,8 @@ static inline void flowfd_ring_disclaim(struct flowfd_ring *ring)
 #endif
 
 /*
- * Clears the flag and takes the bits. Whoever sets bits afterwards finds the flag
- * cleared and makes another entry: pairs with ring_publish() in the module.
+ * Clears the flag and takes the bits. A publisher that sets bits afterwards finds the
+ * flag cleared and makes another entry: pairs with ring_publish() in the module.
  */
 static inline uint32_t flowfd_ring_take_bits(struct flowfd_ring_item *item)
 {

@@ -9,8 +9,9 @@
  * does and needs no system call for each harvest: see flowfd-ring.h.
  *
  * Every function returns a negative errno on failure and never sets errno.
- * All are thread-safe and, but for flowfd_strerror(), async-signal-safe; what
- * takes events from a ring is for one consumer at a time.
+ * Any number of threads may read and write one counter. Taking events from a ring
+ * and waiting on it is for one thread at a time: see flowfd-ring.h. All functions
+ * but flowfd_strerror() and flowfd_ring_strerror() are async-signal-safe.
  * The ideas: Wen Yang's eventfd patches of 2024 (token bucket) and 2026
  * (maximum); see flowfd(7).
  */
@@ -136,7 +137,8 @@ const char *flowfd_version(void);
  * @error: a negative errno
  *
  * -ENODEV, -EPROTONOSUPPORT and -EACCES are answered with what to do about them,
- * all others with strerror(3)'s text. The string stays valid and is not to be freed
+ * all others with strerror(3)'s text; flowfd_ring_strerror() knows more of those of
+ * a ring. The string stays valid and is not to be freed
  * (strerror(3)'s rules for threads apply).
  */
 const char *flowfd_strerror(int error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Errors in words. Those that a user can do something about say what.
+ * Errors in words. Those that a user or a programmer can do something about say
+ * what.
  */
 #include <errno.h>
 #include <string.h>
@@ -38,5 +39,45 @@ const char *flowfd_strerror(int error)
 		       ": root can change that with a udev rule";
 	default:
 		return strerror(-error);
+	}
+}
+
+_Static_assert(FLOWFD_RING_ITEMS_MAX == 1048576, "the text below says 1048576");
+
+const char *flowfd_ring_strerror(int error)
+{
+	switch (error) {
+	case -EINVAL:
+		return "events must include EPOLLET, and may include EPOLLIN,"
+		       " EPOLLPRI, EPOLLOUT, EPOLLRDHUP and EPOLLONESHOT, not"
+		       " EPOLLEXCLUSIVE or EPOLLWAKEUP; max_items is 1 to"
+		       " 1048576; unused fields are 0";
+	case -EPERM:
+		return "this kind of file cannot be watched (regular file,"
+		       " directory, signalfd, binder)";
+	case -ELOOP:
+		return "an epoll, a ring or an io_uring cannot be watched";
+	case -EOPNOTSUPP:
+		return "a file with more than two wait queues cannot be watched:"
+		       " use epoll for it";
+	case -EEXIST:
+		return "the ring watches this descriptor already:"
+		       " flowfd_ring_mod() changes that";
+	case -ENOENT:
+		return "the ring does not watch this descriptor,"
+		       " or nothing with this data";
+	case -ENOSPC:
+		return "the ring watches max_items files, as many as it was"
+		       " created for";
+	case -EBADF:
+		return "not a descriptor: if the file was closed before it was"
+		       " removed, flowfd_ring_del_data() removes it";
+	case -ENOTTY:
+		return "this descriptor is not a ring";
+	case -ENOMEM:
+		return "no memory, or the ring would exceed RLIMIT_MEMLOCK"
+		       " (ulimit -l)";
+	default:
+		return flowfd_strerror(error);
 	}
 }

@@ -120,12 +120,15 @@ int flowfd_ring_control(const struct flowfd_ring *ring,
 	return device_ioctl(ring->fd, FLOWFD_IOC_RING_CONTROL, &args);
 }
 
+/* 0 or -errno: what else a result says is for callers of flowfd_ring_control(). */
 static int control_one(const struct flowfd_ring *ring,
 		       struct flowfd_ring_entry entry)
 {
 	int ret = flowfd_ring_control(ring, &entry, 1);
 
-	return ret < 0 ? ret : entry.result;
+	if (ret < 0)
+		return ret;
+	return entry.result < 0 ? entry.result : 0;
 }
 
 int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
@@ -166,6 +169,15 @@ int flowfd_ring_del(const struct flowfd_ring *ring, int fd)
 	return control_one(ring, (struct flowfd_ring_entry){
 		.op = FLOWFD_RING_DEL,
 		.fd = fd,
+	});
+}
+
+int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data)
+{
+	return control_one(ring, (struct flowfd_ring_entry){
+		.op = FLOWFD_RING_DEL_DATA,
+		.fd = -1,
+		.data = data,
 	});
 }
 

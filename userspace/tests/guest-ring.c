@@ -294,14 +294,14 @@ static void test_add(void)
 	       "an epoll");
 	tap_is(flowfd_ring_add(&own, counter, EPOLLIN | EPOLLET, 0), -EEXIST,
 	       "what is watched");
-	tap_is(flowfd_ring_add(&own, other, EPOLLIN | EPOLLET, 2),
-	       FLOWFD_RING_PINNED, "an eventfd is pinned");
+	tap_is(flowfd_ring_add(&own, other, EPOLLIN | EPOLLET, 2), 0,
+	       "an eventfd, which is pinned");
 	tap_is(flowfd_ring_next(&own, &event), 1, "and ready at once");
 	tap_is(flowfd_ring_add_pinned(&own, counter, EPOLLIN | EPOLLET, 0),
 	       -EEXIST, "pin what is watched");
 	tap_is(flowfd_ring_del(&own, counter), 0, "remove the counter");
 	tap_is(flowfd_ring_add_pinned(&own, counter, EPOLLIN | EPOLLET, 0),
-	       FLOWFD_RING_PINNED, "and pin it");
+	       0, "and pin it");
 	tap_is(flowfd_ring_add(&own, no_room, EPOLLIN | EPOLLET, 0), -ENOSPC,
 	       "more than max_items");
 	flowfd_ring_destroy(&own);
@@ -349,6 +349,23 @@ static void test_mod_and_del(void)
 	close(fd);
 }
 
+/* A pinned file that was closed has no descriptor to name it by. */
+static void test_del_data(void)
+{
+	int fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
+	struct flowfd_ring own;
+
+	tap_is(flowfd_ring_create(&own, 2, 0), 0, "create");
+	tap_is(flowfd_ring_add(&own, fd, EPOLLIN | EPOLLET, 5), 0, "add");
+	close(fd);
+	tap_is(flowfd_ring_del(&own, fd), -EBADF, "remove what is closed");
+	tap_is(flowfd_ring_del_data(&own, 6), -ENOENT, "data of no watch");
+	tap_is(flowfd_ring_del_data(&own, 5), 0, "remove it by its data");
+	tap_is(flowfd_ring_next(&own, &event), 0, "its event is gone");
+	tap_is(flowfd_ring_del_data(&own, 5), -ENOENT, "and so is it");
+	flowfd_ring_destroy(&own);
+}
+
 static void test_control(void)
 {
 	char *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
@@ -358,7 +375,10 @@ static void test_control(void)
 		{.op = FLOWFD_RING_MOD, .events = EPOLLIN | EPOLLET, .data = 7},
 		{.op = FLOWFD_RING_ADD, .fd = -1, .events = EPOLLET},
 		{.op = 42},
+		{.op = FLOWFD_RING_ADD, .events = EPOLLET},
+		{.op = FLOWFD_RING_DEL_DATA, .fd = -1, .data = 9},
 	};
+	int pinned = eventfd(0, EFD_CLOEXEC);
 	struct flowfd_ring_entry *edge;
 
 	setup();
@@ -366,11 +386,16 @@ static void test_control(void)
 		announce(i);
 	entries[0].fd = readers[0];
 	entries[1].fd = readers[1];
-	tap_is(flowfd_ring_control(&ring, entries, 4), 2, "two of four fail");
+	entries[4].fd = pinned;
+	entries[4].data = 9;
+	tap_is(flowfd_ring_control(&ring, entries, 6), 2, "two of six fail");
 	tap_is(entries[0].result, 0, "remove");
 	tap_is(entries[1].result, 0, "change");
 	tap_is(entries[2].result, -EBADF, "add no descriptor");
 	tap_is(entries[3].result, -EINVAL, "an unknown operation");
+	tap_is(entries[4].result, FLOWFD_RING_PINNED, "an eventfd is pinned");
+	tap_is(entries[5].result, 1, "one watch had this data");
+	close(pinned);
 	/* 1 has its old place, with what the change found to be ready. */
 	tap_is(flowfd_ring_next(&ring, &event), 1, "an event");
 	tap_is(event.data, 7, "of what was changed");
@@ -689,6 +714,7 @@ static void test_errno(void)
 	flowfd_ring_mod(&own, -1, EPOLLET, 0);
 	flowfd_ring_del(&own, -1);
 	flowfd_ring_del(&closed, 0);
+	flowfd_ring_del_data(&own, 0);
 	flowfd_ring_control(&own, NULL, 1);
 	flowfd_ring_wait(&own, 0);
 	flowfd_ring_wait_with(&own, &wrong, sizeof(wrong));
@@ -712,6 +738,7 @@ int main(void)
 	test_create_errors();
 	test_add();
 	test_mod_and_del();
+	test_del_data();
 	test_control();
 	test_removal_in_the_loop();
 	test_wait();

@@ -94,6 +94,7 @@ static void test_no_ring(void)
 	tap_is(other.fd, 42, "what could not be attached is as it was");
 	tap_is(flowfd_ring_add(&ring, 0, 0, 0), -ENOTTY, "add to no ring");
 	tap_is(flowfd_ring_add_pinned(&ring, 0, 0, 0), -ENOTTY, "nor pinned");
+	tap_is(flowfd_ring_del_data(&ring, 0), -ENOTTY, "nor removed by data");
 	tap_is(flowfd_ring_wait(&ring, 0), -ENOTTY, "wait for no ring");
 	tap_is(flowfd_ring_wait_with(&ring, &args, 1 << 14), -EINVAL,
 	       "arguments larger than an ioctl takes");
@@ -135,6 +136,45 @@ static void test_texts(void)
 	       "others as strerror()");
 	tap_is(strcmp(flowfd_strerror(0), strerror(0)), 0, "success, too");
 	tap_is(strcmp(flowfd_version(), FLOWFD_VERSION), 0, "version");
+}
+
+/* What can be done about it depends on the cause, which strerror() does not know. */
+static void test_ring_texts(void)
+{
+	static const int causes[] = {
+		EINVAL, EPERM, ELOOP, EOPNOTSUPP, EEXIST, ENOENT, ENOSPC,
+		EBADF, ENOTTY, ENOMEM,
+	};
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
+		tap_ok(strcmp(flowfd_ring_strerror(-causes[i]),
+			      strerror(causes[i])) != 0,
+		       strerrorname_np(causes[i]));
+	tap_ok(strstr(flowfd_ring_strerror(-EINVAL), "EPOLLET"),
+	       "EINVAL says what is missing");
+	tap_ok(strstr(flowfd_ring_strerror(-ELOOP), "an epoll"),
+	       "ELOOP says of which files");
+	tap_ok(strstr(flowfd_ring_strerror(-EPERM), "regular file"),
+	       "EPERM does, too");
+	tap_ok(strstr(flowfd_ring_strerror(-ENOMEM), "RLIMIT_MEMLOCK"),
+	       "ENOMEM names the limit");
+	tap_ok(strstr(flowfd_ring_strerror(-EBADF), "flowfd_ring_del_data"),
+	       "EBADF says how to remove what was closed");
+	tap_is(strcmp(flowfd_ring_strerror(-ENODEV), flowfd_strerror(-ENODEV)),
+	       0, "others as flowfd_strerror()");
+	tap_is(strcmp(flowfd_ring_strerror(-EINTR), strerror(EINTR)), 0,
+	       "or strerror()");
+}
+
+static void test_times(void)
+{
+	int milliseconds = 5000;
+
+	tap_is(FLOWFD_MS(50), 50000000, "FLOWFD_MS");
+	tap_ok(FLOWFD_MS(milliseconds) == 5000000000ULL, "beyond 32 bits");
+	tap_ok(FLOWFD_SEC(3600) == 3600000000000ULL, "FLOWFD_SEC");
+	tap_is(FLOWFD_SEC(0.25), 250000000, "parts of a second");
+	tap_ok(FLOWFD_SEC(1 + 1) == FLOWFD_MS(1999 + 1), "of an expression");
 }
 
 /* Printing may change errno, so all calls come first. */
@@ -199,5 +239,7 @@ int main(void)
 	test_short_transfers();
 	test_errno();
 	test_texts();
+	test_ring_texts();
+	test_times();
 	return tap_done();
 }

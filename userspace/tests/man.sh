@@ -83,6 +83,18 @@ done
 tap_is "$(sed -n 's/.*\(flowfd_[a-z_]*\) (3).*/\1/p' "$top"/man/*.[1-9] |
 	grep -vxF "$documented")" "" "references to section 3"
 
+# The macros of the library, and the errors of watching: each has its own text.
+for name in $(sed -n 's/^#define \(FLOWFD_[A-Z]*\)(.*/\1/p' \
+	"$top"/include/*.h); do
+	tap_ok "flowfd_ring_create(3): $name" \
+		grep -q "$name(" "$top/man/flowfd_ring_create.3"
+done
+tap_is "$(sed -n '/^\.SS Watching/,/^\.SS Waiting/s/^\.B \\-\(E[A-Z]*\)$/\1/p' \
+	"$top/man/flowfd_ring_create.3" | grep -vx EFAULT | sort -u)" \
+	"$(sed -n '/^const char \*flowfd_ring_strerror/,$s/.*case -\(E.*\):$/\1/p' \
+		"$top/lib/error.c" | grep -vx ENOTTY | sort)" \
+	"flowfd_ring_create(3): errors of watching, and flowfd_ring_strerror()"
+
 # The programs of flowfd(7) are examples that the build compiles.
 shown=$(plain flowfd.7)
 for name in first ring; do

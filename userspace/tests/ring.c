@@ -153,6 +153,29 @@ static void test_one(void)
 	tap_ok(at_rest(&memory), "both are taken");
 }
 
+/* A ring may be moved: nothing in it points to itself. */
+static void test_move(void)
+{
+	struct flowfd_ring ring, moved;
+	struct flowfd_event event;
+	struct memory memory;
+	int taken = 0;
+
+	ring_open(&ring, &memory, 3);
+	for (uint32_t i = 0; i < 2 * ITEMS; i++) {
+		publish(&memory, i % ITEMS, 1);
+		publish(&memory, (i + 1) % ITEMS, 1);
+		taken += flowfd_ring_next(&ring, &event);
+		moved = ring;
+		memset(&ring, 0xff, sizeof(ring));
+		taken += flowfd_ring_next(&moved, &event);
+		ring = moved;
+		memset(&moved, 0xff, sizeof(moved));
+	}
+	tap_is(taken, 4 * ITEMS, "a ring that is moved loses nothing");
+	tap_ok(at_rest(&memory), "and takes each once");
+}
+
 static void test_room(void)
 {
 	struct flowfd_event events[ITEMS];
@@ -684,6 +707,7 @@ int main(void)
 {
 	test_empty();
 	test_one();
+	test_move();
 	test_room();
 	test_wrap(0, "round the index");
 	test_wrap(UINT32_MAX - 17, "past 2^32");
