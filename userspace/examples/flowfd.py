@@ -10,12 +10,14 @@ This file is both a program that shows it and a module to start from.
 """
 
 import array
+import errno
 import fcntl
 import mmap
 import os
 import platform
 import select
 import struct
+import sys
 
 DEVICE = "/dev/flowfd"
 
@@ -44,16 +46,56 @@ CREATE_RING = _request(_READ | _WRITE, "J", 0x12, _RING.size)
 RING_CONTROL = _request(_WRITE, "J", 0x13, _CONTROL.size)
 
 SEMAPHORE, NONBLOCK = 1, 2
-ADD, DEL = 1, 2
+ADD, DEL, MOD, DEL_DATA = 1, 2, 3, 5
 RING_VERSION = 1
+
+_NOT_LOADED = ("the flowfd module is not loaded: run 'modprobe flowfd' as root "
+               "(package flowfd-dkms)")
+_NOT_ALLOWED = (f"this user may not open {DEVICE}: root can change that with a "
+                "udev rule")
+
+# What opening the device, creating a ring and watching a file fail with.
+_OPEN = {errno.ENOENT: _NOT_LOADED, errno.ENXIO: _NOT_LOADED,
+         errno.EACCES: _NOT_ALLOWED, errno.EPERM: _NOT_ALLOWED}
+_CREATE = {
+    errno.EINVAL: "a count not below the maximum, a bucket on a semaphore or "
+                  "without capacity, or max_items not between 1 and 1048576",
+    errno.ENOMEM: "no memory, or the ring would exceed RLIMIT_MEMLOCK "
+                  "(ulimit -l)",
+}
+_WATCH = {
+    errno.EINVAL: "events may be EPOLLIN, EPOLLPRI, EPOLLOUT, EPOLLRDHUP and "
+                  "EPOLLONESHOT, not EPOLLEXCLUSIVE or EPOLLWAKEUP",
+    errno.EPERM: "this kind of file cannot be watched (regular file, "
+                 "directory, signalfd, binder)",
+    errno.ELOOP: "an epoll, a ring or an io_uring cannot be watched",
+    errno.EOPNOTSUPP: "a file with more than two wait queues cannot be "
+                      "watched: use epoll for it",
+    errno.EEXIST: "the ring watches this file already: modify() changes that",
+    errno.ENOENT: "the ring does not watch this file",
+    errno.ENOSPC: "the ring watches max_items files, as many as it was "
+                  "created for",
+    errno.EBADF: "not a descriptor",
+    errno.ENOMEM: "no memory",
+}
+
+
+def _error(number, texts):
+    """An exception that says the cause, where the number alone would not."""
+    return OSError(number, texts.get(number) or os.strerror(number))
 
 
 def _device(request, args):
     """A request to the device. Only for a bytearray does ioctl() return what the
     request did, here a descriptor: for bytes it returns those, changed."""
-    device = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        device = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        raise _error(error.errno, _OPEN) from None
     try:
         return fcntl.ioctl(device, request, args)
+    except OSError as error:
+        raise _error(error.errno, _CREATE) from None
     finally:
         os.close(device)
 
@@ -63,15 +105,34 @@ def query():
     return _QUERY.unpack(_device(QUERY, bytes(_QUERY.size)))
 
 
-class Counter:
-    """An eventfd with a maximum and a token bucket."""
+class _Closing:
+    """Has a descriptor, and is closed at the end of a with statement."""
+
+    fd = -1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def fileno(self):
+        return self.fd
+
+    def close(self):
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+class Counter(_Closing):
+    """An eventfd with a maximum and a token bucket.
+
+    Any number of threads may read and write it."""
 
     def __init__(self, initial=0, maximum=0, flags=0, burst=0, rate=0):
         self.fd = _device(CREATE_COUNTER, bytearray(_COUNTER.pack(
             initial, maximum, flags, 0, burst, rate)))
-
-    def fileno(self):
-        return self.fd
 
     def set_maximum(self, maximum):
         fcntl.ioctl(self.fd, SET_MAXIMUM, struct.pack("=Q", maximum))
@@ -88,20 +149,18 @@ class Counter:
         os.eventfd_write(self.fd, value)
 
     def read(self):
+        """Waits for a count above 0, or raises BlockingIOError."""
         return os.eventfd_read(self.fd)
 
-    def close(self):
-        os.close(self.fd)
 
-
-class Ring:
+class Ring(_Closing):
     """Says which of many files to look at, without a system call for each look.
 
     An event of a ring is an entry in its index, which names an item, which has
     bits in `ready`. To take the bits takes an atomic exchange: what Python could
     do instead, load them and then store 0, would wipe out bits that the kernel
     set between the two. So the bits are left alone for good, and an entry only
-    says "look at this file": whoever gets one reads, without blocking, until
+    says "look at this file". The consumer must then read, without blocking, until
     there is nothing left (EAGAIN) or the file has ended, and so learns what the
     bits would have said, and more. An entry without news costs one read.
 
@@ -123,7 +182,11 @@ class Ring:
     does not let stores overtake each other. So elsewhere this class refuses to
     work: use libflowfd there.
 
-    One thread at a time may call harvest(), and reads from each file as it comes.
+    harvest() and wait() are for one thread at a time, which must read from each
+    file as it comes. Any thread may call the other methods at any time.
+
+    Eventfds, timers, FIFOs, terminals and most other files are pinned: the watch
+    keeps them open until remove(), even if they are closed.
     """
 
     def __init__(self, max_items):
@@ -133,22 +196,26 @@ class Ring:
         args = bytearray(_RING.pack(max_items, 0, 0, 0, 0, 0))
         self.fd = _device(CREATE_RING, args)
         _, _, size, items, index, slots = _RING.unpack(args)
-        # This keeps a second descriptor of the ring.
-        self.map = mmap.mmap(self.fd, size)
+        try:
+            # This keeps a second descriptor of the ring.
+            self.map = mmap.mmap(self.fd, size)
+        except OSError:
+            super().close()
+            raise
         self.bytes = memoryview(self.map)
         self.words = self.bytes.cast("I")
         if self.words[1] != RING_VERSION:
+            self.close()
             raise NotImplementedError("a ring of another version")
         self.items = items // 4     # words of ready, queued, data, data
         self.index = index // 4
         self.mask = slots - 1
         self.head = 0
-        self.files = {}
+        self.last_number = 0
+        self.numbers = {}           # by file: the data of its watch
+        self.files = {}             # by data
 
     HEAD = 64 // 4
-
-    def fileno(self):
-        return self.fd
 
     def _control(self, op, fd, events, data):
         # An array, unlike bytes, tells its address.
@@ -157,24 +224,55 @@ class Ring:
         fcntl.ioctl(self.fd, RING_CONTROL, _CONTROL.pack(address, 1, 0))
         result = _ENTRY.unpack(entry)[3]
         if result < 0:
-            raise OSError(-result, os.strerror(-result))
+            raise _error(-result, _WATCH)
         return result
 
+    def _remove_number(self, number):
+        """Ends a watch by its data, as its file may have been closed. For that
+        the kernel looks at all watches."""
+        del self.files[number]
+        try:
+            self._control(DEL_DATA, -1, 0, number)
+        except FileNotFoundError:
+            pass
+
     def add(self, file, events):
-        """Watches a file, or any object with a fileno(); it must not block."""
-        fd = file if isinstance(file, int) else file.fileno()
+        """Watches a file, or any object with a fileno(); it must not block.
+
+        With EPOLLONESHOT it is harvested once, until modify()."""
+        fd = _number(file)
         if os.get_blocking(fd):
             raise ValueError("a watched file must not block")
-        self._control(ADD, fd, events | select.EPOLLET, fd)
-        self.files[fd] = file
+        number = self.last_number = self.last_number % 0xffffffff + 1
+        self.files[number] = file
+        try:
+            self._control(ADD, fd, events | select.EPOLLET, number)
+        except OSError:
+            del self.files[number]
+            raise
+        if file in self.numbers:    # closed, and its descriptor used again
+            self._remove_number(self.numbers[file])
+        self.numbers[file] = number
+
+    def modify(self, file, events):
+        """Changes events, and arms a watch that EPOLLONESHOT ended."""
+        self._control(MOD, _number(file), events | select.EPOLLET,
+                      self.numbers.get(file, 0))
 
     def remove(self, file):
-        fd = file if isinstance(file, int) else file.fileno()
-        self._control(DEL, fd, 0, 0)
-        del self.files[fd]
+        """Ends the watch of a file, even if that was closed already."""
+        if file not in self.numbers:
+            raise _error(errno.ENOENT, _WATCH)
+        number = self.numbers.pop(file)
+        try:
+            self._control(DEL, _number(file), 0, 0)
+        except (OSError, ValueError):
+            self._remove_number(number)
+        else:
+            del self.files[number]
 
     def wait(self, seconds=None):
-        """Whether there is something to harvest, now or within the time."""
+        """Whether there is something to harvest, now or within the seconds."""
         poll = select.poll()
         poll.register(self.fd, select.POLLIN)
         return bool(poll.poll(None if seconds is None else 1000 * seconds))
@@ -192,16 +290,21 @@ class Ring:
             self.head = (self.head + 1) & 0xffffffff
             words[self.HEAD] = self.head
             words[item + 1] = 0
-            # Its number was given as data. It can have been removed since.
+            # Its data is the number that add() gave it. It may be removed.
             file = self.files.get(words[item + 2])
             if file is not None:
                 yield file
 
     def close(self):
-        self.words.release()
-        self.bytes.release()
-        self.map.close()
-        os.close(self.fd)
+        if self.fd >= 0:
+            self.words.release()
+            self.bytes.release()
+            self.map.close()
+        super().close()
+
+
+def _number(file):
+    return file if isinstance(file, int) else file.fileno()
 
 
 def read_all(fd, size=4096):
@@ -231,35 +334,28 @@ def show_counter():
     print(f"opened: read {struct.unpack('=Q', os.read(fd, 8))[0]}")
     os.close(fd)
 
-    counter = Counter(initial=2, maximum=4, flags=NONBLOCK, burst=2, rate=1000)
-    counter.write(1)
-    try:
+    with Counter(initial=2, maximum=4, flags=NONBLOCK, burst=2,
+                 rate=1000) as counter:
         counter.write(1)
-    except BlockingIOError:
-        print("created: full")
-    counter.set_maximum(5)
-    counter.write(1)
-    print(f"created: read {counter.read()}, maximum {counter.maximum()}")
-    counter.close()
+        try:
+            counter.write(1)
+        except BlockingIOError:
+            print("created: full")
+        counter.set_maximum(5)
+        counter.write(1)
+        print(f"created: read {counter.read()}, maximum {counter.maximum()}")
 
 
-def show_ring():
-    ring = Ring(2)
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    counter = Counter(flags=NONBLOCK)
-    ring.add(reader, select.EPOLLIN)
-    ring.add(counter, select.EPOLLIN)
-    print(f"ring: anything to harvest? {ring.wait(0)}")
-
-    os.write(writer, b"hello, ")
-    os.write(writer, b"world")
-    counter.write(3)
+def show_events(ring, counter, reader, writer):
+    """An event loop: of each file it reads until there is nothing left."""
     while ring.files:
         ring.wait()
         for file in ring.harvest():
             if file is counter:
-                print(f"ring: counter, {counter.read()}")
+                try:
+                    print(f"ring: counter, {counter.read()}")
+                except BlockingIOError:
+                    continue        # an event with nothing to read
                 ring.remove(counter)
                 os.close(writer)
             else:
@@ -267,9 +363,33 @@ def show_ring():
                 print(f"ring: pipe, {data}{', end' if end else ''}")
                 if end:
                     ring.remove(reader)
+
+
+def show_one_shot(ring, counter):
+    ring.add(counter, select.EPOLLIN | select.EPOLLONESHOT)
+    counter.write(1)
+    print(f"one shot: {len(list(ring.harvest()))} harvested")
+    counter.write(1)
+    print(f"one shot: {len(list(ring.harvest()))} more")
+    ring.modify(counter, select.EPOLLIN | select.EPOLLONESHOT)
+    print(f"one shot: {len(list(ring.harvest()))} when armed again")
+    ring.remove(counter)
+
+
+def show_ring():
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    with Ring(2) as ring, Counter(flags=NONBLOCK) as counter:
+        ring.add(reader, select.EPOLLIN)
+        ring.add(counter, select.EPOLLIN)
+        print(f"ring: anything to harvest? {ring.wait(0)}")
+
+        os.write(writer, b"hello, ")
+        os.write(writer, b"world")
+        counter.write(3)
+        show_events(ring, counter, reader, writer)
+        show_one_shot(ring, counter)
     os.close(reader)
-    counter.close()
-    ring.close()
 
 
 def main():
@@ -280,4 +400,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as problem:
+        sys.exit(f"flowfd.py: {problem.strerror}")

@@ -57,7 +57,7 @@ tap_is "$(container "" 'id -u; ps -e -o pid= | head -n 1 | tr -d " "')" \
 tap_is "$(container flowfd "$build/examples/first" | tail -n 1)" \
 	"read: 3" "a counter, by libflowfd"
 tap_is "$(container flowfd "python3 $examples/flowfd.py" | tail -n 1)" \
-	"ring: pipe, b'', end" "counter and ring, from Python"
+	"one shot: 1 when armed again" "counter and ring, from Python"
 tap_is "$(container flowfd "$ctl info")" "$("$ctl" info)" "flowfdctl info"
 tap_is "$(container flowfd "chmod 600 /dev/flowfd" 2>&1 |
 	grep -c 'Operation not permitted')" 1 "its root cannot change the device"
@@ -70,7 +70,8 @@ try:
 except OSError as error:
     print(error.strerror)'
 tap_is "$(container flowfd "prlimit --memlock=8388608 python3 -c '$big'")" \
-	"Cannot allocate memory" "its rings are charged to the user"
+	"no memory, or the ring would exceed RLIMIT_MEMLOCK (ulimit -l)" \
+	"its rings are charged to the user"
 tap_is "$(PYTHONPATH=$examples python3 -Bc "$big")" "made" \
 	"the machine's root may lock what it likes"
 

@@ -52,7 +52,10 @@ created: read 4, maximum 5
 ring: anything to harvest? False
 ring: pipe, b'hello, world'
 ring: counter, 3
-ring: pipe, b'', end" "flowfd.py"
+ring: pipe, b'', end
+one shot: 1 harvested
+one shot: 0 more
+one shot: 1 when armed again" "flowfd.py"
 
 # News that come between any two steps of a harvest: whoever looks at the memory of
 # the ring sets them off, at each place in turn. In an index of one slot, so that a
@@ -169,26 +172,80 @@ END
 tap_is $? 0 "flowfd.py: nothing is lost"
 
 output=$(cd "$examples" && python3 -B - 2>&1 <<'END'
-import os, platform
+import os, platform, select
 import flowfd
-reader, writer = os.pipe()
-ring = flowfd.Ring(1)
-for call in (lambda: ring.add(reader, 1), lambda: ring.add(99, 1),
-             lambda: ring._control(flowfd.ADD, reader, 1, 0)):
+
+def attempt(call, *arguments):
     try:
-        call()
-    except (OSError, ValueError) as error:
+        call(*arguments)
+    except (OSError, ValueError, NotImplementedError) as error:
         print(type(error).__name__, error)
+
+reader, writer = os.pipe2(os.O_NONBLOCK)
+waiting, _ = os.pipe()
+ring = flowfd.Ring(1)
+attempt(ring.add, waiting, select.EPOLLIN)
+attempt(ring.add, 99, select.EPOLLIN)
+attempt(ring.add, reader, select.EPOLLIN | select.EPOLLEXCLUSIVE)
+attempt(ring.add, os.open("/proc/self/exe", os.O_NONBLOCK), select.EPOLLIN)
+os.set_blocking(ring.fd, False)
+attempt(ring.add, ring, select.EPOLLIN)
+attempt(ring.remove, reader)
+attempt(ring.modify, reader, select.EPOLLIN)
+ring.add(reader, select.EPOLLIN)
+attempt(ring.add, reader, select.EPOLLIN)
+attempt(ring.add, writer, select.EPOLLOUT)
+attempt(flowfd.Ring, 0)
+attempt(flowfd.Counter, 5, 5)
+flowfd.DEVICE = "/dev/nothing"
+attempt(flowfd.Counter)
 platform.machine = lambda: "aarch64"
-try:
-    flowfd.Ring(1)
-except NotImplementedError as error:
-    print(error)
+attempt(flowfd.Ring, 1)
 END
 )
+not_loaded="the flowfd module is not loaded: run 'modprobe flowfd' as root"
+create="a count not below the maximum, a bucket on a semaphore or without capacity"
 tap_is "$output" \
 "ValueError a watched file must not block
 OSError [Errno 9] Bad file descriptor
-OSError [Errno 22] Invalid argument
-rings need CPython on x86" "flowfd.py: errors"
+OSError [Errno 22] events may be EPOLLIN, EPOLLPRI, EPOLLOUT, EPOLLRDHUP and EPOLLONESHOT, not EPOLLEXCLUSIVE or EPOLLWAKEUP
+PermissionError [Errno 1] this kind of file cannot be watched (regular file, directory, signalfd, binder)
+OSError [Errno 40] an epoll, a ring or an io_uring cannot be watched
+FileNotFoundError [Errno 2] the ring does not watch this file
+FileNotFoundError [Errno 2] the ring does not watch this file
+FileExistsError [Errno 17] the ring watches this file already: modify() changes that
+OSError [Errno 28] the ring watches max_items files, as many as it was created for
+OSError [Errno 22] $create, or max_items not between 1 and 1048576
+OSError [Errno 22] $create, or max_items not between 1 and 1048576
+FileNotFoundError [Errno 2] $not_loaded (package flowfd-dkms)
+NotImplementedError rings need CPython on x86" "flowfd.py: errors"
+
+# Pinned, closed, and the descriptor used again: the old watch gives no event, and
+# its item is free for another file.
+output=$(cd "$examples" && python3 -B - 2>&1 <<'END'
+import os, select
+import flowfd
+
+with flowfd.Ring(2) as ring:
+    old = os.eventfd(0, os.EFD_NONBLOCK)
+    kept = os.dup(old)
+    ring.add(old, select.EPOLLIN)
+    os.close(old)
+    new = os.eventfd(0, os.EFD_NONBLOCK)
+    ring.add(new, select.EPOLLIN)
+    os.eventfd_write(kept, 1)
+    print(old == new, list(ring.harvest()), len(ring.files))
+    os.close(new)
+    ring.remove(new)
+    print(len(ring.files), len(ring.numbers))
+    for _ in range(2):
+        ring.add(os.eventfd(0, os.EFD_NONBLOCK), select.EPOLLIN)
+ring.close()
+print(ring.fd)
+END
+)
+tap_is "$output" \
+"True [] 1
+0 0
+-1" "flowfd.py: files that were closed, and the end of a with statement"
 tap_done

@@ -135,8 +135,10 @@ def one_of_each():
     os.write(writer, b"x")
     os.eventfd_write(event, 1)
     next(ring.harvest())
-    watched = [{"fd": reader, "events": 0x19, "data": reader, "pinned": False},
-               {"fd": event, "events": 0, "data": event, "pinned": True}]
+    watched = [{"fd": reader, "events": 0x19, "data": ring.numbers[reader],
+                "pinned": False},
+               {"fd": event, "events": 0, "data": ring.numbers[event],
+                "pinned": True}]
     # mmap keeps a descriptor too.
     rings = [{"id": id_of(fd, "flowfd-ring-id"), "pid": os.getpid(), "fd": fd,
               "command": "holder", "max_items": 5, "head": 1, "tail": 2,
