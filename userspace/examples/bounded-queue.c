@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A queue between two threads whose length is bounded by a counter's maximum:
- * the producer sleeps in flowfd_write() while DEPTH items wait, and the
- * consumer, however slow, never takes more than DEPTH at once.
+ * A queue between two threads: the producer sleeps while DEPTH items wait, and
+ * nothing is lost. It is the first program of README.md and of flowfd(7).
  */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <flowfd.h>
 
-#define ITEMS 1000
-#define DEPTH 8
+#define ITEMS 20000
+#define DEPTH 64
 
 /* DEPTH wait, DEPTH are worked on, and one is stored but not yet counted. */
 #define SLOTS (2 * DEPTH + 1)
@@ -21,63 +19,50 @@
 static int slots[SLOTS];
 static int counter;
 
-static void stop(const char *what, int error)
+static void check(const char *what, int result)
 {
-	fprintf(stderr, "bounded-queue: %s: %s\n", what,
-		flowfd_strerror(error));
+	if (result >= 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, flowfd_strerror(result));
 	exit(EXIT_FAILURE);
 }
 
-static void *produce(void *argument)
+static void *produce(void *unused)
 {
 	for (int item = 0; item < ITEMS; item++) {
-		int error;
-
 		slots[item % SLOTS] = item;
-		error = flowfd_write(counter, 1);
-		if (error)
-			stop("write", error);
+		/* After the item is stored. Sleeps while DEPTH items wait. */
+		check("write", flowfd_write(counter, 1));
 	}
-	return argument;
+	return unused;
 }
 
 int main(void)
 {
+	/* Writes stay below the maximum, so it is one more than DEPTH. */
 	const struct flowfd_create_counter settings = {.maximum = DEPTH + 1};
-	const struct timespec work = {.tv_nsec = 1000000};
-	uint64_t largest = 0;
-	int batches = 0;
-	int next = 0;
+	uint64_t batch, largest = 0;
 	pthread_t producer;
-	int error;
+	int next = 0;
 
 	counter = flowfd_counter_create_from(&settings, sizeof(settings));
-	if (counter < 0)
-		stop("create", counter);
-	error = pthread_create(&producer, NULL, produce, NULL);
-	if (error)
-		stop("thread", -error);
+	check("create", counter);
+	check("thread", -pthread_create(&producer, NULL, produce, NULL));
 
 	while (next < ITEMS) {
-		uint64_t batch;
-
-		error = flowfd_read(counter, &batch);
-		if (error)
-			stop("read", error);
+		/* Sleeps while nothing waits, then takes all that does. */
+		check("read", flowfd_read(counter, &batch));
 		for (uint64_t i = 0; i < batch; i++, next++) {
 			if (slots[next % SLOTS] != next) {
-				fprintf(stderr, "bounded-queue: item %d lost\n",
-					next);
+				fprintf(stderr, "item %d was lost\n", next);
 				return EXIT_FAILURE;
 			}
 		}
-		nanosleep(&work, NULL);
 		if (batch > largest)
 			largest = batch;
-		batches++;
 	}
 	pthread_join(producer, NULL);
-	printf("%d items in %d batches, the largest of %" PRIu64 "\n", next,
-	       batches, largest);
+	printf("%d items, at most %" PRIu64 " at once, none lost\n", next,
+	       largest);
 	return EXIT_SUCCESS;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A counter that is full at 3: what flowfd(7) shows first. */
+/* A counter that is full at 3: the shortest program. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

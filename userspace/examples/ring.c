@@ -20,7 +20,7 @@ static int counters[SOURCES];
 
 static void stop(const char *what, int error)
 {
-	fprintf(stderr, "ring: %s: %s\n", what, flowfd_strerror(error));
+	fprintf(stderr, "ring: %s: %s\n", what, flowfd_ring_strerror(error));
 	exit(EXIT_FAILURE);
 }
 
@@ -37,7 +37,10 @@ static void *produce(void *argument)
 	return NULL;
 }
 
-/* The data of an event is whatever was given with the file: its number here. */
+/*
+ * A watched file is non-blocking. The data of an event is whatever was given with
+ * the file: its number here.
+ */
 static void watch(struct flowfd_ring *ring, int number)
 {
 	int counter = flowfd_counter_create(0, FLOWFD_NONBLOCK);
@@ -47,7 +50,7 @@ static void watch(struct flowfd_ring *ring, int number)
 		stop("counter", counter);
 	counters[number] = counter;
 	error = flowfd_ring_add(ring, counter, EPOLLIN | EPOLLET, number);
-	if (error < 0)
+	if (error)
 		stop("add", error);
 }
 
@@ -79,9 +82,15 @@ int main(void)
 				stop("wait", error);
 			continue;
 		}
-		/* One read takes all; other files are read until EAGAIN. */
-		if (flowfd_read(counters[event.data], &count) == 0)
+		/*
+		 * One read takes all that a counter has; other files are read
+		 * until -EAGAIN. An event may have nothing to read.
+		 */
+		error = flowfd_read(counters[event.data], &count);
+		if (!error)
 			sum += count;
+		else if (error != -EAGAIN)
+			stop("read", error);
 	}
 	printf("%" PRIu64 " events of %d counters\n", sum, SOURCES);
 

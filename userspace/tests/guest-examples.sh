@@ -26,10 +26,19 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 	tap_is "$? $output" "0 3000 events of 3 counters" "ring, $i"
 done
 
-output=$("$build/examples/bounded-queue" 2>&1)
-tap_is "$? $(echo "$output" | sed -E \
-	's/^(1000 items) in [0-9]+ batches, the largest of [1-8]$/\1/')" \
-	"0 1000 items" "bounded-queue: $output"
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	output=$("$build/examples/ring-threads" 2>&1)
+	tap_is "$? $output" "0 3000 events by 3 threads" "ring-threads, $i"
+done
+
+# Nothing is lost, and never more at once than the maximum lets wait.
+for i in 1 2 3; do
+	output=$("$build/examples/bounded-queue" 2>&1)
+	tap_is "$? $(echo "$output" | sed -E \
+		's/at most ([1-9]|[1-5][0-9]|6[0-4]) at once/at most 64 at once/')" \
+		"0 20000 items, at most 64 at once, none lost" \
+		"bounded-queue, $i: $output"
+done
 
 # 2,000 events of half a millisecond or more each: 100 wakeups a second.
 start=$(date +%s%N)
