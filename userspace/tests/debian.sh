@@ -46,6 +46,16 @@ said() {
 		}' {} + | sort
 }
 
+# Each page is in one package, and flowfd(7), to which the pages of the tools refer,
+# in that of the tools.
+packages=$(grep -l '^usr/share/man/man7$' "$debian"/*.install)
+tap_is "${packages##*/}" flowfd-tools.install "flowfd(7): its package"
+for section in 1 3 7; do
+	tap_is "$(cat "$debian"/*.install |
+		grep -c "^usr/share/man/man$section$")" 1 \
+		"manual pages of section $section: one package"
+done
+
 tap_is "$(listed Expat)" "$(said MIT)" "copyright: MIT"
 tap_is "$(listed "GPL-2 with Linux-syscall-note exception")" \
 	"$(said "GPL-2.0-only WITH Linux-syscall-note")" \
