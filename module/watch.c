@@ -23,6 +23,9 @@
 		      EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | \
 		      EPOLLMSG | EPOLLRDHUP)
 
+/* Files that fdinfo tells of by themselves; a ring can have a million. */
+#define WATCH_SHOWN_MAX 4096U
+
 static_assert((__force u32)WATCH_EVENTS < WATCH_RARE_MIN);
 
 /* A socket claims these with each wakeup, whether they are true or not. */
@@ -603,27 +606,47 @@ void watch_remove_all(struct ring *ring)
 	mutex_unlock(&ring->lock);
 }
 
-/**
- * watch_show_all - a line of fdinfo for each watched file
- * @ring: ring
- * @m: where to
- */
-void watch_show_all(struct ring *ring, struct seq_file *m)
+static void watch_show(const struct watch *w, struct seq_file *m)
 {
+	seq_printf(m, "tfd: %8d events: %8x data: %16llx pinned: %d\n", w->fd,
+		   READ_ONCE(w->mask), READ_ONCE(w->item->data), w->pinned);
+}
+
+/* The first of them, so that a reader's time is bounded. */
+static void watch_show_first(struct ring *ring, struct seq_file *m)
+{
+	u32 all = ring->max_items - ring->free_count;
+	u32 left = min(all, WATCH_SHOWN_MAX);
 	const struct watch *w;
 	u32 i;
 
-	if (mutex_lock_killable(&ring->lock))
+	seq_printf(m, "flowfd-ring-watches: %u\n", all);
+	for (i = 0; left && !seq_has_overflowed(m); i++)
+		hlist_for_each_entry(w, &ring->watches[i], hash) {
+			watch_show(w, m);
+			if (!--left)
+				break;
+		}
+	if (all > WATCH_SHOWN_MAX)
+		seq_printf(m, "flowfd-ring-more: %u\n", all - WATCH_SHOWN_MAX);
+}
+
+/**
+ * watch_show_all - what a ring watches, for fdinfo
+ * @ring: ring
+ * @m: where to
+ *
+ * It does not wait: a watched file's poll method may never return, and fdinfo is
+ * read by processes that have no part in the ring.
+ */
+void watch_show_all(struct ring *ring, struct seq_file *m)
+{
+	if (!mutex_trylock(&ring->lock)) {
+		seq_puts(m, "flowfd-ring-busy: 1\n");
 		return;
-	watch_remove_closed(ring);
-	for (i = 0; i < 1U << ring->hash_bits && !seq_has_overflowed(m); i++) {
-		hlist_for_each_entry(w, &ring->watches[i], hash)
-			seq_printf(m,
-				   "tfd: %8d events: %8x data: %16llx pinned: %d\n",
-				   w->fd, READ_ONCE(w->mask),
-				   READ_ONCE(w->item->data),
-				   w->pinned);
 	}
+	watch_remove_closed(ring);
+	watch_show_first(ring, m);
 	mutex_unlock(&ring->lock);
 }
 

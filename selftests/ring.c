@@ -564,6 +564,31 @@ TEST_F(ring, fdinfo)
 	EXPECT_EQ(1, fdinfo_number(self->ring.fd, "flowfd-ring-head", 10));
 }
 
+/* A reader's time does not grow with a ring of somebody else. */
+TEST_F(ring, fdinfo_shows_the_first_4096)
+{
+	const rlim_t files = 4100;
+	struct rlimit limit = { files + 100, files + 100 };
+	struct user_ring r;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	ASSERT_EQ(0, ring_open(&r, files));
+	EXPECT_EQ(0, ring_watched(r.fd));
+	for (rlim_t i = 0; i < files; i++) {
+		ASSERT_LE(0, ring_add(&r, dup(self->event), EPOLLIN, i));
+		if (i != 0 && i != 4095)
+			continue;
+		EXPECT_EQ(i + 1, ring_watched(r.fd));
+		EXPECT_EQ(i + 1, ring_shown(r.fd));
+		EXPECT_EQ(ULLONG_MAX, fdinfo_number(r.fd, "flowfd-ring-more",
+						    10));
+	}
+	EXPECT_EQ(files, ring_watched(r.fd));
+	EXPECT_EQ(4096, ring_shown(r.fd));
+	EXPECT_EQ(files - 4096, fdinfo_number(r.fd, "flowfd-ring-more", 10));
+	ring_close(&r);
+}
+
 TEST_F(ring, fork_shares_it)
 {
 	int status;

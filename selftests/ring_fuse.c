@@ -175,6 +175,28 @@ TEST_F(fuse, add_waits_and_nobody_else)
 	close(event);
 }
 
+/* Whoever looks at a ring, root for instance, is no user of it. */
+TEST_F(fuse, fdinfo_does_not_wait)
+{
+	struct user_ring *r = &self->ring;
+	struct change add_file;
+
+	EXPECT_EQ(0, ring_watched(r->fd));
+	EXPECT_EQ(ULLONG_MAX, fdinfo_number(r->fd, "flowfd-ring-busy", 10));
+	fuse_mute(&self->server);
+	ASSERT_TRUE(change_start(&add_file, r, FLOWFD_RING_ADD, self->file));
+	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 1));
+	EXPECT_EQ(1, fdinfo_number(r->fd, "flowfd-ring-busy", 10));
+	EXPECT_EQ(FUSE_FILES_MAX,
+		  fdinfo_number(r->fd, "flowfd-ring-max-items", 10));
+	EXPECT_EQ(-1, ring_watched(r->fd));
+	EXPECT_EQ(0, ring_shown(r->fd));
+	fuse_unmute(&self->server);
+	ASSERT_TRUE(change_join(&add_file));
+	EXPECT_EQ(1, ring_watched(r->fd));
+	EXPECT_EQ(1, ring_shown(r->fd));
+}
+
 static int watch_directory(const char *name)
 {
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);

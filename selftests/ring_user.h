@@ -198,8 +198,14 @@ static inline bool ring_take_wait(struct user_ring *r,
 	return true;
 }
 
-/* How many files fdinfo says it watches. */
+/* How many files fdinfo says it watches; -1: it is being changed. */
 static inline int ring_watched(int fd)
+{
+	return fdinfo_number(fd, "flowfd-ring-watches", 10);
+}
+
+/* How many of them it has a line for. */
+static inline int ring_shown(int fd)
 {
 	char path[64], line[256];
 	int count = 0;
