@@ -4,13 +4,14 @@
  * writes them, and all that a kernel, a process or a newer module could do to
  * them. It needs no module.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "tests/tap.h"
-#include "tools/flowfdctl/flowfdctl.h"
+#include "tools/flowfdctl/look.h"
 
 #define FILE_LINES "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1057\n"
 #define EVENTFD_LINES                          \
@@ -29,16 +30,25 @@
 	"flowfd-ring-max-items: 4\n"           \
 	"flowfd-ring-head: 4294967295\n"       \
 	"flowfd-ring-tail: 2\n"
+#define WATCHED "flowfd-ring-watches: 3\n"
 #define WATCH_LINES                                                             \
 	"tfd:        5 events:       19 data: ffffffffffffffff pinned: 0\n"     \
 	"tfd:        7 events: 40000000 data:                0 pinned: 1\n"     \
 	"tfd: 2147483647 events:        0 data:               2a pinned: 1\n"
 
+/* With room for as many watches. */
+static struct watch watch[1001];
+
+static enum fdinfo parse(const char *text, struct object *object, size_t room)
+{
+	return fdinfo_parse(text, object, watch, room);
+}
+
 static void test_counter(void)
 {
 	struct object object;
 
-	tap_is(fdinfo_parse(FILE_LINES COUNTER_LINES, &object), FDINFO_OBJECT,
+	tap_is(parse(FILE_LINES COUNTER_LINES, &object, 4), FDINFO_OBJECT,
 	       "a counter");
 	tap_is(object.kind, COUNTER, "is one");
 	tap_is(object.id, 17, "id");
@@ -49,31 +59,29 @@ static void test_counter(void)
 	tap_is(object.held, true, "a wakeup is held back");
 	tap_is(object.semaphore, false, "no semaphore");
 	tap_is(object.watches, 0, "no watches");
-	object_free(&object);
 
-	tap_is(fdinfo_parse("flowfd-new: words of a newer module\n"
-			    "eventfd-count: fffffffffffffffe\n"
-			    "eventfd-id: 2147483647\n"
-			    "eventfd-semaphore: 1\n"
-			    "eventfd-maximum: ffffffffffffffff\n"
-			    "flowfd-token-capacity: 4294967295\n"
-			    "flowfd-token-rate: 0\n"
-			    "flowfd-wakeup-deferred: 0\n",
-			    &object),
+	tap_is(parse("flowfd-new: words of a newer module\n"
+		     "eventfd-count: fffffffffffffffe\n"
+		     "eventfd-id: 2147483647\n"
+		     "eventfd-semaphore: 1\n"
+		     "eventfd-maximum: ffffffffffffffff\n"
+		     "flowfd-token-capacity: 4294967295\n"
+		     "flowfd-token-rate: 0\n"
+		     "flowfd-wakeup-deferred: 0\n",
+		     &object, 4),
 	       FDINFO_OBJECT, "highest numbers, and a line that is not known");
 	tap_ok(object.count == UINT64_MAX - 1 && object.maximum == UINT64_MAX,
 	       "are kept whole");
 	tap_is(object.id, INT32_MAX, "id");
 	tap_is(object.capacity, UINT32_MAX, "capacity");
 	tap_is(object.semaphore, true, "a semaphore");
-	object_free(&object);
 }
 
 static void test_ring(void)
 {
 	struct object object;
 
-	tap_is(fdinfo_parse(FILE_LINES RING_LINES WATCH_LINES, &object),
+	tap_is(parse(FILE_LINES RING_LINES WATCHED WATCH_LINES, &object, 4),
 	       FDINFO_OBJECT, "a ring");
 	tap_is(object.kind, RING, "is one");
 	tap_ok(object.id == UINT64_MAX, "id");
@@ -81,7 +89,9 @@ static void test_ring(void)
 	tap_is(object.head, UINT32_MAX, "head");
 	tap_is(object.tail, 2, "tail");
 	tap_is(object_pending(&object), 3, "entries pending, tail has wrapped");
-	if (tap_is(object.watches, 3, "watches")) {
+	tap_is(object.watches, 3, "watches");
+	tap_is(object.busy, false, "not busy");
+	if (tap_is(object.listed, 3, "of which all are listed")) {
 		tap_is(object.watch[0].fd, 5, "fd");
 		tap_is(object.watch[0].events, EPOLLIN | EPOLLERR | EPOLLHUP,
 		       "events");
@@ -95,32 +105,47 @@ static void test_ring(void)
 	/* A consumer that lies. */
 	object.head = 100;
 	tap_is(object_pending(&object), 4, "no more pending than fit");
-	object_free(&object);
-	tap_is(object.watches, 0, "freed");
 
-	tap_is(fdinfo_parse(RING_LINES, &object), FDINFO_OBJECT,
-	       "a ring that watches nothing");
-	tap_is(object.watches, 0, "no watches");
-	object_free(&object);
+	tap_is(parse(RING_LINES "flowfd-ring-watches: 0\n", &object, 4),
+	       FDINFO_OBJECT, "a ring that watches nothing");
+	tap_is(object.watches + object.listed, 0, "no watches");
+	tap_is(parse(RING_LINES "flowfd-ring-busy: 1\n", &object, 4),
+	       FDINFO_OBJECT, "a ring that is being changed");
+	tap_is(object.busy, true, "is busy");
+	tap_is(object.watches + object.listed, 0, "no watches");
 }
 
+/* Only as many are looked at as there is room for. */
 static void test_many_watches(void)
 {
 	static const char line[] =
 		"tfd:        5 events:       19 data:                1 pinned: 0\n";
+	static const char header[] = RING_LINES "flowfd-ring-watches: 1000\n";
 	enum { WATCHES = 1000 };
-	char *text = malloc(sizeof(RING_LINES) + WATCHES * sizeof(line));
+	char *text = malloc(sizeof(header) + WATCHES * sizeof(line));
 	struct object object;
 	char *end;
 
 	if (!text)
 		abort();
-	end = stpcpy(text, RING_LINES);
+	end = stpcpy(text, header);
 	for (int i = 0; i < WATCHES; i++)
 		end = stpcpy(end, line);
-	tap_is(fdinfo_parse(text, &object), FDINFO_OBJECT, "many watches");
-	tap_is(object.watches, WATCHES, "all are there");
-	object_free(&object);
+	tap_is(parse(text, &object, WATCHES + 1), FDINFO_OBJECT, "many watches");
+	tap_is(object.listed, WATCHES, "all are there");
+	watch[10].fd = -1;
+	tap_is(parse(text, &object, 10), FDINFO_OBJECT, "with room for less");
+	tap_is(object.watches, WATCHES, "all are counted");
+	tap_is(object.listed, 10, "some are listed");
+	tap_is(watch[10].fd, -1, "and no more were touched");
+	end[-5] = '\0';
+	tap_is(parse(text, &object, WATCHES), FDINFO_OBJECT, "cut off");
+	tap_is(object.listed, WATCHES - 1, "all whole lines are there");
+	strcpy(text + sizeof(header) - 1 + sizeof(line) - 1, "tfd: damage\n");
+	tap_is(parse(text, &object, 1), FDINFO_OBJECT,
+	       "what there is no room for is not read");
+	tap_is(fdinfo_parse(text, &object, NULL, 0), FDINFO_OBJECT, "no room");
+	tap_is(object.listed, 0, "nothing is listed");
 	free(text);
 }
 
@@ -144,7 +169,7 @@ static void test_others(void)
 	struct object object;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (!tap_is(fdinfo_parse(texts[i], &object), FDINFO_OTHER,
+		if (!tap_is(parse(texts[i], &object, 4), FDINFO_OTHER,
 			    "another file"))
 			printf("# %s", texts[i]);
 }
@@ -158,11 +183,13 @@ static void test_unknown(void)
 		"flowfd-ring-id: 1\n",
 		RING_LINES "flowfd-token-rate: 5\n",
 		COUNTER_LINES RING_LINES,
-		COUNTER_LINES "flowfd-token-rate: 1000",
-		RING_LINES "tfd: 1",
+		RING_LINES,
+		RING_LINES WATCHED "flowfd-ring-busy: 1\n",
+		COUNTER_LINES WATCHED,
 		/* Twice. */
 		COUNTER_LINES "flowfd-token-rate: 1000\n",
-		RING_LINES RING_LINES,
+		RING_LINES RING_LINES WATCHED,
+		RING_LINES WATCHED WATCHED,
 		/* No number, or not one that fits. */
 		EVENTFD_LINES "eventfd-maximum: \n" BUCKET_LINES,
 		EVENTFD_LINES "eventfd-maximum: -1\n" BUCKET_LINES,
@@ -177,31 +204,32 @@ static void test_unknown(void)
 		"eventfd-count: what\neventfd-id: 1\n"
 		"eventfd-semaphore: 0\neventfd-maximum: a\n" BUCKET_LINES,
 		"flowfd-ring-id: 1\nflowfd-ring-max-items: 4294967296\n"
-		"flowfd-ring-head: 0\nflowfd-ring-tail: 0\n",
-		RING_LINES "tfd:        5 events:       19\n",
-		RING_LINES "tfd:       -1 events:       19 data:                "
+		"flowfd-ring-head: 0\nflowfd-ring-tail: 0\n" WATCHED,
+		RING_LINES "flowfd-ring-watches: x\n",
+		RING_LINES "flowfd-ring-watches: 4294967296\n",
+		RING_LINES "flowfd-ring-busy: 2\n",
+		RING_LINES WATCHED "tfd:        5 events:       19\n",
+		RING_LINES WATCHED "tfd:       -1 events:       19 data:                "
 			   "1 pinned: 0\n",
-		RING_LINES "tfd:        5 events: 100000000 data:               "
+		RING_LINES WATCHED "tfd:        5 events: 100000000 data:               "
 			   " 1 pinned: 0\n",
-		RING_LINES WATCH_LINES "tfd: 2147483648 events:        0 data:"
+		RING_LINES WATCHED WATCH_LINES "tfd: 2147483648 events:        0 data:"
 				       "               2a pinned: 1\n",
-		RING_LINES "tfd: 5 events: 19 data: 1 pinned: 2\n",
-		RING_LINES "tfd: 5 events: 19 data: 1 pinned: 1 more: 3\n",
+		RING_LINES WATCHED "tfd: 5 events: 19 data: 1 pinned: 2\n",
+		RING_LINES WATCHED "tfd: 5 events: 19 data: 1 pinned: 1 more: 3\n",
 	};
 	struct object object;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		if (!tap_is(fdinfo_parse(texts[i], &object), FDINFO_UNKNOWN,
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (!tap_is(parse(texts[i], &object, 4), FDINFO_UNKNOWN,
 			    "not understood"))
 			printf("# %s\n", texts[i]);
-		tap_ok(!object.watch, "nothing is left of it");
-	}
 }
 
 /* No byte changed or missing may lead astray: sanitizers look on. */
 static void test_damage(void)
 {
-	static const char good[] = FILE_LINES RING_LINES WATCH_LINES;
+	static const char good[] = FILE_LINES RING_LINES WATCHED WATCH_LINES;
 	char text[sizeof(good)];
 	struct object object;
 	bool known = true;
@@ -213,23 +241,19 @@ static void test_damage(void)
 			text[lrand48() % (sizeof(text) - 1)] =
 				" 09af:\ntx-\t\x80"[lrand48() % 12];
 		text[lrand48() % sizeof(text)] = '\0';
-		known &= fdinfo_parse(text, &object) <= FDINFO_UNKNOWN;
-		object_free(&object);
-	}
+		known &= parse(text, &object, round % 4) <= FDINFO_UNKNOWN;
+		}
 	tap_ok(known, "200,000 damaged texts");
 }
 
 static void test_links(void)
 {
-	tap_ok(link_may_be_flowfd("anon_inode:[flowfd]"), "a counter");
-	tap_ok(link_may_be_flowfd("anon_inode:[flowfd-ring]"), "a ring");
-	tap_ok(link_may_be_flowfd("/dev/flowfd"), "the device");
-	tap_ok(link_may_be_flowfd("(unreachable)/dev/flowfd"),
-	       "the device of another tree");
-	tap_ok(!link_may_be_flowfd("anon_inode:[eventfd]"), "an eventfd");
-	tap_ok(!link_may_be_flowfd("socket:[712]"), "a socket");
-	tap_ok(!link_may_be_flowfd("pipe:[712]"), "a pipe");
-	tap_ok(!link_may_be_flowfd(""), "nothing");
+	tap_ok(link_is_made_by_flowfd("anon_inode:[flowfd]"), "a counter");
+	tap_ok(link_is_made_by_flowfd("anon_inode:[flowfd-ring]"), "a ring");
+	tap_ok(!link_is_made_by_flowfd("/anon_inode:[flowfd]"), "a path");
+	tap_ok(!link_is_made_by_flowfd("anon_inode:[eventpoll]"), "an epoll");
+	tap_ok(!link_is_made_by_flowfd("socket:[712]"), "a socket");
+	tap_ok(!link_is_made_by_flowfd(""), "nothing");
 }
 
 static bool escapes(const char *text, const char *wanted)
@@ -374,15 +398,76 @@ static void test_table(void)
 	table_free(&table);
 }
 
+/* What is said of a scan, and whether it is all that there is. */
+static bool remarks(const struct scan *scan, bool complete, const char *wanted)
+{
+	char out[256] = "";
+	FILE *file = fmemopen(out, sizeof(out), "w");
+
+	if (!file)
+		abort();
+	scan_remark(scan, file, "> ");
+	fclose(file);
+	if (!strcmp(out, wanted) && scan_is_complete(scan) == complete)
+		return true;
+	printf("# got %s\n", out);
+	return false;
+}
+
+static void test_remarks(void)
+{
+	static struct scan scan;
+	static const struct scan empty;
+
+	tap_ok(remarks(&scan, true, ""), "nothing is missing");
+	scan.hidden = 1;
+	tap_ok(remarks(&scan, true, "> 1 process is not shown: this user may not"
+				    " look into them\n"),
+	       "a hidden process");
+	scan = empty;
+	scan.unread = 2;
+	scan.unread_errno = EIO;
+	tap_ok(remarks(&scan, false, "> 2 descriptors or processes could not be"
+				     " read: Input/output error\n"),
+	       "errors");
+	scan = empty;
+	scan.no_room = 3;
+	scan.watches_left = 1;
+	tap_ok(remarks(&scan, false,
+		       "> 3 descriptors are not shown: there are too many\n"
+		       "> 1 watch is not shown: there are too many\n"),
+	       "no room");
+	scan = empty;
+	scan.processes = 5;
+	scan.finished = 3;
+	tap_ok(remarks(&scan, false, "> 2 processes were not looked at, or not at"
+				     " all of them: the time was over\n"),
+	       "no time");
+	scan = empty;
+	scan.too_many = true;
+	scan.stuck = true;
+	scan.stuck_at = 17;
+	tap_ok(remarks(&scan, false,
+		       "> there are more processes than can be looked at\n"
+		       "> the kernel did not answer about process 17\n"),
+	       "no answer");
+	scan = empty;
+	scan.unknown = 1;
+	tap_ok(remarks(&scan, false,
+		       "> 1 descriptor is not shown: flowfdctl " FLOWFD_VERSION
+		       " does not fit the loaded module\n"),
+	       "another module");
+}
+
 /* This machine's processes, without the module: for the sanitizers. */
 static void test_scan(void)
 {
-	struct scan scan;
+	struct scan *scan = scan_all(true);
 
-	scan_all(&scan);
-	tap_is(scan.unknown, 0, "nothing here is mistaken for flowfd's");
-	scan_free(&scan);
-	tap_ok(!scan.descriptor, "freed");
+	tap_is(scan->unknown, 0, "nothing here is mistaken for flowfd's");
+	tap_ok(!scan->stuck && scan->processes, "processes were looked at");
+	tap_is(scan->finished, scan->processes, "all of them");
+	scan_free(scan);
 }
 
 int main(void)
@@ -397,6 +482,7 @@ int main(void)
 	test_names();
 	test_events();
 	test_table();
+	test_remarks();
 	test_scan();
 	return tap_done();
 }

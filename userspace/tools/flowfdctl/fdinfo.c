@@ -3,7 +3,6 @@
  * What /proc/PID/fdinfo/FD tells of a counter or a ring. No input or output, so
  * that tests can give it any text.
  */
-#include <err.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,8 @@ enum key {
 	MAX_ITEMS,
 	HEAD,
 	TAIL,
+	WATCHES, /* either this or the next */
+	BUSY,
 	KEYS,
 };
 
@@ -41,6 +42,8 @@ static const struct {
 	[MAX_ITEMS] = {"flowfd-ring-max-items:", 10, UINT32_MAX},
 	[HEAD] = {"flowfd-ring-head:", 10, UINT32_MAX},
 	[TAIL] = {"flowfd-ring-tail:", 10, UINT32_MAX},
+	[WATCHES] = {"flowfd-ring-watches:", 10, UINT32_MAX},
+	[BUSY] = {"flowfd-ring-busy:", 10, 1},
 };
 
 #define KEYS_FROM(key) ((1U << KEYS) - (1U << (key)))
@@ -92,26 +95,15 @@ static bool parse_key(const char *line, struct found *found)
 		    &found->value[i]) && *line == '\n';
 }
 
-static bool parse_watch(const char *line, struct object *object)
+static bool parse_watch(const char *line, struct watch *watch)
 {
 	uint64_t fd, events, data, pinned;
-	struct watch *watch;
 
 	if (!take(&line, "tfd:", 10, INT32_MAX, &fd) ||
 	    !take(&line, " events:", 16, UINT32_MAX, &events) ||
 	    !take(&line, " data:", 16, UINT64_MAX, &data) ||
 	    !take(&line, " pinned:", 10, 1, &pinned) || *line != '\n')
 		return false;
-	/* A power of two of them is full. */
-	if (!(object->watches & (object->watches - 1))) {
-		size_t room = object->watches ? 2 * object->watches : 1;
-
-		watch = reallocarray(object->watch, room, sizeof(*watch));
-		if (!watch)
-			err(EXIT_FAILURE, "watches");
-		object->watch = watch;
-	}
-	watch = &object->watch[object->watches++];
 	watch->fd = (int)fd;
 	watch->events = (uint32_t)events;
 	watch->data = data;
@@ -132,40 +124,57 @@ static void fill(struct object *object, enum kind kind, const uint64_t *value)
 	object->max_items = (uint32_t)value[MAX_ITEMS];
 	object->head = (uint32_t)value[HEAD];
 	object->tail = (uint32_t)value[TAIL];
+	object->watches = (uint32_t)value[WATCHES];
+	object->busy = value[BUSY];
+}
+
+static bool is_ring(unsigned int all)
+{
+	return all == (RING_KEYS & ~(1U << BUSY)) ||
+	       all == (RING_KEYS & ~(1U << WATCHES));
 }
 
 /**
  * fdinfo_parse - tell what a file is
- * @text: its fdinfo
- * @object: filled in if it is one, to be freed by object_free()
+ * @text: its fdinfo; what follows the last newline is not looked at
+ * @object: filled in if it is one
+ * @watch: for the first of the files that a ring watches
+ * @room: length of @watch; nothing is looked at when it is full
  *
  * Lines that are not known are for newer programs. Returns FDINFO_OTHER: not of
  * flowfd; FDINFO_UNKNOWN: of flowfd, but not as this program expects it.
  */
-enum fdinfo fdinfo_parse(const char *text, struct object *object)
+enum fdinfo fdinfo_parse(const char *text, struct object *object,
+			 struct watch *watch, size_t room)
 {
 	struct found found = {0};
 	const char *line, *end;
+	uint32_t listed = 0;
 	bool good = true;
 
 	*object = (struct object){0};
 	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
-		if (strncmp(line, "tfd:", 4))
+		if (strncmp(line, "tfd:", 4)) {
 			good &= parse_key(line, &found);
-		else if (found.keys & RING_KEYS)
-			/* Those of epoll are of no interest. */
-			good &= parse_watch(line, object);
+			continue;
+		}
+		/* Those of epoll are of no interest. */
+		if (!(found.keys & RING_KEYS))
+			continue;
+		if (listed == room)
+			break;
+		good &= parse_watch(line, &watch[listed++]);
 	}
 	if (!(found.keys & KEYS_FROM(CAPACITY)))
 		return FDINFO_OTHER;
-	if (good && !*line && found.keys == RING_KEYS)
+	if (good && is_ring(found.keys))
 		fill(object, RING, found.value);
-	else if (good && !*line && found.keys == COUNTER_KEYS)
+	else if (good && found.keys == COUNTER_KEYS)
 		fill(object, COUNTER, found.value);
-	else {
-		object_free(object);
+	else
 		return FDINFO_UNKNOWN;
-	}
+	object->watch = watch;
+	object->listed = listed;
 	return FDINFO_OBJECT;
 }
 
@@ -175,11 +184,4 @@ uint32_t object_pending(const struct object *object)
 	uint32_t pending = object->tail - object->head;
 
 	return pending < object->max_items ? pending : object->max_items;
-}
-
-void object_free(struct object *object)
-{
-	free(object->watch);
-	object->watch = NULL;
-	object->watches = 0;
 }

@@ -38,8 +38,10 @@ struct watch {
  * @max_items: of a ring, as what follows
  * @head: entries taken, as its consumer says
  * @tail: entries made
- * @watches: length of @watch
- * @watch: what it watches; freed by object_free()
+ * @busy: it is being changed, so that nothing is known of what it watches
+ * @watches: how many files it watches
+ * @listed: length of @watch
+ * @watch: some of the files that it watches; the array is the caller's
  */
 struct object {
 	enum kind kind;
@@ -53,15 +55,17 @@ struct object {
 	uint32_t max_items;
 	uint32_t head;
 	uint32_t tail;
-	size_t watches;
+	bool busy;
+	uint32_t watches;
+	uint32_t listed;
 	struct watch *watch;
 };
 
 /* fdinfo.c */
 enum fdinfo { FDINFO_OTHER, FDINFO_OBJECT, FDINFO_UNKNOWN };
-enum fdinfo fdinfo_parse(const char *text, struct object *object);
+enum fdinfo fdinfo_parse(const char *text, struct object *object,
+			 struct watch *watch, size_t room);
 uint32_t object_pending(const struct object *object);
-void object_free(struct object *object);
 
 /* Enough for any name in /proc/PID/comm, those of kernel threads too. */
 #define COMMAND_SIZE 80
@@ -74,27 +78,54 @@ struct descriptor {
 	struct object object;
 };
 
+/* What there is room for; with it goes the memory of the program. */
+#define DESCRIPTORS_MAX 32768
+#define WATCHES_MAX 65536
+
 /**
  * struct scan - every counter and every ring, at one time
- * @descriptor: by process and number
- * @count: its length
- * @capacity: room in @descriptor
+ * @count: length of @descriptor
+ * @watches: length of @watch
+ * @processes: that there are
+ * @finished: of those, as many were looked at
+ * @too_many: there are processes beside them
  * @hidden: processes that this user may not look into
+ * @unread: descriptors and processes that could not be read
+ * @unread_errno: why not, of the last one
  * @unknown: descriptors of flowfd whose fdinfo was not understood
+ * @no_room: descriptors that found no room in @descriptor
+ * @watches_left: watches that are not in @watch, if they were asked for
+ * @stuck: the kernel did not answer
+ * @stuck_at: about this process
+ * @descriptor: by process and number
+ * @watch: what the rings watch, if that was asked for
  */
 struct scan {
-	struct descriptor *descriptor;
 	size_t count;
-	size_t capacity;
+	size_t watches;
+	unsigned int processes;
+	unsigned int finished;
+	bool too_many;
 	unsigned int hidden;
+	unsigned int unread;
+	int unread_errno;
 	unsigned int unknown;
+	unsigned int no_room;
+	uint64_t watches_left;
+	bool stuck;
+	pid_t stuck_at;
+	struct descriptor descriptor[DESCRIPTORS_MAX];
+	struct watch watch[WATCHES_MAX];
 };
 
 /* scan.c */
-bool link_may_be_flowfd(const char *link);
-void scan_all(struct scan *scan);
+struct scan *scan_all(bool watches);
 void scan_free(struct scan *scan);
-void scan_report(const struct scan *scan);
+
+/* remarks.c */
+#define EXIT_INCOMPLETE 2
+bool scan_is_complete(const struct scan *scan);
+size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix);
 
 /* module.c */
 #define MODULE_VERSION_SIZE 64

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* flowfdctl list: every counter and every ring, as tables or as JSON. */
 #include <argp.h>
-#include <err.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -90,7 +88,10 @@ static void add_ring(struct table *table, const struct descriptor *d)
 	const struct object *ring = &d->object;
 
 	add_holder(table, d);
-	table_add(table, "%zu", ring->watches);
+	if (ring->busy)
+		table_add(table, "busy");
+	else
+		table_add(table, "%" PRIu32, ring->watches);
 	table_add(table, "%" PRIu32, ring->max_items);
 	table_add(table, "%" PRIu32, ring->head);
 	table_add(table, "%" PRIu32, ring->tail);
@@ -101,9 +102,9 @@ static void add_ring(struct table *table, const struct descriptor *d)
 static void add_watches(struct table *table, const struct object *ring)
 {
 	char events[EVENTS_SIZE];
-	size_t i;
+	uint32_t i;
 
-	for (i = 0; i < ring->watches; i++) {
+	for (i = 0; i < ring->listed; i++) {
 		const struct watch *watch = &ring->watch[i];
 
 		text_events(events, watch->events);
@@ -113,19 +114,6 @@ static void add_watches(struct table *table, const struct object *ring)
 		table_add(table, "%#" PRIx64, watch->data);
 		table_add(table, "%s", events);
 	}
-}
-
-/* Whether a ring was met before: it is watched from all its descriptors alike. */
-static bool is_known(const struct scan *scan, size_t number)
-{
-	const struct descriptor *d = scan->descriptor;
-	size_t i;
-
-	for (i = 0; i < number; i++)
-		if (d[i].object.kind == RING &&
-		    d[i].object.id == d[number].object.id)
-			return true;
-	return false;
 }
 
 static void print_tables(const struct scan *scan, bool watches)
@@ -151,7 +139,7 @@ static void print_tables(const struct scan *scan, bool watches)
 			continue;
 		}
 		add_ring(&rings, d);
-		if (watches && !is_known(scan, i))
+		if (watches)
 			add_watches(&watched, &d->object);
 	}
 	table_print(&counters, SIZE_MAX, INT_MAX);
@@ -186,10 +174,10 @@ static void json_counter(const struct object *counter)
 
 static void json_watches(const struct object *ring)
 {
-	size_t i;
+	uint32_t i;
 
 	printf(", \"watched\": [");
-	for (i = 0; i < ring->watches; i++) {
+	for (i = 0; i < ring->listed; i++) {
 		const struct watch *watch = &ring->watch[i];
 
 		printf("%s\n   {\"fd\": %d, \"events\": %" PRIu32
@@ -204,10 +192,15 @@ static void json_ring(const struct object *ring, bool watches)
 {
 	printf(", \"max_items\": %" PRIu32 ", \"head\": %" PRIu32
 	       ", \"tail\": %" PRIu32 ", \"pending\": %" PRIu32
-	       ", \"watches\": %zu",
+	       ", \"busy\": %s, \"watches\": ",
 	       ring->max_items, ring->head, ring->tail, object_pending(ring),
-	       ring->watches);
-	if (watches)
+	       boolean(ring->busy));
+	if (ring->busy)
+		printf("null");
+	else
+		printf("%" PRIu32, ring->watches);
+	/* Of several descriptors of a ring, one has them. */
+	if (watches && !ring->busy && (ring->listed || !ring->watches))
 		json_watches(ring);
 }
 
@@ -238,9 +231,11 @@ static void json_objects(const struct scan *scan, enum kind kind, bool watches)
 static void print_json(const struct scan *scan, bool watches)
 {
 	printf("{\"format\": \"flowfdctl-list\", \"version\": %d,\n"
-	       " \"hidden_processes\": %u, \"unknown_descriptors\": %u,\n"
+	       " \"complete\": %s, \"hidden_processes\": %u,"
+	       " \"unknown_descriptors\": %u,\n"
 	       " \"counters\": [",
-	       FORMAT_VERSION, scan->hidden, scan->unknown);
+	       FORMAT_VERSION, boolean(scan_is_complete(scan)), scan->hidden,
+	       scan->unknown);
 	json_objects(scan, COUNTER, watches);
 	printf("],\n \"rings\": [");
 	json_objects(scan, RING, watches);
@@ -250,18 +245,21 @@ static void print_json(const struct scan *scan, bool watches)
 int list_main(int argc, char **argv)
 {
 	struct arguments arguments = {0};
-	struct scan scan;
+	struct scan *scan;
+	bool complete;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-	scan_all(&scan);
-	need_module(&scan);
-	if (arguments.json) {
-		print_json(&scan, arguments.watches);
-	} else {
-		print_tables(&scan, arguments.watches);
-		fflush(stdout);
-		scan_report(&scan);
-	}
-	scan_free(&scan);
-	return EXIT_SUCCESS;
+	scan = scan_all(arguments.watches);
+	need_module(scan);
+	complete = scan_is_complete(scan);
+	if (arguments.json)
+		print_json(scan, arguments.watches);
+	else
+		print_tables(scan, arguments.watches);
+	fflush(stdout);
+	/* JSON has a field for processes that this user may not look into. */
+	if (!arguments.json || !complete)
+		scan_remark(scan, stderr, "flowfdctl: ");
+	scan_free(scan);
+	return complete ? EXIT_SUCCESS : EXIT_INCOMPLETE;
 }

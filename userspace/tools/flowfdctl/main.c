@@ -90,7 +90,8 @@ static const struct argp argp = {
 	       "  flowfdctl top --count 1 | head\n"
 	       "\n"
 	       "Exit status: 0; 1 if the module is not there or something"
-	       " failed; 64 if the command line is wrong.",
+	       " failed; 2 if not all could be shown, and standard error says"
+	       " why; 64 if the command line is wrong.",
 };
 
 int main(int argc, char **argv)

@@ -95,7 +95,7 @@ struct line {
 };
 
 struct look {
-	struct scan scan;
+	struct scan *scan;
 	double time;
 	struct line *lines;
 	size_t count;
@@ -136,15 +136,16 @@ static void take_look(struct look *look)
 	size_t i;
 
 	look->time = now();
-	scan_all(&look->scan);
+	look->scan = scan_all(false);
 	look->count = 0;
-	look->lines = calloc(look->scan.count + 1, sizeof(*look->lines));
+	look->lines = calloc(look->scan->count + 1, sizeof(*look->lines));
 	if (!look->lines)
 		err(EXIT_FAILURE, "lines");
-	for (i = 0; i < look->scan.count; i++)
-		look->lines[i].descriptor = &look->scan.descriptor[i];
-	qsort(look->lines, look->scan.count, sizeof(*look->lines), compare_ids);
-	for (i = 0; i < look->scan.count; i++) {
+	for (i = 0; i < look->scan->count; i++)
+		look->lines[i].descriptor = &look->scan->descriptor[i];
+	qsort(look->lines, look->scan->count, sizeof(*look->lines),
+	      compare_ids);
+	for (i = 0; i < look->scan->count; i++) {
 		if (!look->count ||
 		    !is_same(&look->lines[look->count - 1], &look->lines[i]))
 			look->lines[look->count++] = look->lines[i];
@@ -154,7 +155,7 @@ static void take_look(struct look *look)
 
 static void look_free(struct look *look)
 {
-	scan_free(&look->scan);
+	scan_free(look->scan);
 	free(look->lines);
 }
 
@@ -254,7 +255,10 @@ static void add_ring(struct table *table, const struct line *line)
 	add_rate(table, line, line->rate);
 	add_rate(table, line, line->taken);
 	table_add(table, "%" PRIu32, object_pending(ring));
-	table_add(table, "%zu", ring->watches);
+	if (ring->busy)
+		table_add(table, "busy");
+	else
+		table_add(table, "%" PRIu32, ring->watches);
 	add_holder(table, line);
 }
 
@@ -301,7 +305,8 @@ static struct screen find_screen(void)
 	return screen;
 }
 
-static void print_title(const struct look *look)
+/* Returns how many lines came after it. */
+static size_t print_title(const struct look *look)
 {
 	time_t seconds = time(NULL);
 	char clock[16] = "";
@@ -309,12 +314,8 @@ static void print_title(const struct look *look)
 
 	if (localtime_r(&seconds, &local))
 		strftime(clock, sizeof(clock), "%H:%M:%S ", &local);
-	printf("%sflowfd on this machine", clock);
-	if (look->scan.hidden)
-		printf(", without %u processes that this user may not look"
-		       " into",
-		       look->scan.hidden);
-	printf("\n");
+	printf("%sflowfd on this machine\n", clock);
+	return scan_remark(look->scan, stdout, "");
 }
 
 static void print_look(const struct look *look)
@@ -328,8 +329,12 @@ static void print_look(const struct look *look)
 	struct table rings = {.headings = ring_headings};
 	struct table counters = {.headings = counter_headings};
 	struct screen screen = find_screen();
-	size_t rows, i;
+	size_t rows, remarks, i;
 
+	if (screen.terminal)
+		printf("\033[H\033[J");
+	remarks = print_title(look);
+	screen.rows = screen.rows > remarks ? screen.rows - remarks : 1;
 	for (i = 0; i < look->count; i++) {
 		if (look->lines[i].descriptor->object.kind == RING)
 			add_ring(&rings, &look->lines[i]);
@@ -342,9 +347,6 @@ static void print_look(const struct look *look)
 		rows = screen.rows - table_rows(&counters);
 	if (table_rows(&rings) < rows)
 		rows = table_rows(&rings);
-	if (screen.terminal)
-		printf("\033[H\033[J");
-	print_title(look);
 	table_print(&rings, rows, screen.width);
 	putchar('\n');
 	table_print(&counters, screen.rows - rows, screen.width);
@@ -366,11 +368,12 @@ int top_main(int argc, char **argv)
 {
 	struct arguments arguments = {.interval = 1};
 	struct look before, look;
+	bool complete = true;
 	unsigned long i;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
 	take_look(&before);
-	need_module(&before.scan);
+	need_module(before.scan);
 	for (i = 0; !arguments.count || i < arguments.count; i++) {
 		pause_for(arguments.interval);
 		take_look(&look);
@@ -378,6 +381,7 @@ int top_main(int argc, char **argv)
 		qsort(look.lines, look.count, sizeof(*look.lines),
 		      compare_rates);
 		print_look(&look);
+		complete &= scan_is_complete(look.scan);
 		if (fflush(stdout))
 			break;
 		/* Next time it is compared by id. */
@@ -386,5 +390,5 @@ int top_main(int argc, char **argv)
 		before = look;
 	}
 	look_free(&before);
-	return EXIT_SUCCESS;
+	return complete ? EXIT_SUCCESS : EXIT_INCOMPLETE;
 }

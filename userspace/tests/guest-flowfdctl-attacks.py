@@ -1,0 +1,404 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: GPL-2.0-only
+"""Usage: guest-flowfdctl-attacks.py BUILD [TEST...]
+
+What a hostile user does to keep root from seeing who uses flowfd: each attack
+runs as nobody, and root's flowfdctl must still end in its time, with little
+memory, and show what root has. Runs as root in a machine of its own. Prints TAP.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../examples")
+import flowfd
+
+CTL = os.path.abspath(sys.argv[1]) + "/flowfdctl"
+NOBODY = 65534
+PATIENCE = 60
+MEMORY_KB = 64 << 10
+# flowfdctl looks for 4 s and waits for 4.5; the rest is for what it prints, in a
+# machine that may be emulated. Without an attack a list takes a part of a second.
+LOOK_SECONDS = 4.5
+PRINT_SECONDS = 5
+CLONE_FILES = 0x400
+CLONE_NEWNS = 0x20000
+MS_BIND = 0x1000
+MS_REC_PRIVATE = 0x4000 | 0x40000
+libc = ctypes.CDLL(None, use_errno=True)
+checks = failures = 0
+
+
+def is_(got, wanted, what):
+    global checks, failures
+    checks += 1
+    if got == wanted:
+        print(f"ok {checks} - {what}", flush=True)
+        return
+    failures += 1
+    print(f"not ok {checks} - {what}\n# got:    {got!r}\n# wanted: {wanted!r}",
+          flush=True)
+
+
+class Process:
+    """Runs a function, as a user, and waits to be killed."""
+
+    def __init__(self, function, user=NOBODY, prepare=lambda: None):
+        reads, writes = os.pipe()
+        self.pid = os.fork()
+        if self.pid:
+            os.close(writes)
+            with os.fdopen(reads) as facts:
+                self.facts = json.loads(facts.readline() or "null")
+            return
+        try:
+            os.setpgid(0, 0)
+            libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+            resource.setrlimit(resource.RLIMIT_NOFILE, (100000, 100000))
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 30, 1 << 30))
+            prepare()
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+            libc.prctl(1, signal.SIGKILL)
+            facts = function()
+            os.write(writes, json.dumps(facts).encode() + b"\n")
+            while True:
+                signal.pause()
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        # With its children: threads may wait for one of them.
+        os.killpg(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def id_of(fd, key):
+    with open(f"/proc/self/fdinfo/{fd}") as lines:
+        return next(int(line.split()[1]) for line in lines
+                    if line.startswith(key + ":"))
+
+
+def roots_own():
+    kept.append((flowfd.Counter(), os.open(flowfd.DEVICE, os.O_RDWR),
+                 flowfd.Ring(2)))
+    return [kept[-1][0].fd, kept[-1][1], kept[-1][2].fd]
+
+
+kept = []
+
+
+def run(*args):
+    """The exit status, both outputs, seconds and the largest memory in KB."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        start = time.monotonic()
+        child = subprocess.Popen([CTL, *args], stdout=out, stderr=err)
+        patience = threading.Timer(PATIENCE, child.kill)
+        patience.start()
+        _, status, usage = os.wait4(child.pid, 0)
+        patience.cancel()
+        spent = time.monotonic() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        return (child.returncode, out.read(), err.read(), spent,
+                usage.ru_maxrss)
+
+
+def is_bounded(spent, memory, looks, what):
+    print(f"# {what}: {spent:.1f} s, {memory} KB")
+    is_(spent < looks * LOOK_SECONDS + PRINT_SECONDS, True,
+        f"{what}: ends in its time")
+    is_(memory < MEMORY_KB, True, f"{what}: memory")
+
+
+def attacked(what, status, *args):
+    """What list shows, after it was seen that it and top work as they should. A
+    status of None depends on the machine: there may be time for all, or not."""
+    with Process(roots_own, user=0) as own:
+        code, out, error, spent, memory = run("list", "--json", *args)
+        is_bounded(spent, memory, 1, f"{what}, list {' '.join(args)}")
+        is_(code in ((0, 2) if status is None else (status,)), True,
+            f"{what}: exit status {code}")
+        is_(bool(error), code != 0, f"{what}: says why")
+        print(f"# {error.strip()}")
+        result = json.loads(out)
+        is_(result.get("complete"), code == 0, f"{what}: says whether that is all")
+        objects = result["counters"] + result["rings"]
+        is_(set(own.facts) - {o["fd"] for o in objects if o["pid"] == own.pid},
+            set(), f"{what}: root's are shown")
+        code, out, error, spent, memory = run("list", *args)
+        is_bounded(spent, memory, 1, f"{what}, tables")
+        is_(code in ((0, 2) if status is None else (status,)), True,
+            f"{what}: exit status with tables")
+        code, out, error, spent, memory = run("top", "-i", "0.1", "-n", "1")
+        is_bounded(spent, memory, 2, f"{what}, top")
+        is_((code in (0, 2), f" {own.pid} " in out), (True, True),
+            f"{what}: top shows root's")
+    return result
+
+
+def test_nothing():
+    attacked("no attack", 0)
+
+
+def test_long_path():
+    """readlink(2) fails, as the path is longer than a link may be."""
+    def attack():
+        os.chdir(directory)
+        for _ in range(25):
+            os.mkdir("d" * 200)
+            os.chdir("d" * 200)
+        return os.open(".", os.O_RDONLY)
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o777)
+        with Process(attack):
+            attacked("a path that is too long", 0)
+
+
+def test_many_watches():
+    def attack():
+        ring = flowfd.Ring(30000)
+        event = os.eventfd(0, os.EFD_NONBLOCK)
+        for _ in range(30000):
+            ring.add(os.dup(event), select.EPOLLIN)
+        for _ in range(400):
+            os.dup(ring.fd)
+        kept.append(ring)
+    with Process(attack) as attacker:
+        result = attacked("400 descriptors of 30,000 watches", None)
+        is_({r["watches"] for r in result["rings"] if r["pid"] == attacker.pid},
+            {30000}, "which are counted")
+        result = attacked("the same with watches", 2, "--watches")
+        is_([len(r["watched"]) for r in result["rings"]
+             if r["pid"] == attacker.pid and "watched" in r], [4096],
+            "the first of them are shown once")
+
+
+def many_descriptors():
+    counter = flowfd.Counter()
+    kept.append(counter)
+    with contextlib.suppress(OSError):
+        while True:
+            os.dup(counter.fd)
+    for _ in range(3):
+        if not os.fork():
+            libc.prctl(1, signal.SIGKILL)
+            signal.pause()
+
+
+def test_many_descriptors():
+    """More than there is time for, or memory."""
+    with Process(many_descriptors):
+        attacked("400,000 descriptors", 2)
+
+
+def test_locks():
+    """Lines of locks come first in fdinfo, as many as anybody likes."""
+    def attack():
+        device = os.open(flowfd.DEVICE, os.O_RDWR)
+        for i in range(5000):
+            fcntl.lockf(device, fcntl.LOCK_EX, 1, 10000 - 2 * i)
+    with Process(attack) as attacker:
+        result = attacked("5,000 locks of a counter", 2)
+        is_([c for c in result["counters"] if c["pid"] == attacker.pid], [],
+            "of which not all is read")
+
+
+def serve_fuse(device):
+    """One file, which is opened; its size and its events are never told."""
+    asked = 0
+    while True:
+        request = os.read(device, 1 << 18)
+        opcode, unique, node = struct.unpack_from("=IQQ", request, 4)
+        reply, error = b"", 0
+        if opcode == 1:  # LOOKUP
+            node = 2
+        attr = struct.pack("6Q10I", node, *[0] * 8,
+                           0o40755 if node == 1 else 0o100666, 1, *[0] * 5)
+        if opcode == 26:  # INIT
+            reply = struct.pack("4I2H11I", 7, 31, 4096, 0, 0, 0, 4096, *[0] * 10)
+        elif opcode == 1:
+            reply = struct.pack("4Q2I", 2, 0, 0, 0, 0, 0) + attr
+        elif opcode == 3 and (node == 1 or asked < 2):  # GETATTR
+            asked += node == 2
+            reply = struct.pack("Q2I", 0, 0, 0) + attr
+        elif opcode in (14, 27):  # OPEN, OPENDIR
+            reply = struct.pack("Q2I", 1, 0, 0)
+        elif opcode in (2, 36, 42):  # FORGET, INTERRUPT, BATCH_FORGET
+            continue
+        elif opcode in (18, 25, 29):  # RELEASE, FLUSH, RELEASEDIR
+            pass
+        elif opcode in (3, 40):  # GETATTR, POLL
+            continue
+        else:
+            error = -38  # ENOSYS
+        os.write(device, struct.pack("=IiQ", 16 + len(reply), error, unique) +
+                 reply)
+
+
+def mount_fuse(directory):
+    """In a tree of its own, where the file is also called as the device is."""
+    libc.unshare(CLONE_NEWNS)
+    libc.mount(None, b"/", None, MS_REC_PRIVATE, None)
+    device = os.open("/dev/fuse", os.O_RDWR)
+    if not os.fork():
+        libc.prctl(1, signal.SIGKILL)
+        serve_fuse(device)
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
+    if (libc.mount(b"test", directory.encode(), b"fuse", 0, options.encode()) or
+            libc.mount(f"{directory}/file".encode(), flowfd.DEVICE.encode(), None,
+                       MS_BIND, None)):
+        raise OSError(ctypes.get_errno(), "mount")
+    os.close(device)
+
+
+def test_mute_file():
+    """A server in user space that never answers, for a ring, an epoll, a name."""
+    def prepare():
+        # Before that the device has another name.
+        kept.append(os.open(flowfd.DEVICE, os.O_RDWR))
+        mount_fuse(directory)
+        flowfd.DEVICE = f"/proc/self/fd/{kept[-1]}"
+
+    def attack():
+        ring = flowfd.Ring(2)
+        file = os.open(directory + "/file", os.O_RDONLY | os.O_NONBLOCK)
+        fake = os.open("/dev/flowfd", os.O_RDONLY)
+        epoll = select.epoll()
+        kept.extend((ring, epoll))
+        for add in (ring.add, epoll.register):
+            threading.Thread(target=add, args=(file, select.EPOLLIN)).start()
+        time.sleep(1)
+        return [ring.fd, os.readlink(f"/proc/self/fd/{fake}")]
+
+    subprocess.run(["modprobe", "fuse"], check=True)
+    with (tempfile.TemporaryDirectory() as directory,
+          Process(attack, prepare=prepare) as attacker):
+        ring, name = attacker.facts
+        is_(name, "/dev/flowfd", "a file that is called as the device")
+        result = attacked("a mute file", 0)
+        is_({(r["busy"], r["watches"]) for r in result["rings"]
+             if r["pid"] == attacker.pid}, {(True, None)}, "its ring is busy")
+        shown = [line.split() for line in run("list")[1].splitlines()
+                 if line.split()[1:3] == [str(attacker.pid), str(ring)]]
+        is_([row[3] for row in shown], ["busy"], "and so in the table")
+        shown = run("top", "-i", "0.1", "-n", "1")[1]
+        is_("busy" in shown, True, "and in top")
+
+
+def test_threads():
+    """Tables of descriptors that are not those of a process."""
+    def attack():
+        def with_a_table():
+            libc.unshare(CLONE_FILES)
+            mine = flowfd.Counter(maximum=77)
+            kept.append(mine)
+            facts["thread"] = [threading.get_native_id(), mine.fd]
+            ready.set()
+            threading.Event().wait()
+        facts, ready = {}, threading.Event()
+        threading.Thread(target=with_a_table).start()
+        for _ in range(3):
+            threading.Thread(target=threading.Event().wait).start()
+        ready.wait()
+        return facts["thread"]
+
+    def attack_without_leader():
+        kept.append(flowfd.Counter(maximum=78))
+        reads, writes = os.pipe()
+        if not os.fork():
+            libc.prctl(1, signal.SIGKILL)
+            def tell():
+                os.write(writes, str(threading.get_native_id()).encode())
+                threading.Event().wait()
+            threading.Thread(target=tell).start()
+            libc.syscall(60, 0)  # exit(2), of this thread alone
+        return int(os.read(reads, 16))
+
+    with Process(attack) as attacker, Process(attack_without_leader) as other:
+        result = attacked("threads", 0)
+        is_([[c["pid"], c["fd"]] for c in result["counters"]
+             if c["maximum"] == 77], [attacker.facts],
+            "a thread with a table of its own")
+        is_(sorted(c["pid"] for c in result["counters"] if c["maximum"] == 78),
+            sorted([other.pid, other.facts]),
+            "a process whose first thread has ended")
+
+
+def stop_looking(child, at):
+    """Stops the process that looks for another, where it looks at some process."""
+    listed = f"/proc/{child.pid}/task/{child.pid}/children"
+    while child.poll() is None:
+        with open(listed) as children, contextlib.suppress(OSError):
+            for looking in children.read().split():
+                links = f"/proc/{looking}/fd/"
+                if any(os.readlink(links + fd).startswith(f"/proc/{at}/")
+                       for fd in os.listdir(links)):
+                    os.kill(int(looking), signal.SIGSTOP)
+                    return looking
+    return None
+
+
+def test_no_answer():
+    """A file of /proc that keeps its reader: another process goes on with others."""
+    with (Process(many_descriptors) as attacker,
+          Process(roots_own, user=NOBODY - 1),
+          Process(roots_own, user=NOBODY + 1) as other):
+        start = time.monotonic()
+        child = subprocess.Popen([CTL, "list"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        looking = stop_looking(child, attacker.pid)
+        out, error = child.communicate(timeout=PATIENCE)
+        spent = time.monotonic() - start
+    is_(looking is None, False, "it was stopped")
+    is_((child.returncode, error.splitlines()[-1]),
+        (2, "flowfdctl: the kernel did not answer about process "
+         f"{attacker.pid}"), "no answer")
+    is_(f" {other.pid} " in out, True, "what comes after that is shown")
+    is_(spent < LOOK_SECONDS + PRINT_SECONDS, True, f"ends in {spent:.1f} s")
+    end = time.monotonic() + PATIENCE
+    while os.path.exists(f"/proc/{looking}") and time.monotonic() < end:
+        time.sleep(0.01)
+    is_(os.path.exists(f"/proc/{looking}"), False, "nothing is left")
+
+
+def main():
+    if not os.path.exists(flowfd.DEVICE):
+        print("1..0 # SKIP the module is not loaded")
+        return 0
+    tests = (test_nothing, test_long_path, test_many_watches,
+             test_many_descriptors, test_locks, test_mute_file, test_threads,
+             test_no_answer)
+    for test in tests:
+        if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
+            continue
+        try:
+            test()
+        except Exception:
+            is_(traceback.format_exc().replace("\n", "\n# "), None,
+                test.__name__)
+    print(f"1..{checks}")
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One descriptor: is it flowfd's, and of what? fdinfo is read of flowfd's own files
+ * alone, as that of others can wait for ever: of an epoll, for instance, while it
+ * asks a file of a server in user space for events.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "look.h"
+
+/* All but watches is in the first lines; of watches the module shows 4096. */
+#define HEADER_SIZE 4096
+#define TEXT_SIZE (512 * 1024)
+#define SHOWN_MAX 4096
+
+static char text[TEXT_SIZE];
+
+/* link_is_made_by_flowfd - what ioctl(2) made has no path, but this name */
+bool link_is_made_by_flowfd(const char *link)
+{
+	static const char made[] = "anon_inode:[flowfd";
+
+	return !strncmp(link, made, strlen(made));
+}
+
+/*
+ * Counters that were opened have the name of the device, whatever that is in the
+ * process' own tree, and any file can have such a name. The number is certain. It
+ * is in the inode: a server in user space is not asked for it.
+ */
+static bool is_device(const struct view *view, int links, const char *number)
+{
+	struct statx stx;
+
+	return view->device &&
+	       !statx(links, number, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
+		      STATX_TYPE, &stx) &&
+	       S_ISCHR(stx.stx_mode) &&
+	       makedev(stx.stx_rdev_major, stx.stx_rdev_minor) == view->device;
+}
+
+static bool is_flowfd(struct place *place, int links, const char *number)
+{
+	char link[64];
+	ssize_t length;
+
+	length = readlinkat(links, number, link, sizeof(link) - 1);
+	if (length < 0) {
+		/* A path can be longer than a link may be. */
+		if (errno == ENAMETOOLONG)
+			return is_device(place->view, links, number);
+		process_failed(place->view, place->process);
+		return false;
+	}
+	link[length] = '\0';
+	if (*link == '/' || *link == '(')
+		return is_device(place->view, links, number);
+	return link_is_made_by_flowfd(link);
+}
+
+/* Half is for whoever comes first, of the rest each user gets a part. */
+static bool has_room(size_t all, size_t own, size_t max)
+{
+	return all < max / 2 || (all < max && own < max / 16);
+}
+
+/* What rings watch is told of by one descriptor of each ring. */
+static bool ring_is_new(uint64_t id)
+{
+	static uint64_t ids[2 * DESCRIPTORS_MAX];
+	size_t slots = sizeof(ids) / sizeof(*ids);
+	size_t i = id % slots, tries;
+
+	for (tries = 0; tries < 64 && ids[i]; tries++) {
+		if (ids[i] == id)
+			return false;
+		i = (i + 1) % slots;
+	}
+	ids[i] = id;
+	return true;
+}
+
+/* Reads on in the fdinfo of a ring, of which there is the first part. */
+static enum fdinfo list_watches(struct place *place, int fd,
+				struct object *object)
+{
+	struct scan *scan = place->view->scan;
+	size_t room = 0;
+	enum fdinfo kind;
+
+	if (has_room(scan->watches, place->account->watches, WATCHES_MAX))
+		room = WATCHES_MAX - scan->watches;
+	if (room > SHOWN_MAX)
+		room = SHOWN_MAX;
+	if (!text_read_on(fd, text, TEXT_SIZE)) {
+		process_failed(place->view, place->process);
+		return FDINFO_OTHER;
+	}
+	kind = fdinfo_parse(text, object, &scan->watch[scan->watches], room);
+	if (kind != FDINFO_OBJECT)
+		return kind;
+	scan->watches += object->listed;
+	place->account->watches += object->listed;
+	scan->watches_left += object->watches - object->listed;
+	return kind;
+}
+
+static void add(struct place *place, int fd, const struct object *object)
+{
+	struct scan *scan = place->view->scan;
+	struct descriptor *descriptor = &scan->descriptor[scan->count];
+
+	descriptor->pid = place->id;
+	descriptor->fd = fd;
+	memcpy(descriptor->command, place->command, COMMAND_SIZE);
+	descriptor->object = *object;
+	place->account->descriptors++;
+	/* Whoever does not wait for us any more sees what is complete. */
+	__atomic_store_n(&scan->count, scan->count + 1, __ATOMIC_RELEASE);
+}
+
+/* A name can have newlines of its own: only the last is not of it. */
+static bool read_command(struct place *place)
+{
+	size_t length;
+
+	if (*place->command)
+		return true;
+	if (!file_read(place->directory, "comm", place->command,
+		       COMMAND_SIZE)) {
+		*place->command = '\0';
+		process_failed(place->view, place->process);
+		return false;
+	}
+	length = strlen(place->command);
+	if (length)
+		place->command[length - 1] = '\0';
+	return true;
+}
+
+static void look_at_text(struct place *place, int fd, int number)
+{
+	struct scan *scan = place->view->scan;
+	struct object object;
+	enum fdinfo kind = fdinfo_parse(text, &object, NULL, 0);
+
+	if (kind != FDINFO_OBJECT && strlen(text) == HEADER_SIZE - 1) {
+		/* Lines of locks, for instance, before those of flowfd. */
+		errno = EFBIG;
+		process_failed(place->view, place->process);
+		return;
+	}
+	if (kind == FDINFO_OBJECT &&
+	    !has_room(scan->count, place->account->descriptors,
+		      DESCRIPTORS_MAX)) {
+		scan->no_room++;
+		return;
+	}
+	if (kind == FDINFO_OBJECT && object.watches && place->view->watches &&
+	    ring_is_new(object.id))
+		kind = list_watches(place, fd, &object);
+	scan->unknown += kind == FDINFO_UNKNOWN;
+	if (kind == FDINFO_OBJECT && read_command(place))
+		add(place, number, &object);
+}
+
+/**
+ * descriptor_look - find out whether a descriptor is flowfd's, and keep it
+ * @place: table that it is in
+ * @links: directory with the links of that table
+ * @number: its number
+ */
+void descriptor_look(struct place *place, int links, const char *number)
+{
+	char name[32];
+	int fd;
+
+	place->view->steps++;
+	if (!is_flowfd(place, links, number))
+		return;
+	snprintf(name, sizeof(name), "fdinfo/%.16s", number);
+	fd = openat(place->directory, name, O_RDONLY | O_CLOEXEC);
+	*text = '\0';
+	if (fd >= 0 && text_read_on(fd, text, HEADER_SIZE))
+		look_at_text(place, fd, atoi(number));
+	else
+		process_failed(place->view, place->process);
+	if (fd >= 0)
+		close(fd);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is needed to look at processes; scan.c has the result. */
+#ifndef LOOK_H
+#define LOOK_H
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include "flowfdctl.h"
+
+/* What one user may put into a scan is bounded, so that others find room. */
+struct account {
+	size_t descriptors;
+	size_t watches;
+};
+
+/**
+ * struct process - a process, and how far the look at it has come
+ * @pid: its number
+ * @uid: its real user, or its effective one if that is another than root
+ * @hidden: something of it may not be read
+ * @threads: all of its own table was looked at, now it is its threads' turn
+ * @descriptor: where to go on in a directory of descriptors
+ * @thread: where to go on in the directory of threads
+ */
+struct process {
+	pid_t pid;
+	uid_t uid;
+	bool hidden;
+	bool threads;
+	long descriptor;
+	long thread;
+};
+
+/**
+ * struct user - a user's processes
+ * @account: what was stored
+ * @first: the first of them
+ * @count: how many are not finished, from there on
+ * @next: of these the one to be looked at next
+ * @spent: time that was given to them
+ */
+struct user {
+	struct account account;
+	struct process *first;
+	size_t count;
+	size_t next;
+	uint64_t spent;
+};
+
+/* Where /proc has more, the rest is not looked at. */
+#define PROCESSES_MAX 262144
+
+/**
+ * struct view - a look at all processes, which another process can go on with
+ * @scan: what was found
+ * @watches: files that rings watch were asked for
+ * @device: number of flowfd's device; 0: there is none
+ * @end: of the time for all of it
+ * @proc: the directory
+ * @steps: changes as long as something is done
+ * @current: number of the process that is being looked at
+ * @turn: the user whose turn it is; NULL: the processes are not known yet
+ * @users: length of @user
+ * @process: by user
+ * @user: of these processes
+ */
+struct view {
+	struct scan *scan;
+	bool watches;
+	dev_t device;
+	uint64_t end;
+	int proc;
+	volatile unsigned long steps;
+	pid_t current;
+	struct user *turn;
+	size_t users;
+	struct process process[PROCESSES_MAX];
+	struct user user[PROCESSES_MAX];
+};
+
+/**
+ * struct place - a table of descriptors
+ * @view: what is to be looked for
+ * @process: whose it is
+ * @account: of its user
+ * @directory: of the process, or of a thread of it
+ * @id: its number
+ * @command: its name, empty until it is needed
+ */
+struct place {
+	struct view *view;
+	struct process *process;
+	struct account *account;
+	int directory;
+	pid_t id;
+	char command[COMMAND_SIZE];
+};
+
+/* processes.c */
+void processes_look(struct view *view);
+bool processes_skip(struct view *view);
+uint64_t now_ns(void);
+
+/* process.c */
+void process_failed(struct view *view, struct process *process);
+uid_t process_user(struct view *view, const char *pid);
+bool process_look(struct view *view, struct process *process,
+		  struct account *account, uint64_t until);
+const char *next_number(DIR *directory);
+
+/* descriptor.c */
+bool link_is_made_by_flowfd(const char *link);
+void descriptor_look(struct place *place, int links, const char *number);
+
+/* read.c */
+bool text_read_on(int fd, char *text, size_t size);
+bool file_read(int directory, const char *name, char *text, size_t size);
+
+#endif /* LOOK_H */

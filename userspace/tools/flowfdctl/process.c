@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One process: the tables of descriptors that it has. It is its user's, who may
+ * be hostile: of /proc only such files are read as do not wait for the process
+ * (cmdline and environ do). No error ends the program.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "look.h"
+
+/* A kernel thread has no descriptors; see proc(5), flags. */
+#define PF_KTHREAD 0x00200000
+
+/* process_failed - something of a process cannot be read; errno says why */
+void process_failed(struct view *view, struct process *process)
+{
+	if (errno == EACCES || errno == EPERM) {
+		process->hidden = true;
+	} else if (errno != ENOENT && errno != ESRCH) {
+		view->scan->unread++;
+		view->scan->unread_errno = errno;
+	}
+}
+
+static DIR *open_directory(int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory;
+
+	if (fd < 0)
+		return NULL;
+	/* It looks at the directory, which may have gone by then. */
+	directory = fdopendir(fd);
+	if (!directory)
+		close(fd);
+	return directory;
+}
+
+/* The next entry that is a number; NULL: no more, or the process has gone. */
+const char *next_number(DIR *directory)
+{
+	const struct dirent *entry;
+
+	do {
+		errno = 0;
+		entry = readdir(directory);
+	} while (entry && !isdigit((unsigned char)*entry->d_name));
+	return entry ? entry->d_name : NULL;
+}
+
+/* Returns false if there is more after @until. */
+static bool look_at_table(struct place *place, uint64_t until)
+{
+	DIR *links = open_directory(place->directory, "fd");
+	struct process *process = place->process;
+	const char *number;
+
+	if (!links) {
+		process_failed(place->view, process);
+		return true;
+	}
+	if (process->descriptor)
+		seekdir(links, process->descriptor);
+	process->descriptor = 0;
+	while ((number = next_number(links))) {
+		descriptor_look(place, dirfd(links), number);
+		if (now_ns() < until)
+			continue;
+		process->descriptor = telldir(links);
+		break;
+	}
+	if (!number && errno)
+		process_failed(place->view, process);
+	closedir(links);
+	return !process->descriptor;
+}
+
+/*
+ * Most threads have their process' table. One of its own is there if the thread
+ * asked for it by unshare(2), or if the first thread has ended and has none.
+ */
+static bool has_its_table(pid_t thread, pid_t other)
+{
+	return syscall(SYS_kcmp, thread, other, KCMP_FILES, 0, 0) > 0;
+}
+
+static bool look_at_thread(struct place *place, int threads, const char *number,
+			   uint64_t until)
+{
+	bool done;
+
+	place->directory = openat(threads, number,
+				  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (place->directory < 0) {
+		process_failed(place->view, place->process);
+		return true;
+	}
+	place->id = atoi(number);
+	*place->command = '\0';
+	done = look_at_table(place, until);
+	close(place->directory);
+	return done;
+}
+
+/* Returns false if there is more after @until. */
+static bool look_at_threads(struct place *place, DIR *threads, uint64_t until)
+{
+	struct process *process = place->process;
+	pid_t last = process->pid;
+	const char *number;
+
+	if (process->thread)
+		seekdir(threads, process->thread);
+	while ((number = next_number(threads))) {
+		if (has_its_table(atoi(number), process->pid) &&
+		    has_its_table(atoi(number), last)) {
+			if (!look_at_thread(place, dirfd(threads), number,
+					    until))
+				return false;
+			last = atoi(number);
+		}
+		process->thread = telldir(threads);
+		if (now_ns() >= until)
+			return false;
+	}
+	return true;
+}
+
+/* Whether a process that hides its descriptors could have any. */
+static bool may_have_descriptors(int directory)
+{
+	char text[1024], state;
+	unsigned int flags;
+	const char *rest;
+
+	if (!file_read(directory, "stat", text, sizeof(text)))
+		return false;
+	/* The name before can have anything in it, parentheses too. */
+	rest = strrchr(text, ')');
+	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state,
+			    &flags) != 2)
+		return true;
+	return state != 'Z' && !(flags & PF_KTHREAD);
+}
+
+/* Has it more than one? Each is a directory. */
+static bool has_threads(int directory)
+{
+	struct stat st;
+
+	return !fstatat(directory, "task", &st, 0) && st.st_nlink > 3;
+}
+
+static bool look_on(struct view *view, struct process *process, int directory,
+		    struct account *account, uint64_t until)
+{
+	struct place place = {
+		.view = view,
+		.process = process,
+		.account = account,
+		.directory = directory,
+		.id = process->pid,
+	};
+	DIR *threads;
+	bool done;
+
+	if (!process->threads && !look_at_table(&place, until))
+		return false;
+	if (!process->threads && !has_threads(directory))
+		return true;
+	process->threads = true;
+	threads = open_directory(directory, "task");
+	if (!threads) {
+		process_failed(view, process);
+		return true;
+	}
+	done = look_at_threads(&place, threads, until);
+	closedir(threads);
+	return done;
+}
+
+/**
+ * process_look - look at a process, or go on with that
+ * @view: what is to be looked for
+ * @process: process
+ * @account: of its user
+ * @until: time to stop; something is done in any case
+ *
+ * Returns whether all of it was looked at.
+ */
+bool process_look(struct view *view, struct process *process,
+		  struct account *account, uint64_t until)
+{
+	char pid[16];
+	int directory;
+	bool done;
+
+	view->steps++;
+	view->current = process->pid;
+	snprintf(pid, sizeof(pid), "%d", process->pid);
+	/* All is read by way of this: not of a later process of that number. */
+	directory = openat(view->proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0) {
+		process_failed(view, process);
+		return true;
+	}
+	done = look_on(view, process, directory, account, until);
+	if (done && process->hidden && may_have_descriptors(directory))
+		view->scan->hidden++;
+	close(directory);
+	return done;
+}
+
+/*
+ * process_user - whose time a process takes
+ *
+ * A process seems to be root's if it is not dumpable, which any process can see
+ * to, and it is root's in part if it runs a setuid program.
+ */
+uid_t process_user(struct view *view, const char *pid)
+{
+	char name[32], text[1024];
+	const char *line;
+	struct stat st;
+
+	if (fstatat(view->proc, pid, &st, AT_SYMLINK_NOFOLLOW) || st.st_uid)
+		return st.st_uid;
+	snprintf(name, sizeof(name), "%.16s/status", pid);
+	if (!file_read(view->proc, name, text, sizeof(text)))
+		return 0;
+	/* A name with a newline has it as \n here. */
+	line = strstr(text, "\nUid:\t");
+	return line ? (uid_t)strtoul(line + 6, NULL, 10) : 0;
+}
