@@ -67,10 +67,10 @@ _flowfd_run()
 		--)
 			((i++))
 			break ;;
-		--maximum | --rate | --burst | --keep-eventfd)
+		--maximum | --rate | --burst | --keep-eventfd | --log)
 			[ "${COMP_WORDS[i + 1]}" != = ] || ((i++))
 			((i++)) ;;
-		-[mrbk]) ((i++)) ;;
+		-[mrbkl]) ((i++)) ;;
 		-*) ;;
 		*) break ;;
 		esac
@@ -82,7 +82,10 @@ _flowfd_run()
 			mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		fi
 	elif ((i > COMP_CWORD)); then
-		return	# a number, or a glob
+		case $(_flowfd_value) in
+		--log | -l)
+			mapfile -t COMPREPLY < <(compgen -f -- "${current#=}") ;;
+		esac	# otherwise a number, or a glob
 	elif [[ $current = -* ]]; then
 		_flowfd_options "$current" "$1"
 	else

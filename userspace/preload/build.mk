@@ -4,7 +4,13 @@
 preload_objects := $(patsubst %.c,$(O)/%.o,$(wildcard preload/*.c))
 OBJECTS += $(preload_objects)
 
-$(preload_objects): PART_CFLAGS := -fPIC -fvisibility=hidden
+# Programs of another C library are run with it, too: _FORTIFY_SOURCE would call
+# functions that only glibc has, as __snprintf_chk().
+PRELOAD_CFLAGS := -fPIC -fvisibility=hidden -U_FORTIFY_SOURCE
+$(preload_objects): PART_CFLAGS := $(PRELOAD_CFLAGS)
 
+# Bound when it is loaded: the dynamic linker takes up to 3 KB of stack to bind a
+# function when it is called first.
+PRELOAD_LDFLAGS := -shared -Wl,-z,defs -Wl,-z,now
 $(O)/libflowfd-preload.so: $(preload_objects)
-	$(link) -shared -Wl,-soname,libflowfd-preload.so -Wl,-z,defs
+	$(link) $(PRELOAD_LDFLAGS) -Wl,-soname,libflowfd-preload.so

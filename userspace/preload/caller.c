@@ -4,48 +4,39 @@
  * user can exclude it by that name.
  */
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
+#include <stdbool.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/auxv.h>
 
 #include "preload/caller.h"
-#include "preload/next.h"
 
-static void set_name(struct caller *caller, const char *path)
+const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
-	size_t length = strnlen(base, sizeof(caller->name) - 1);
 
-	memcpy(caller->name, base, length);
-	caller->name[length] = '\0';
+	return slash ? slash + 1 : path;
 }
 
-/* ld.so knows the executable only by argv[0], which can be anything. */
-static void set_executable(struct caller *caller)
+/*
+ * The kernel says where the executable's program headers are. dladdr1(3) would
+ * say which file is the executable, too, but musl does not have it.
+ */
+static bool is_executable(const Dl_info *info)
 {
-	char path[PATH_MAX];
-	const long arguments[6] = {AT_FDCWD, (long)"/proc/self/exe", (long)path,
-				   sizeof(path) - 1};
-	long length = next_syscall(SYS_readlinkat, arguments);
+	const ElfW(Ehdr) *header = info->dli_fbase;
 
-	if (length < 0)
-		return;
-	path[length] = '\0';
-	set_name(caller, path);
+	return getauxval(AT_PHDR) == (unsigned long)header + header->e_phoff;
 }
 
-void caller_find(struct caller *caller, const void *address)
+const char *caller_find(const void *address, const char *executable)
 {
-	struct link_map *map;
 	Dl_info info;
 
-	set_name(caller, "[unknown]");
-	if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP))
-		return;
-	if (*map->l_name)
-		set_name(caller, map->l_name);
-	else
-		set_executable(caller);
+	if (!dladdr(address, &info))
+		return "[unknown]";
+	/* The dynamic linker knows it by argv[0] alone, which can be anything. */
+	if (is_executable(&info))
+		return executable;
+	return base_name(info.dli_fname);
 }

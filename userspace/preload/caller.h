@@ -3,14 +3,15 @@
 #ifndef FLOWFD_PRELOAD_CALLER_H
 #define FLOWFD_PRELOAD_CALLER_H
 
-#include <limits.h>
+/**
+ * caller_find - base name of the file that holds @address
+ * @executable: base name of the executable
+ *
+ * "[unknown]" for code of no file. Valid as long as the caller's code is.
+ */
+const char *caller_find(const void *address, const char *executable);
 
-/** struct caller - base name of an object file */
-struct caller {
-	char name[NAME_MAX + 1];
-};
-
-/** caller_find - say where @address is; "[unknown]" for code of no file */
-void caller_find(struct caller *caller, const void *address);
+/** base_name - what follows the last slash of @path */
+const char *base_name(const char *path);
 
 #endif /* FLOWFD_PRELOAD_CALLER_H */

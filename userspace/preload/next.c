@@ -9,27 +9,32 @@
 
 #include "preload/next.h"
 
-/* Every symbol resolves in a program that ld.so loaded: libc has them. */
-static void *resolve(_Atomic(void *) *cache, const char *name)
+static void *find(_Atomic(void *) *cache, const char *name)
 {
-	void *function = atomic_load_explicit(cache, memory_order_relaxed);
+	int saved = errno;
+	void *function = dlsym(RTLD_NEXT, name);
 
-	if (!function) {
-		int saved = errno;
-
-		function = dlsym(RTLD_NEXT, name);
-		atomic_store_explicit(cache, function, memory_order_relaxed);
-		errno = saved;
-	}
+	atomic_store_explicit(cache, function, memory_order_relaxed);
+	errno = saved;
 	return function;
 }
 
-static _Atomic(void *) eventfd_cache, syscall_cache;
+/* Every symbol resolves in a program that ld.so loaded: libc has them. */
+NO_STACK_PROTECTOR static inline void *resolve(_Atomic(void *) *cache,
+					       const char *name)
+{
+	void *function = atomic_load_explicit(cache, memory_order_relaxed);
+
+	return function ? function : find(cache, name);
+}
+
+static _Atomic(void *) eventfd_cache, ioctl_cache, syscall_cache;
 
 /* Not in a call of the program's: it would see another dlerror(3) after it. */
 __attribute__((constructor)) static void resolve_all(void)
 {
 	resolve(&eventfd_cache, "eventfd");
+	resolve(&ioctl_cache, "ioctl");
 	resolve(&syscall_cache, "syscall");
 }
 
@@ -41,11 +46,31 @@ int next_eventfd(unsigned int initial, int flags)
 	return function(initial, flags);
 }
 
-long next_syscall(long number, const long arguments[6])
+int next_ioctl(int fd, unsigned long request, long argument)
+{
+	int (*function)(int fd, unsigned long request, ...);
+
+	function = resolve(&ioctl_cache, "ioctl");
+	return function(fd, request, argument);
+}
+
+NO_STACK_PROTECTOR long next_syscall(long number, const long arguments[6])
 {
 	long (*function)(long number, ...);
 
 	function = resolve(&syscall_cache, "syscall");
 	return function(number, arguments[0], arguments[1], arguments[2],
 			arguments[3], arguments[4], arguments[5]);
+}
+
+long next_call(long number, long first, long second, long third, long fourth)
+{
+	const long arguments[6] = {first, second, third, fourth};
+	int saved = errno;
+	long ret = next_syscall(number, arguments);
+
+	if (ret == -1)
+		ret = -errno;
+	errno = saved;
+	return ret;
 }

@@ -3,8 +3,17 @@
 #ifndef FLOWFD_PRELOAD_NEXT_H
 #define FLOWFD_PRELOAD_NEXT_H
 
+/*
+ * For all that syscall(2) passes through: SYS_arch_prctl can move the thread
+ * pointer, and with it the value that the stack protector compares.
+ */
+#define NO_STACK_PROTECTOR __attribute__((no_stack_protector))
+
 /** next_eventfd - eventfd(2) as the program has it without the shim */
 int next_eventfd(unsigned int initial, int flags);
+
+/** next_ioctl - ioctl(2) as the program has it without the shim */
+int next_ioctl(int fd, unsigned long request, long argument);
 
 /**
  * next_syscall - syscall(2) as the program has it without the shim
@@ -13,5 +22,8 @@ int next_eventfd(unsigned int initial, int flags);
  * it is no cancellation point, just as eventfd(2) is none.
  */
 long next_syscall(long number, const long arguments[6]);
+
+/** next_call - next_syscall() with four arguments; -errno for an error */
+long next_call(long number, long first, long second, long third, long fourth);
 
 #endif /* FLOWFD_PRELOAD_NEXT_H */

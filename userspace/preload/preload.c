@@ -7,17 +7,15 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "preload/caller.h"
+#include "preload/context.h"
 #include "preload/counter.h"
+#include "preload/log.h"
 #include "preload/next.h"
-#include "preload/settings.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -28,54 +26,12 @@
  * number 0 says that the call is none of the shim's business.
  */
 struct request {
-	struct settings own;
-	const struct settings *settings;
-	struct caller caller;
+	const struct context *context;
+	const char *caller;
 	uint32_t number;
 	bool kept;
 	int error;
 };
-
-/*
- * The program may overwrite its environment, so the first call reads it for
- * all. Calls that race with the first read for themselves: a signal handler
- * could not wait for the thread that it interrupted.
- */
-static const struct settings *find_settings(struct settings *own)
-{
-	enum { UNREAD, READING, VALID, INVALID };
-	static _Atomic int state = UNREAD;
-	static struct settings shared;
-	int seen = atomic_load_explicit(&state, memory_order_acquire);
-	const char *text;
-	bool valid;
-
-	if (seen == VALID)
-		return &shared;
-	if (seen == INVALID)
-		return NULL;
-
-	/* Before even libc is initialized, which is no reason to give up. */
-	if (!environ)
-		return NULL;
-	text = getenv(SETTINGS_VARIABLE);
-	valid = text && settings_parse(own, text);
-	if (seen == UNREAD &&
-	    atomic_compare_exchange_strong(&state, &seen, READING)) {
-		if (valid)
-			shared = *own;
-		atomic_store_explicit(&state, valid ? VALID : INVALID,
-				      memory_order_release);
-	}
-	return valid ? own : NULL;
-}
-
-__attribute__((constructor)) static void read_settings(void)
-{
-	struct settings own;
-
-	find_settings(&own);
-}
 
 /*
  * Numbers the eventfds of a process from 1. The process is part of the word
@@ -95,59 +51,67 @@ static uint32_t next_number(void)
 }
 
 /* Returns a counter, or -1 when the real eventfd(2) is to be called. */
-static int begin(struct request *request, unsigned int initial, int flags,
-		 const void *address)
+static int decide(struct request *request, unsigned int initial, int flags,
+		  const void *address)
 {
-	int saved = errno;
-	int fd = -1;
+	const struct context *context = context_get();
+	int fd;
 
+	request->context = context;
 	request->number = 0;
-	request->settings = find_settings(&request->own);
-	if (!request->settings || flags & ~EVENTFD_FLAGS)
-		goto out;
+	if (!context || flags & ~EVENTFD_FLAGS)
+		return -1;
 
 	request->number = next_number();
-	if (request->settings->verbose || request->settings->keep_length)
-		caller_find(&request->caller, address);
-	request->kept = settings_keep(request->settings, request->number,
-				      request->caller.name);
+	request->caller = "";
+	if (log_wanted(context) || context->settings.keep_length)
+		request->caller = caller_find(address, context->executable);
+	request->kept = settings_keep(&context->settings, request->number,
+				      request->caller);
 	request->error = 0;
 	if (request->kept)
-		goto out;
+		return -1;
 
-	fd = counter_open(request->settings, initial, flags);
+	fd = counter_open(&context->settings, initial, flags);
 	if (fd < 0) {
 		request->error = -fd;
 		fd = -1;
 	}
-out:
+	return fd;
+}
+
+static int begin(struct request *request, unsigned int initial, int flags,
+		 const void *address)
+{
+	int saved = errno;
+	int fd = decide(request, initial, flags, address);
+
 	errno = saved;
 	return fd;
 }
 
-/* Says with --verbose what became of a request; errno stays as it is. */
+/* Says what became of a request. */
 static void report(const struct request *request, long fd)
 {
-	int saved = errno;
-	const char *result = "counter";
-	char line[512];
-	int length;
+	struct line line;
 
-	if (!request->number || !request->settings->verbose)
+	if (!request->number || !log_wanted(request->context))
 		return;
-	/* The program has closed its standard error, and this is what it asked for. */
-	if (fd == STDERR_FILENO)
-		return;
+	line_begin(&line);
+	line_text(&line, "eventfd ");
+	line_number(&line, request->number);
+	line_text(&line, " of ");
+	line_text(&line, request->caller);
+	line_text(&line, ": fd ");
+	line_number(&line, fd);
+	line_text(&line, ", ");
 	if (request->kept)
-		result = "kept";
+		line_text(&line, "kept");
 	else if (request->error)
-		result = strerrorname_np(request->error);
-	length = snprintf(line, sizeof(line),
-			  "flowfd-run[%d]: eventfd %u of %s: fd %ld, %s\n",
-			  getpid(), request->number, request->caller.name, fd,
-			  result);
-	(void)!write(STDERR_FILENO, line, length);
-	errno = saved;
+		line_error(&line, request->error);
+	else
+		line_text(&line, "counter");
+	line_end(&line, request->context);
 }
 
 EXPORT int eventfd(unsigned int initial, int flags)
@@ -175,7 +139,7 @@ static long syscall_eventfd(long number, const long arguments[6],
 	return fd;
 }
 
-static bool is_eventfd(long number)
+NO_STACK_PROTECTOR static inline bool is_eventfd(long number)
 {
 #ifdef SYS_eventfd
 	if (number == SYS_eventfd)
@@ -184,7 +148,7 @@ static bool is_eventfd(long number)
 	return number == SYS_eventfd2;
 }
 
-EXPORT long syscall(long number, ...)
+NO_STACK_PROTECTOR EXPORT long syscall(long number, ...)
 {
 	long arguments[6];
 	va_list list;

@@ -104,8 +104,19 @@ static const char *add_keep(struct settings *settings, const char *value)
 
 static const char *add_verbose(struct settings *settings, const char *value)
 {
-	if (strcmp(value, "1") != 0)
-		return "not 1";
+	uint64_t major;
+	uint64_t minor;
+
+	value = read_number(value, &major);
+	if (!value || *value != ':' || major > UINT32_MAX)
+		return "not a major number";
+	value = read_number(value + 1, &minor);
+	if (!value || *value != ':' || minor > UINT32_MAX)
+		return "not a minor number";
+	if (!number_between(value + 1, 0, UINT64_MAX, &settings->inode))
+		return "not an inode";
+	settings->device_major = major;
+	settings->device_minor = minor;
 	settings->verbose = true;
 	return NULL;
 }

@@ -4,8 +4,10 @@
  * the one, from an environment variable by the other.
  *
  * As text, settings are words separated by slashes, which no word contains:
- *   maximum=N rate=N burst=N keep=WHICH verbose=1
- * keep comes as often as needed. The empty text is valid.
+ *   maximum=N rate=N burst=N keep=WHICH verbose=MAJOR:MINOR:INODE
+ * keep comes as often as needed. The empty text is valid. verbose has the device
+ * and the inode of the standard error that reports are for. LOG_VARIABLE, if it
+ * is set, is a file that takes the reports instead.
  */
 #ifndef FLOWFD_PRELOAD_SETTINGS_H
 #define FLOWFD_PRELOAD_SETTINGS_H
@@ -15,13 +17,17 @@
 #include <stdint.h>
 
 #define SETTINGS_VARIABLE "FLOWFD_RUN_SETTINGS"
+#define LOG_VARIABLE "FLOWFD_RUN_LOG"
 
 /**
  * struct settings - how to replace a program's eventfds
  * @maximum: of every counter; UINT64_MAX: none
  * @rate: of every counter's bucket; 0: no bucket
  * @burst: capacity of the bucket
- * @verbose: report every eventfd on stderr
+ * @verbose: report every eventfd on stderr, while that is the following file
+ * @device_major: of the device that holds it
+ * @device_minor: of the device that holds it
+ * @inode: its number
  * @keep_length: bytes used in @keep; 0: nothing is kept
  * @keep: rules for eventfds to leave real, each ended by a NUL
  */
@@ -30,6 +36,9 @@ struct settings {
 	uint32_t rate;
 	uint32_t burst;
 	bool verbose;
+	uint32_t device_major;
+	uint32_t device_minor;
+	uint64_t inode;
 	size_t keep_length;
 	char keep[1024];
 };

@@ -26,8 +26,15 @@ guest_programs += $(O)/tests/guest-ring32
 endif
 
 # Programs that scripts run, in the guest too.
-test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so
-test_tool_objects := $(O)/tests/programs/eventfds.o $(O)/tests/programs/maker.o
+test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
+	      $(O)/tests/corners $(O)/tests/plain-asan \
+	      $(O)/tests/libflowfd-preload-guarded.so
+test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners)
+
+# A program of another C library, where there is its compiler.
+ifneq ($(shell command -v musl-gcc),)
+test_tools += $(O)/tests/plain-musl
+endif
 EXTRAS += $(test_tools) $(plain_test)
 
 OBJECTS += $(test_tool_objects) $(test_objects) $(sanitized) $(plain_test).o
@@ -61,6 +68,25 @@ $(O)/tests/libflowfd-test.so: $(O)/tests/programs/maker.o
 # The script that uses it may run elsewhere than it was built.
 $(O)/tests/eventfds: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
 	$(link) -L$(@D) -lflowfd-test -Wl,-rpath,'$$ORIGIN'
+
+# Bound when it is loaded, to have all of its stack.
+$(O)/tests/corners: $(O)/tests/programs/corners.o
+	$(link) -Wl,-z,now
+
+$(O)/tests/plain-asan: tests/programs/plain.c $(O)/flags
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -Werror -fsanitize=address -o $@ $<
+
+$(O)/tests/plain-musl: tests/programs/plain.c $(O)/flags
+	@mkdir -p $(@D)
+	musl-gcc -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -o $@ $<
+
+# The shim with a stack protector in all functions, which some builders want.
+$(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) $(O)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS_ALL)) $(PRELOAD_CFLAGS) \
+		-fstack-protector-all $(LDFLAGS) $(PRELOAD_LDFLAGS) -o $@ \
+		$(filter %.c,$^)
 
 # A C++ program that uses the shared library.
 $(O)/tests/cplusplus: tests/cplusplus.cc $(wildcard include/*.h) \

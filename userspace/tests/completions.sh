@@ -52,6 +52,9 @@ offers "--count=" flowfdctl top --interval = 0.5 --c
 offers "$(long flowfd-run)" flowfd-run -
 offers "--maximum=" flowfd-run --m
 offers "" flowfd-run --maximum ""
+offers "${0%/*}/completions.sh" flowfd-run --log "${0%/*}/compl"
+offers "${0%/*}/completions.sh" flowfd-run --log = "${0%/*}/compl"
+offers "${0%/*}/completions.sh" flowfd-run -l "${0%/*}/compl"
 offers "" flowfd-run --maximum = ""
 offers "--burst=" flowfd-run --rate = 5 --bu
 mkdir "${here=$(mktemp -d)}/bin"

@@ -51,6 +51,8 @@ refused "keep a path" \
 refused "keep a bad range" "--keep-eventfd '3-2': $which" \
 	--keep-eventfd 3-2 true
 refused "keep number 0" "--keep-eventfd '0': $which" --keep-eventfd 0 true
+refused "a log that cannot be" "--log '$here/none/log': No such file or directory" \
+	--log "$here/none/log" true
 output=$("$run" --no-such-option true 2>&1)
 tap_is "$?" 125 "unknown option"
 output=$("$run" --maximum 2>&1)
@@ -82,6 +84,9 @@ tap_is "$("$run" --maximum 10 "$here/show" 2>/dev/null)" \
 	"<> unset unset" "nothing is preloaded"
 tap_is "$(LD_PRELOAD=libdl.so.2 "$run" "$here/show" 2>/dev/null)" \
 	"<> libdl.so.2 unset" "the user's LD_PRELOAD stays"
+tap_is "$(ASAN_OPTIONS=a=1 "$run" --log "$here/log" sh -c \
+	'echo $ASAN_OPTIONS ${FLOWFD_RUN_LOG-unset}' 2>/dev/null)" \
+	"a=1 unset" "nor any other variable is changed"
 tap_is "$("$run" -- "$here/show" "a  b" '*' "" --verbose -- "'" 2>/dev/null)" \
 	"<a  b><*><><--verbose><--><'> unset unset" "arguments stay as they are"
 tap_is "$("$run" "$here/show" --help --rate 2>/dev/null)" \

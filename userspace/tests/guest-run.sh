@@ -82,6 +82,42 @@ tap_is "$(made --verbose --keep-eventfd 2 "$eventfds" call library \
 "flowfd-run: eventfd 1 of eventfds: fd 3, counter
 flowfd-run: eventfd 2 of libflowfd-test.so: fd 4, kept" "reports each"
 
+
+# Reports: where they go, and where not.
+touch "$here/file"
+"$run" --verbose "$build/tests/corners" close "$here/file"
+tap_is "$?:$(cat "$here/file")" 0: "no report in a file of the program's"
+tap_is "$(made --verbose sh -c "$eventfds call 2>$here/file" |
+	wc -l):$(cat "$here/file")" 1: "nor in a file that is a child's stderr"
+mkdir "$here/logs"
+tap_is "$(cd "$here/logs" && made --log log sh -c "cd / && $eventfds call call" |
+	wc -l):$(sed 's/.*]: //' "$here/logs/log")" \
+"2:eventfd 1 of eventfds: fd 3, counter
+eventfd 2 of eventfds: fd 4, counter" "reports in a file"
+"$run" --log "$here/logs/log" "$build/tests/corners" close "$here/file"
+tap_is "$?:$(cat "$here/file"):$(grep -c "of corners.*counter" "$here/logs/log")" \
+	0::3 "also of a program that closes all descriptors"
+tap_is "$("$run" --log "$here/logs/log" "$run" sh -c \
+	'echo ${FLOWFD_RUN_LOG-unset}')" unset "an inner flowfd-run has its own log"
+
+# Little room, other C libraries, AddressSanitizer.
+tap_is "$(made --verbose --maximum 10 --rate 1000 --burst 2 \
+	"$build/tests/corners" stack | grep -c counter)" 2 "4 KB of stack"
+tap_is "$("$run" "$build/tests/corners" thread 2>&1)$?" 0 \
+	"a program that moves its thread pointer"
+for program in plain-musl plain-asan; do
+	if [ ! -e "$build/tests/$program" ]; then
+		tap_skip "$program" "there was no compiler for it"
+		continue
+	fi
+	tap_is "$(made --verbose "$build/tests/$program")" \
+"flowfd-run: eventfd 1 of $program: fd 3, counter
+flowfd-run: eventfd 2 of $program: fd 4, counter
+call 5, raw 6, ioctl 1" "$program"
+done
+tap_is "$(ASAN_OPTIONS=verify_asan_link_order=1 "$run" \
+	"$build/tests/plain-asan" 2>&1 | grep -c "does not come first")" 1 \
+	"the user's ASAN_OPTIONS are stronger"
 # shellcheck disable=SC2016 # the inner shell expands it
 tap_is "$(LD_PRELOAD=libdl.so.2 "$run" sh -c 'echo "$LD_PRELOAD"')" \
 	"$build/libflowfd-preload.so:libdl.so.2" "the user's LD_PRELOAD stays"

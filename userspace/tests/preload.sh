@@ -8,17 +8,31 @@ build=$1
 . "${0%/*}/tap.sh"
 
 shim=$build/libflowfd-preload.so
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
 
 if [ -e /dev/flowfd ]; then
 	tap_skip "the shim without the module" "the module is loaded"
 	tap_done
 fi
 
-# with SETTINGS COMMAND...
+# with SETTINGS COMMAND...: "verbose" among them is for what 2 is then
 with() {
 	settings=$1
 	shift
-	LD_PRELOAD=$shim FLOWFD_RUN_SETTINGS=$settings "$@" 2>&1
+	{
+		verbose=$(identity 2)
+		LD_PRELOAD=$shim FLOWFD_RUN_SETTINGS=$(echo "$settings" |
+			sed "s/verbose/verbose=$verbose/") "$@"
+	} 2>&1
+}
+
+# identity FD: device and inode, as flowfd-run writes them
+identity() {
+	stat -L -c %d:%i "/proc/self/fd/$1" <&"$1" | {
+		IFS=: read -r device inode
+		echo $((device >> 8 & 0xfff)):$((device & 0xff)):"$inode"
+	}
 }
 
 # contract WHAT SETTINGS: eventfd(2) is as ever
@@ -39,7 +53,7 @@ contract "no settings" ""
 contract "all settings" "maximum=10/rate=1000/burst=2"
 contract "everything kept" "keep=*"
 contract "wrong settings" "maximum=0"
-tap_is "$(with verbose=1 "$build/tests/eventfd" |
+tap_is "$(with verbose "$build/tests/eventfd" |
 	sed -n 's/^flowfd-run\[.*, //p' | sort -u | tr '\n' ' ')" \
 	"EMFILE ENOENT " \
 	"every eventfd passes through the shim"
@@ -49,30 +63,71 @@ tap_is "$?" 0 "settings missing"
 tap_is "$(with "" "$build/tests/eventfds" dlerror)" "an error" "dlerror(3) is the program's"
 tap_is "$(report "" call)" "" "quiet without --verbose"
 tap_is "$(report verbose=0 call)" "" "quiet with wrong settings"
-tap_is "$(report verbose=1 call semaphore=5 raw)" \
+tap_is "$(report verbose call semaphore=5 raw)" \
 "eventfd 1 of eventfds: fd 3, ENOENT
 eventfd 2 of eventfds: fd 4, ENOENT
 eventfd 3 of eventfds: fd 5, ENOENT" "reports each"
-tap_is "$(report verbose=1/keep=1/keep=3-4 call call raw call call)" \
+tap_is "$(report verbose/keep=1/keep=3-4 call call raw call call)" \
 "eventfd 1 of eventfds: fd 3, kept
 eventfd 2 of eventfds: fd 4, ENOENT
 eventfd 3 of eventfds: fd 5, kept
 eventfd 4 of eventfds: fd 6, kept
 eventfd 5 of eventfds: fd 7, ENOENT" "keeps by number"
-tap_is "$(report 'verbose=1/keep=libflowfd-t*' call library raw)" \
+tap_is "$(report 'verbose/keep=libflowfd-t*' call library raw)" \
 "eventfd 1 of eventfds: fd 3, ENOENT
 eventfd 2 of libflowfd-test.so: fd 4, kept
 eventfd 3 of eventfds: fd 5, ENOENT" "keeps by library"
-tap_is "$(report 'verbose=1/keep=event*' call library raw)" \
+tap_is "$(report 'verbose/keep=event*' call library raw)" \
 "eventfd 1 of eventfds: fd 3, kept
 eventfd 2 of libflowfd-test.so: fd 4, ENOENT
 eventfd 3 of eventfds: fd 5, kept" "keeps by program"
-tap_is "$(report 'verbose=1/keep=1' call fork call call)" \
+tap_is "$(report 'verbose/keep=1' call fork call call)" \
 "eventfd 1 of eventfds: fd 3, kept
 eventfd 1 of eventfds: fd 4, kept
 eventfd 2 of eventfds: fd 5, ENOENT" "a child counts from 1"
-tap_is "$(report 'verbose=1/keep=sh' call)" \
+tap_is "$(report 'verbose/keep=sh' call)" \
 "eventfd 1 of eventfds: fd 3, ENOENT" "a name that does not match"
+
+# Little room, and other C libraries.
+tap_is "$(with "" "$build/tests/corners" thread)$?" 0 \
+	"a program that moves its thread pointer"
+tap_is "$(LD_PRELOAD=$build/tests/libflowfd-preload-guarded.so \
+	FLOWFD_RUN_SETTINGS='' "$build/tests/corners" thread 2>&1)$?" 0 \
+	"so with a stack protector in the shim"
+output=$(with "verbose" "$build/tests/corners" stack)
+tap_is "$?:$(echo "$output" | grep -c ENOENT)" 0:2 "4 KB of stack"
+echo "$output" | sed -n 's/.*left$/# &/p'
+output=$(with "maximum=10/rate=1000/burst=2" "$build/tests/corners" stack)
+tap_is "$?" 0 "4 KB of stack with all settings"
+if [ -x "$build/tests/plain-musl" ]; then
+	tap_is "$(with "verbose" "$build/tests/plain-musl" | sed 's/.*]: //')" \
+"eventfd 1 of plain-musl: fd 3, error 2
+eventfd 2 of plain-musl: fd 4, error 2
+call 5, raw 6, ioctl 1" "a program of another C library"
+else
+	tap_skip "another C library" "musl-gcc is not installed"
+fi
+tap_is "$(ASAN_OPTIONS=verify_asan_link_order=0 with "verbose" \
+	"$build/tests/plain-asan" | sed 's/.*]: //')" \
+"eventfd 1 of plain-asan: fd 3, ENOENT
+eventfd 2 of plain-asan: fd 4, ENOENT
+call 5, raw 6, ioctl 1" "a program with AddressSanitizer"
+
+# Where reports go, and where not.
+touch "$here/file"
+with "verbose" "$build/tests/corners" close "$here/file"
+tap_is "$?:$(cat "$here/file")" 0: "no report in a file of the program's"
+tap_is "$(with "verbose" sh -c '"$1" call 2>"$2"' sh "$build/tests/eventfds" \
+	"$here/file" | wc -l):$(cat "$here/file")" 1: \
+	"no report in a child's stderr that is another file"
+touch "$here/log"
+export FLOWFD_RUN_LOG="$here/log"
+tap_is "$(with "" "$build/tests/eventfds" call | wc -l):$(sed 's/.*]: //' \
+	"$here/log")" "1:eventfd 1 of eventfds: fd 3, ENOENT" "reports in a file"
+with "verbose" "$build/tests/corners" close "$here/file"
+tap_is "$?:$(cat "$here/file"):$(grep -c corners "$here/log")" 0::3 \
+	"also of a program that closed all descriptors"
+unset FLOWFD_RUN_LOG
 
 tap_is "$(nm -D --defined-only "$shim" | awk '{ print $3 }' | tr '\n' ' ')" \
 	"eventfd syscall " "the shim replaces two functions"

@@ -15,12 +15,15 @@ static void test_values(void)
 		       !settings.burst && !settings.verbose,
 	       "no settings change nothing");
 	tap_ok(settings_parse(&settings,
-			      "maximum=10/rate=1000/burst=2/verbose=1"),
+			      "maximum=10/rate=1000/burst=2/verbose=8:1:4294967297"),
 	       "all settings");
 	tap_is(settings.maximum, 10, "maximum");
 	tap_is(settings.rate, 1000, "rate");
 	tap_is(settings.burst, 2, "burst");
 	tap_ok(settings.verbose, "verbose");
+	tap_is(settings.device_major, 8, "major number");
+	tap_is(settings.device_minor, 1, "minor number");
+	tap_is(settings.inode, 4294967297, "inode");
 	tap_ok(settings_parse(&settings, "maximum=18446744073709551615"),
 	       "highest maximum");
 	tap_ok(settings_parse(&settings, "rate=1000000000/burst=4294967295"),
@@ -57,12 +60,17 @@ static void test_wrong(void)
 		"keep=1-4294967296",
 		"keep=4294967296",
 		"verbose=",
-		"verbose=2",
+		"verbose=1",
+		"verbose=1:2",
+		"verbose=1:2:",
+		"verbose=1:2:3:",
+		"verbose=4294967296:2:3",
+		"verbose=1:4294967296:3",
 		"speed=5",
 		"maximum",
 		"/maximum=10",
 		"maximum=10/",
-		"maximum=10//verbose=1",
+		"maximum=10//rate=1",
 	};
 	struct settings settings;
 

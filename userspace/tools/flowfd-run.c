@@ -5,11 +5,13 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <flowfd.h>
@@ -31,6 +33,7 @@ const char *argp_program_version = "flowfd-run " FLOWFD_VERSION;
 struct run {
 	struct settings settings;
 	char *text;
+	char *log;
 	char **program;
 };
 
@@ -65,6 +68,32 @@ static void add(struct run *run, struct argp_state *state, const char *name,
 	run->text = text;
 }
 
+/* The file that the shim's lines are for, which the program may replace. */
+static void add_verbose(struct run *run, struct argp_state *state)
+{
+	struct statx status = {0};
+	char *file;
+
+	statx(STDERR_FILENO, "", AT_EMPTY_PATH, STATX_INO, &status);
+	file = format("%u:%u:%llu", status.stx_dev_major, status.stx_dev_minor,
+		      (unsigned long long)status.stx_ino);
+	add(run, state, "verbose", "--verbose", file);
+	free(file);
+}
+
+/* An absolute path, as the program may change its directory. */
+static void set_log(struct run *run, struct argp_state *state, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+			    O_NOCTTY | O_NONBLOCK, 0666);
+
+	if (fd >= 0)
+		run->log = realpath(path, NULL);
+	if (fd < 0 || !run->log)
+		argp_error(state, "--log '%s': %s", path, strerror(errno));
+	close(fd);
+}
+
 static error_t parse(int key, char *value, struct argp_state *state)
 {
 	struct run *run = state->input;
@@ -84,7 +113,10 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		add(run, state, "keep", "--keep-eventfd", value);
 		return 0;
 	case 'v':
-		add(run, state, "verbose", "--verbose", "1");
+		add_verbose(run, state);
+		return 0;
+	case 'l':
+		set_log(run, state, value);
 		return 0;
 	case ARGP_KEY_ARG:
 		/* From here on everything is the program's. */
@@ -116,6 +148,8 @@ static const struct argp_option options[] = {
 	 "for the object file that asks for them; may be repeated",
 	 0},
 	{"verbose", 'v', NULL, 0, "Report every eventfd on stderr", 0},
+	{"log", 'l', "FILE", 0,
+	 "Report every eventfd at the end of FILE", 0},
 	{0},
 };
 
@@ -160,6 +194,20 @@ static void set_environment(const char *name, const char *value)
 	exit(EXIT_USAGE);
 }
 
+/*
+ * AddressSanitizer refuses to start behind another library, as that could have
+ * taken functions away from it. The shim passes all that it gets on to it.
+ */
+static void admit_shim(void)
+{
+	const char *others = getenv("ASAN_OPTIONS");
+
+	set_environment("ASAN_OPTIONS",
+			others && *others ?
+				format("verify_asan_link_order=0:%s", others) :
+				"verify_asan_link_order=0");
+}
+
 static void preload_shim(const struct run *run)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -173,9 +221,14 @@ static void preload_shim(const struct run *run)
 		exit(EXIT_USAGE);
 	}
 	set_environment(SETTINGS_VARIABLE, run->text);
+	if (run->log)
+		set_environment(LOG_VARIABLE, run->log);
+	else
+		unsetenv(LOG_VARIABLE);
 	if (others && *others)
 		shim = format("%s:%s", shim, others);
 	set_environment("LD_PRELOAD", shim);
+	admit_shim();
 }
 
 int main(int argc, char **argv)
