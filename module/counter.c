@@ -394,9 +394,11 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 		   "eventfd-maximum: %16llx\n"
 		   "flowfd-token-capacity: %u\n"
 		   "flowfd-token-rate: %u\n"
-		   "flowfd-wakeup-deferred: %d\n",
+		   "flowfd-wakeup-deferred: %d\n"
+		   "flowfd-references: %ld\n",
 		   count, c->id, c->semaphore, maximum,
-		   qos.token_capacity, qos.token_rate, deferred);
+		   qos.token_capacity, qos.token_rate, deferred,
+		   (long)file_count(file) - 1); /* but for this look at it */
 }
 #endif
 
