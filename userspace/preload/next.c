@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "preload/next.h"
 
@@ -52,6 +53,22 @@ int next_ioctl(int fd, unsigned long request, long argument)
 
 	function = resolve(&ioctl_cache, "ioctl");
 	return function(fd, request, argument);
+}
+
+void *next_in_library(const char *name, const void *address)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+	void *library;
+	Dl_info info;
+
+	if (function || !dladdr(address, &info))
+		return function;
+	library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!library)
+		return NULL;
+	function = dlsym(library, name);
+	dlclose(library);
+	return function;
 }
 
 NO_STACK_PROTECTOR long next_syscall(long number, const long arguments[6])

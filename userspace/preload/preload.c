@@ -14,10 +14,10 @@
 #include "preload/caller.h"
 #include "preload/context.h"
 #include "preload/counter.h"
+#include "preload/export.h"
 #include "preload/log.h"
 #include "preload/next.h"
-
-#define EXPORT __attribute__((visibility("default")))
+#include "preload/refused.h"
 
 #define EVENTFD_FLAGS (EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)
 
@@ -161,5 +161,7 @@ NO_STACK_PROTECTOR EXPORT long syscall(long number, ...)
 	if (is_eventfd(number))
 		return syscall_eventfd(number, arguments,
 				       __builtin_return_address(0));
+	if (refused_is(number))
+		return refused_syscall(number, arguments);
 	return next_syscall(number, arguments);
 }

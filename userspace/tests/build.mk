@@ -27,13 +27,21 @@ endif
 
 # Programs that scripts run, in the guest too.
 test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
-	      $(O)/tests/corners $(O)/tests/plain-asan \
-	      $(O)/tests/libflowfd-preload-guarded.so
+	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners)
 
-# A program of another C library, where there is its compiler.
+# Those of another C library, of sanitizers, of libaio, where these are.
 ifneq ($(shell command -v musl-gcc),)
 test_tools += $(O)/tests/plain-musl
+endif
+ifneq ($(shell echo 'int main(void) { return 0; }' | $(CC) -fsanitize=address \
+	-x c -o /dev/null - 2>/dev/null && echo yes),)
+test_tools += $(O)/tests/plain-asan
+endif
+ifneq ($(shell $(CC) -E -include liburing.h -include libaio.h -x c /dev/null \
+	>/dev/null 2>&1 && echo yes),)
+test_tools += $(O)/tests/handover
+test_tool_objects += $(O)/tests/programs/handover.o
 endif
 EXTRAS += $(test_tools) $(plain_test)
 
@@ -72,6 +80,9 @@ $(O)/tests/eventfds: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
 # Bound when it is loaded, to have all of its stack.
 $(O)/tests/corners: $(O)/tests/programs/corners.o
 	$(link) -Wl,-z,now
+
+$(O)/tests/handover: $(O)/tests/programs/handover.o
+	$(link) -pthread -luring -laio
 
 $(O)/tests/plain-asan: tests/programs/plain.c $(O)/flags
 	@mkdir -p $(@D)

@@ -88,6 +88,14 @@ eventfd 2 of eventfds: fd 5, ENOENT" "a child counts from 1"
 tap_is "$(report 'verbose/keep=sh' call)" \
 "eventfd 1 of eventfds: fd 3, ENOENT" "a name that does not match"
 
+if [ -x "$build/tests/handover" ]; then
+	output=$(with "" "$build/tests/handover")
+	tap_is "$?:$(echo "$output" | grep '^not ok')" 0: \
+		"calls that hand eventfds to the kernel"
+else
+	tap_skip "handing eventfds over" "libaio or liburing is not installed"
+fi
+
 # Little room, and other C libraries.
 tap_is "$(with "" "$build/tests/corners" thread)$?" 0 \
 	"a program that moves its thread pointer"
@@ -130,5 +138,6 @@ tap_is "$?:$(cat "$here/file"):$(grep -c corners "$here/log")" 0::3 \
 unset FLOWFD_RUN_LOG
 
 tap_is "$(nm -D --defined-only "$shim" | awk '{ print $3 }' | tr '\n' ' ')" \
-	"eventfd syscall " "the shim replaces two functions"
+	"eventfd io_submit io_uring_register io_uring_register_eventfd io_uring_register_eventfd_async ioctl syscall " \
+	"what the shim replaces"
 tap_done

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Replaces a counter. The number gets another open file, so all that knows the
+ * old one by other ways would be left behind. The module counts these: only when
+ * the descriptor is the one reference is it replaced. Then
+ *
+ *   1. the counter gets a second descriptor, ours, and the number the eventfd;
+ *   2. epolls that watch the number watch the eventfd, too;
+ *   3. the counter must have no reference but ours. If it has, a thread found it
+ *      before 1 and is about to wait: all is undone;
+ *   4. nobody can change the counter any more: its count goes to the eventfd,
+ *      and it is closed, which ends the watches of it.
+ *
+ * A thread that begins to wait for the eventfd between 1 and an undoing of 3 can
+ * be left behind: 10 ms, after another thread did the same just before.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/flowfd.h>
+
+#include "preload/context.h"
+#include "preload/fdinfo.h"
+#include "preload/log.h"
+#include "preload/next.h"
+#include "preload/replace.h"
+
+#define WAITS 10
+
+static void sleep_1ms(void)
+{
+	struct timespec time = {.tv_nsec = 1000000};
+
+	next_call(SYS_nanosleep, (long)&time, 0, 0, 0);
+}
+
+/* Calls of other threads that do not wait are over soon. */
+static bool settle(int fd, struct event_state *state)
+{
+	for (int i = 0; i < WAITS; i++) {
+		if (i)
+			sleep_1ms();
+		if (!event_state(fd, state) || !state->counter)
+			return false;
+		if (state->references == 1)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * One thread at a time. The owner is a process, as a child can be forked while a
+ * thread of its parent has the lock.
+ */
+static _Atomic int owner;
+
+static bool lock(void)
+{
+	int own = getpid();
+
+	for (int i = 0; i < 100 * WAITS; i++) {
+		int seen = atomic_load(&owner);
+
+		if (seen != own &&
+		    atomic_compare_exchange_strong(&owner, &seen, own))
+			return true;
+		sleep_1ms();
+	}
+	return false;
+}
+
+static void unlock(void)
+{
+	atomic_store(&owner, 0);
+}
+
+/*
+ * A ring cannot get another file in the middle of its events. And the number of
+ * a watch can be that of a file which is closed here, and open elsewhere: then
+ * the counter could be added.
+ */
+static bool can_follow(int fd, const struct watch *watch)
+{
+	struct epoll_event event = {0};
+	long ret;
+
+	if (watch->ring)
+		return false;
+	ret = next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd,
+			(long)&event);
+	if (ret == 0)
+		next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_DEL, fd,
+			  (long)&event);
+	return ret == -EEXIST;
+}
+
+static bool add_watch(int fd, const struct watch *watch)
+{
+	struct epoll_event event = {
+		.events = watch->events,
+		.data.u64 = watch->data,
+	};
+	long ret;
+
+	ret = next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd,
+			(long)&event);
+	/* The list goes on with what was just added. */
+	return ret == 0 || ret == -EEXIST;
+}
+
+static bool remove_watch(int fd, const struct watch *watch)
+{
+	struct epoll_event event = {0};
+
+	next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_DEL, fd,
+		  (long)&event);
+	return true;
+}
+
+static void add_count(int fd, uint64_t count)
+{
+	if (count)
+		next_call(SYS_write, fd, (long)&count, sizeof(count), 0);
+}
+
+/* What was written to @fd meanwhile must find room in the counter. */
+static void put_back(int fd, int counter, long cloexec)
+{
+	const uint64_t none = UINT64_MAX;
+	struct event_state state;
+
+	watch_each(fd, remove_watch);
+	if (event_state(fd, &state) && state.count)
+		next_call(SYS_ioctl, counter, EFD_IOC_SET_MAXIMUM, (long)&none,
+			  0);
+	else
+		state.count = 0;
+	next_call(SYS_dup3, counter, fd, cloexec, 0);
+	add_count(counter, state.count);
+}
+
+static int make_eventfd(int fd, const struct event_state *state)
+{
+	long flags = next_call(SYS_fcntl, fd, F_GETFL, 0, 0);
+
+	return next_call(SYS_eventfd2, 0,
+			 EFD_CLOEXEC | (flags & O_NONBLOCK ? EFD_NONBLOCK : 0) |
+				 (state->semaphore ? EFD_SEMAPHORE : 0),
+			 0, 0);
+}
+
+/* Returns NULL, or why the counter stays. Both other descriptors are closed. */
+static const char *exchange(int fd, int counter, int real)
+{
+	long cloexec = next_call(SYS_fcntl, fd, F_GETFD, 0, 0) & FD_CLOEXEC ?
+			       O_CLOEXEC :
+			       0;
+	const char *why = NULL;
+	struct event_state state;
+
+	if (next_call(SYS_dup3, real, fd, cloexec, 0) < 0) {
+		why = "no descriptor is left";
+	} else if (!watch_each(fd, add_watch)) {
+		why = "an epoll would lose it";
+		put_back(fd, counter, cloexec);
+	} else if (!settle(counter, &state)) {
+		why = "it is in use elsewhere";
+		put_back(fd, counter, cloexec);
+	} else {
+		add_count(fd, state.count);
+	}
+	next_call(SYS_close, real, 0, 0, 0);
+	next_call(SYS_close, counter, 0, 0, 0);
+	return why;
+}
+
+static const char *replace(int fd, struct event_state *state)
+{
+	int counter;
+	int real;
+
+	if (!settle(fd, state))
+		return "it is in use elsewhere";
+	if (!watch_each(fd, can_follow))
+		return "a ring watches it";
+	real = make_eventfd(fd, state);
+	if (real < 0)
+		return "no descriptor is left";
+	counter = next_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0, 0);
+	if (counter < 0) {
+		next_call(SYS_close, real, 0, 0, 0);
+		return "no descriptor is left";
+	}
+	return exchange(fd, counter, real);
+}
+
+static void report(const struct context *context, int fd, const char *taker,
+		   const char *why)
+{
+	struct line line;
+
+	if (!log_wanted(context))
+		return;
+	line_begin(&line);
+	line_text(&line, "fd ");
+	line_number(&line, fd);
+	line_text(&line, " for ");
+	line_text(&line, taker);
+	if (why) {
+		line_text(&line, ": stays a counter, ");
+		line_text(&line, why);
+		line_text(&line, "; see --keep-eventfd");
+	} else {
+		line_text(&line, ": now a real eventfd");
+	}
+	line_end(&line, context);
+}
+
+bool replace_counter(int fd, const char *taker)
+{
+	const struct context *context = context_get();
+	struct event_state state;
+	const char *why = NULL;
+	bool known;
+
+	if (!context || !lock())
+		return false;
+	known = event_state(fd, &state);
+	if (known && state.counter) {
+		why = replace(fd, &state);
+		report(context, fd, taker, why);
+	}
+	unlock();
+	return known && !why;
+}
