@@ -28,7 +28,7 @@ endif
 # Programs that scripts run, in the guest too.
 test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so
-test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners)
+test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed)
 
 # Those of another C library, of sanitizers, of libaio, where these are.
 ifneq ($(shell command -v musl-gcc),)
@@ -47,7 +47,7 @@ EXTRAS += $(test_tools) $(plain_test)
 
 OBJECTS += $(test_tool_objects) $(test_objects) $(sanitized) $(plain_test).o
 CHECKS += $(filter-out $(O)/tests/guest-%,$(test_programs)) $(plain_test)
-CHECKS += $(O)/tests/cplusplus
+CHECKS += $(O)/tests/cplusplus $(O)/tests/handed
 CHECKS += $(filter-out tests/tap.sh tests/guest-%,$(wildcard tests/*.sh))
 
 $(test_objects) $(sanitized): PART_CFLAGS := $(SANITIZE) -I../module
@@ -80,6 +80,10 @@ $(O)/tests/eventfds: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
 # Bound when it is loaded, to have all of its stack.
 $(O)/tests/corners: $(O)/tests/programs/corners.o
 	$(link) -Wl,-z,now
+
+$(O)/tests/handed: $(addprefix $(O)/,tests/programs/handed.o preload/handover.o \
+		preload/next.o)
+	$(link)
 
 $(O)/tests/handover: $(O)/tests/programs/handover.o
 	$(link) -pthread -luring -laio
