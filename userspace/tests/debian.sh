@@ -20,6 +20,10 @@ tap_is "$(sed -n 's/^ \(flowfd_[^ ]*\) .*/\1/p' "$debian/libflowfd1.symbols" |
 		"$top/userspace/lib/libflowfd.map" | sort)" \
 	"symbols file and symbol map"
 
+# What builds and Python leave in the tree has no licence.
+files=$(cd "$top" && selftests/vm/sources | xargs -0 sh -c \
+	'for file; do [ ! -f "$file" ] || echo "${file#./}"; done' sh)
+
 # Files under another licence than the most are listed in copyright; a pattern
 # may be a directory.
 listed() {
@@ -31,19 +35,20 @@ listed() {
 		list = "" }' "$debian/copyright" |
 	while read -r pattern; do
 		find "$top/${pattern%/\*}" -type f
-	done | sed "s|^$top/||" | sort
+	done | sed "s|^$top/||" | grep -xF "$files" | sort
 }
 
 said() {
-	cd "$top" && find module uapi userspace selftests docs \
-		-type f -exec awk -v licence="$1" '
+	cd "$top" && echo "$files" |
+		grep -E '^(module|uapi|userspace|selftests|docs)/' |
+		xargs awk -v licence="$1" '
 		FNR > 4 { nextfile }
 		/SPDX-License-Identifier:/ {
 			sub(/.*SPDX-License-Identifier: /, "")
 			sub(/ ?(\*\/|-->)?$/, "")
 			if ($0 == licence) print FILENAME
 			nextfile
-		}' {} + | sort
+		}' | sort
 }
 
 # Each page is in one package, and flowfd(7), to which the pages of the tools refer,
