@@ -65,4 +65,16 @@ tap_is "$(listed Expat)" "$(said MIT)" "copyright: MIT"
 tap_is "$(listed "GPL-2 with Linux-syscall-note exception")" \
 	"$(said "GPL-2.0-only WITH Linux-syscall-note")" \
 	"copyright: Linux-syscall-note"
+
+# apt takes the first that there is, and a package for all architectures cannot name
+# one for each. So where headers of one architecture are recommended, those of every
+# other are, too; the stock kernel's come first.
+headers() {
+	grep -o 'linux-headers-[^ ,|]*' "$debian/control" | sed -n "$1" | sort -u | xargs
+}
+
+tap_is "$(headers 's/-amd64$//p')" "$(headers 's/-arm64$//p')" \
+	"headers for amd64 and for arm64"
+tap_is "$(grep -o '^ linux-headers-[^,]*' "$debian/control" | cut -d ' ' -f 2,4)" \
+	"linux-headers-amd64 linux-headers-arm64" "those of the stock kernel come first"
 tap_done
