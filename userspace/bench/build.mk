@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # flowfd-bench, and the script that turns its result into a page.
 
+bench_headers := jansson.h liburing.h
+bench_missing := $(strip $(foreach header,$(bench_headers),\
+	$(shell $(CC) $(CPPFLAGS) $(CFLAGS) -E -include $(header) -x c /dev/null \
+		>/dev/null 2>&1 || echo $(header))))
+ifeq ($(bench_missing),)
 PROGRAMS += $(O)/flowfd-bench $(O)/flowfd-bench-report
+else ifeq ($(filter clean,$(MAKECMDGOALS)),)
+$(warning flowfd-bench is left out, for want of $(bench_missing) \
+	(Debian: libjansson-dev, liburing-dev))
+endif
 
 bench_objects := $(patsubst %.c,$(O)/%.o,$(wildcard bench/*.c))
 OBJECTS += $(bench_objects)

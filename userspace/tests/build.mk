@@ -107,6 +107,6 @@ $(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) $(O)/flags
 $(O)/tests/cplusplus: tests/cplusplus.cc $(wildcard include/*.h) \
 			../uapi/linux/flowfd.h $(O)/libflowfd.so
 	@mkdir -p $(@D)
-	$(CXX) -Wall -Wextra -pedantic -Werror -Iinclude -I../uapi $(CPPFLAGS) \
+	$(CXX) -Wall -Wextra -pedantic $(WERROR) -Iinclude -I../uapi $(CPPFLAGS) \
 		$(CXXFLAGS) $(LDFLAGS) -o $@ $< \
 		-L$(O) -lflowfd -Wl,-rpath,$(O)
