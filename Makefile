@@ -15,8 +15,13 @@ COVERAGE_KERNEL := 6.12-gcov
 RUN ?= bash
 
 KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_UNTIL,FLOWFD_LOADS,FLOWFD_RACE_SECONDS
-SUDO := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env=$(KEPT))
-VM := $(SUDO) selftests/vm
+# What needs root, and where that comes from; looked for when it is used.
+SUDO = $(if $(filter 0,$(shell id -u)),,$(if $(shell command -v sudo),\
+	sudo --preserve-env=$(KEPT),\
+	$(error '$@' needs root rights, and there is no sudo: run make as root)))
+VM = $(SUDO) selftests/vm
+# A line for each test program, unless it fails or V=1.
+QUIET = $(if $(filter 1,$(V)),,selftests/quiet build/log/$@-$(KERNEL))
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 # To the guest's shell as it was typed: a dollar sign there is not make's.
 override RUN := $(value RUN)
@@ -52,6 +57,7 @@ help:
 	@echo '  make analyze  Coccinelle on the module, gcc and clang analyzers on the rest'
 	@echo '  make clean    remove build/'
 	@echo
+	@echo '  V=1           show all output of tests, which build/log keeps'
 	@echo '  KERNEL=$(KERNEL) (known: $(shell awk '/^[0-9]/ { print $$1 }' \
 		selftests/vm/kernels))'
 	@echo
@@ -64,10 +70,10 @@ vm: build
 	@$(VM)/boot $(BOOT) $(KERNEL) "$$RUN"
 
 check: build
-	@$(SUDO) selftests/check $(KERNEL)
+	@$(SUDO) $(QUIET) selftests/check $(KERNEL)
 
 check-user: build
-	@$(SUDO) selftests/check $(KERNEL) user
+	@$(SUDO) $(QUIET) selftests/check $(KERNEL) user
 
 check-debug:
 	@selftests/check-debug \
@@ -96,17 +102,18 @@ instructions: build
 
 # In the root of 7.2, for herd7 is not in Debian before forky.
 prove:
-	@$(VM)/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=900 \
+	@$(SUDO) $(QUIET) selftests/vm/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=900 \
 		selftests/run docs/model/prove docs/model/herd
 
 livepatch:
 	@$(SUDO) livepatch/tests/build $(KERNEL)
 
 check-livepatch:
-	@$(SUDO) livepatch/tests/check $(KERNEL) $(SYSTEM)
+	@$(SUDO) $(QUIET) livepatch/tests/check $(KERNEL) $(SYSTEM)
 
 dkms:
-	@$(VM)/enter --scratch $(KERNEL) selftests/run selftests/dkms.sh
+	@$(SUDO) $(QUIET) selftests/vm/enter --scratch $(KERNEL) \
+		selftests/run selftests/dkms.sh
 
 deb:
 	@$(VM)/enter $(KERNEL) env DEB_BUILD_OPTIONS='$(DEB_BUILD_OPTIONS)' \
@@ -115,7 +122,7 @@ deb:
 
 # On all kernels; selftests/matrix/systems has the list.
 check-matrix:
-	@$(SUDO) selftests/matrix/run
+	@$(SUDO) $(QUIET) selftests/matrix/run
 
 lint:
 	@$(VM)/enter $(KERNEL) selftests/lint

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # For scripts that run several test suites one after the other: each suite closes
-# with "N passed, N failed[, N skipped]", and so does the whole.
+# with "N passed, N failed[, N skipped]", and so does the whole. What a stage prints is
+# between "== NAME" and "== NAME: ..., N s", which selftests/quiet looks for.
 # shellcheck shell=bash
 
 stages_passed=0
@@ -8,6 +9,13 @@ stages_failed=0
 stages_skipped=0
 stages_log=$(mktemp)
 trap 'rm -f "$stages_log"' EXIT
+
+# stages_counts PASSED FAILED SKIPPED: in words
+stages_counts()
+{
+	printf '%d passed, %d failed' "$1" "$2"
+	[ "${3:-0}" = 0 ] || printf ', %d skipped' "$3"
+}
 
 # stage NAME COMMAND...: a suite that ends without its closing line, or fails
 # without saying what failed, counts as one failure.
@@ -31,7 +39,7 @@ stage()
 	stages_passed=$((stages_passed + passed))
 	stages_failed=$((stages_failed + failed))
 	stages_skipped=$((stages_skipped + skipped))
-	echo "== $name: $((SECONDS - start)) s"
+	echo "== $name: $(stages_counts "$passed" "$failed" "$skipped"), $((SECONDS - start)) s"
 }
 
 # check NAME COMMAND...: a command that is one test by its exit status, and returns it.
@@ -65,8 +73,7 @@ if_time()
 # The closing line; the exit status says whether all is well.
 stages_end()
 {
-	local line="$stages_passed passed, $stages_failed failed"
-	[ "$stages_skipped" = 0 ] || line+=", $stages_skipped skipped"
-	echo "$line"
+	stages_counts "$stages_passed" "$stages_failed" "$stages_skipped"
+	echo
 	[ "$stages_failed" = 0 ] && [ "$stages_passed" != 0 ]
 }

@@ -30,7 +30,8 @@ use_kernel()
 			awk '/^[0-9]/ { printf "%s ", $1 }' "$vm_dir/kernels")"
 	if [ "$kind" ] && [ ! -e "$vm_dir/debug/$kind.config" ]; then
 		die "unknown kind of debug kernel '$kind'; known: $(
-			cd "$vm_dir/debug" && echo *.config)"
+			cd "$vm_dir/debug" && printf '%s\n' *.config |
+				sed "/common/d; s/^/$series-/; s/.config//" | xargs)"
 	fi
 	cache=${FLOWFD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flowfd}
 	# Named after what it is made from, so that it is never out of date.
