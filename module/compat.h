@@ -3,6 +3,10 @@
  * What differs between the kernels that flowfd builds on, 6.1 and later. No
  * other file knows a kernel version. Each entry names the release that brought
  * the change, so that it can go when the oldest kernel does.
+ *
+ * Distributions backport. So an entry asks for a macro of the kernel's where there is
+ * one, or for HAVE_name, which Kbuild sets if the headers declare it; for a version only
+ * where the headers are the same before and after.
  */
 #ifndef FLOWFD_COMPAT_H
 #define FLOWFD_COMPAT_H
@@ -13,7 +17,10 @@
 #include <linux/mm.h>
 #include <linux/version.h>
 
-/* 6.9: eventfd refuses writes of more than eight bytes. */
+/*
+ * 6.9: eventfd refuses writes of more than eight bytes. No header tells. Where that is
+ * backported, a counter takes such a write as before, and selftests/buffers fails.
+ */
 static inline bool write_size_is_valid(size_t size)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
@@ -24,7 +31,7 @@ static inline bool write_size_is_valid(size_t size)
 }
 
 /* 6.13: hrtimer_setup() replaces hrtimer_init(), which 6.15 removes. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#ifndef HAVE_hrtimer_setup
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),
 				 clockid_t clock, enum hrtimer_mode mode)
@@ -38,7 +45,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
  * 6.10: fsnotify_find_mark() takes the object instead of its connector, and
  * fsnotify_find_inode_mark() hides it.
  */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#ifndef HAVE_fsnotify_find_inode_mark
 static inline struct fsnotify_mark *
 fsnotify_find_inode_mark(struct inode *inode, struct fsnotify_group *group)
 {
