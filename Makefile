@@ -50,6 +50,8 @@ help:
 	@echo '                build the livepatch for a stock kernel; test it there, or on'
 	@echo "                that of a user's system: SYSTEM=6.1-upgrade"
 	@echo '  make deb      the Debian packages, into build/KERNEL/deb'
+	@echo '  make release-check'
+	@echo '                what a release must have set: maintainer, dates'
 	@echo '  make check-matrix'
 	@echo '                the packages in fresh systems: install, boot, upgrade, purge'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
@@ -120,6 +122,9 @@ deb:
 		selftests/vm/deb build/$(KERNEL)/deb
 	@ls build/$(KERNEL)/deb/*.deb
 
+release-check:
+	@selftests/run selftests/release-check
+
 # On all kernels; selftests/matrix/systems has the list.
 check-matrix:
 	@$(SUDO) $(QUIET) selftests/matrix/run
@@ -134,4 +139,4 @@ clean:
 	$(SUDO) rm -rf build
 
 .PHONY: help build vm check check-user check-debug check-matrix demo instructions prove \
-	livepatch check-livepatch dkms deb lint clean fuzz soak coverage analyze
+	livepatch check-livepatch dkms deb release-check lint clean fuzz soak coverage analyze
