@@ -90,6 +90,31 @@ if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 		"it has a section for every benchmark"
 	tap_is "$(grep -c '<svg' "$dir/page")" 10 \
 		"and plots of what there is without flowfd"
+	# What it would be on an emulated processor, where one goal is missed.
+	python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+r["machine"].update(processor="QEMU Virtual CPU", cpus=1)
+r["benchmarks"][8]["verdicts"][0].update(met=False)
+json.dump(r, open(sys.argv[2], "w"))' "$dir/result" "$dir/emulated"
+	tap_ok "a report with another machine beside" "$report" -o "$dir/page3" \
+		--beside "$dir/result" "$dir/emulated"
+	tr '\n' ' ' <"$dir/page3" | sed 's/<h2.*//' >"$dir/top"
+	tap_is "$(grep -o 'simulated time: ratios and instruction counts are what compares\|[0-9]* of [0-9]* goals are met\|missed, bucket: most events lost[^<]*' "$dir/top")" \
+		"simulated time: ratios and instruction counts are what compares
+$(facts "$dir/emulated" 'len([v for b in r["benchmarks"] for v in b["verdicts"]
+		if v.get("met")])') of $(facts "$dir/emulated" 'len([v
+		for b in r["benchmarks"] for v in b["verdicts"] if "met" in v])') goals are met
+missed, bucket: most events lost or doubled in a run: 0" "the conclusion comes first"
+	tap_is "$(grep -o 'doubled in a run: 0</td>.*' "$dir/page3" |
+		grep -o 'data-on="[^"]*">0' | head -n 1)" \
+		"data-on=\"$(facts "$dir/result" \
+			'["one processor", "%d processors" % r["machine"]["cpus"]][r["machine"]["cpus"] > 1]'
+		)\">0" \
+		"with the other machine's figure beside"
+	tap_is "$(grep -c 'simulated' "$dir/page")" 0 "a real processor is not"
+	tap_is "$(grep -o '<nav>.*</nav>' "$dir/page3" | grep -o 'href="#[^"]*' |
+		sed 's/href="#//')" "$(grep -Eo '<(section|h2) id="[^"]*' "$dir/page3" |
+			sed 's/.* id="//')" "the contents lead to each section"
 	tap_is "$(grep -Eo '(src|href)="[^#"][^"]*"|url\([^#)]*\)' \
 		"$dir/page")" "" "the page fetches nothing"
 	tap_ok "--html makes the page at once" "$bench" --short \

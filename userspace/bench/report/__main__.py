@@ -22,10 +22,21 @@ def main():
         "result", help="file from flowfd-bench --json; -: standard input"
     )
     parser.add_argument("-o", "--output", required=True, help="page to write")
+    parser.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        metavar="RESULT",
+        help="show its figures beside, of another machine; may be repeated",
+    )
     arguments = parser.parse_args()
     subject = arguments.result
     try:
-        text = page(load(subject))
+        result = load(subject)
+        beside = []
+        for subject in arguments.beside:
+            beside.append(load(subject))
+        text = page(result, beside)
         subject = arguments.output
         with open(subject, "w", encoding="utf-8") as file:
             file.write(text)

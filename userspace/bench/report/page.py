@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The page: the machine, the goals, and a section for each benchmark."""
+"""The page: conclusion, goals, the machine, and a section for each benchmark."""
 
 import html
 
 import captions
+import conclusion
 import plots
 
 STYLE = """
@@ -38,6 +39,19 @@ dl { display: grid; grid-template-columns: max-content 1fr;
   gap: 0.1rem 1rem; font-size: 0.9rem; }
 dt { color: var(--faint); }
 dd { margin: 0; overflow-wrap: anywhere; }
+.note { border-left: 4px solid var(--faint); padding-left: 0.8rem; }
+ul.figures li { margin: 0.3rem 0; white-space: normal; }
+nav a { margin-right: 0.8rem; white-space: nowrap; }
+a { color: inherit; }
+@media (max-width: 46rem) {
+  table.goals thead { display: none; }
+  table.goals tr { display: block; padding: 0.4rem 0;
+    border-bottom: 1px solid var(--line); }
+  table.goals td { display: block; padding: 0; border: 0; white-space: normal; }
+  table.goals td:empty { display: none; }
+  table.goals td[data-on]::before { content: attr(data-on) ": ";
+    color: var(--faint); }
+}
 """
 
 SECTIONS = {
@@ -97,21 +111,78 @@ def goal(verdict):
     )
 
 
-def summary(result):
-    """Every measured effect, with its goal."""
+def outcome(text):
+    """A verdict without what it is of, which the other machine's cell has."""
+    return text.split(": ", 1)[-1]
+
+
+def others(bench, verdict, results):
+    """Cells: the same effect on the other machines."""
+    subject = verdict["text"].split(": ")[0]
+    for result in results:
+        texts = [
+            other["text"]
+            for of_it in result["benchmarks"]
+            if of_it["name"] == bench["name"]
+            for other in of_it["verdicts"]
+            if other["text"].split(": ")[0] == subject
+        ]
+        text = outcome(texts[0]) if texts else ""
+        machine = html.escape(conclusion.processors(result))
+        yield f'<td data-on="{machine}">{html.escape(text)}</td>' if text else "<td></td>"
+
+
+def summary(result, beside):
+    """Every measured effect, with its goal and what it is on the other machines."""
     rows = [
         f"<tr><td>{html.escape(bench['name'])}</td>"
-        f"<td>{html.escape(verdict['text'])}</td>{goal(verdict)}</tr>"
+        f"<td>{html.escape(verdict['text'])}</td>{goal(verdict)}"
+        f"{''.join(others(bench, verdict, beside))}</tr>"
         for bench in result["benchmarks"]
         for verdict in bench["verdicts"]
     ]
     if not rows:
         return ""
+    more = [f"<th>on {html.escape(conclusion.processors(r))}</th>" for r in beside]
     return (
-        '<div class="scroll"><table><thead><tr><th>benchmark</th>'
-        "<th>measured effect</th><th>goal</th><th></th></tr></thead><tbody>"
+        '<h2 id="-goals">Goals</h2>'
+        '<div class="scroll"><table class="goals"><thead><tr><th>benchmark</th>'
+        f"<th>measured on {html.escape(conclusion.processors(result))}</th>"
+        f"<th>goal</th><th></th>{''.join(more)}</tr></thead><tbody>"
         + "".join(rows)
         + "</tbody></table></div>"
+    )
+
+
+def conclude(result, beside):
+    """What comes out, before anything else."""
+    met, of, missed = conclusion.goals(result)
+    out = []
+    note = conclusion.caveat(result)
+    if note:
+        out.append(f'<p class="note">{html.escape(note)}</p>')
+    out.append('<ul class="figures">')
+    if of:
+        out.append(f"<li>{met} of {of} goals are met.</li>")
+    out += [
+        f'<li class="missed">missed, {html.escape(name)}: {html.escape(text)}</li>'
+        for name, text in missed
+    ]
+    for what, found in conclusion.sentences([result] + beside):
+        text = "; ".join(f"on {machine} {figures}" for machine, figures in found)
+        out.append(f"<li>{html.escape(what)}: {html.escape(text)}</li>")
+    out.append("</ul>")
+    return "".join(out)
+
+
+def contents(result):
+    """Links to all sections."""
+    links = [("-goals", "Goals"), ("-machine", "Machine")]
+    links += [(bench["name"], bench["name"]) for bench in result["benchmarks"]]
+    return (
+        "<nav>"
+        + "".join(f'<a href="#{id}">{html.escape(text)}</a> ' for id, text in links)
+        + "</nav>"
     )
 
 
@@ -139,7 +210,7 @@ def facts(result):
         ),
     )
     return (
-        "<dl>"
+        '<h2 id="-machine">Machine</h2><dl>'
         + "".join(
             f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>" for k, v in pairs
         )
@@ -151,7 +222,8 @@ def section(bench, Figure):
     """A benchmark: what was done, what one sees, the plot and the table."""
     plot, caption = SECTIONS.get(bench["name"], (None, None))
     out = [
-        f"<section><h2>{html.escape(bench['name'])}</h2>",
+        f'<section id="{html.escape(bench["name"])}">'
+        f"<h2>{html.escape(bench['name'])}</h2>",
         f'<p class="faint">{html.escape(bench["title"])}',
         f" ({html.escape(bench['note'])})" if bench.get("note") else "",
         "</p>",
@@ -166,8 +238,8 @@ def section(bench, Figure):
     return "".join(out)
 
 
-def page(result):
-    """The whole document."""
+def page(result, beside):
+    """The whole document; beside are results of other machines."""
     Figure = plots.plotting()
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -176,10 +248,13 @@ def page(result):
         "<h1>flowfd-bench</h1>"
         '<p class="faint">Event descriptors with flow control against the '
         "stock eventfd(2), and rings against epoll(7) and io_uring(7), measured "
-        "side by side in one run. Figures are medians over the rounds; the small "
-        "ones below are minimum and maximum.</p>"
+        "side by side in one run.</p>"
+        + conclude(result, beside)
+        + contents(result)
+        + summary(result, beside)
         + facts(result)
-        + summary(result)
+        + '<p class="faint">Figures below are medians over the rounds; the small '
+        "ones are minimum and maximum.</p>"
         + "".join(section(bench, Figure) for bench in result["benchmarks"])
         + "</body></html>\n"
     )
