@@ -94,6 +94,7 @@ if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 	python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
 r["machine"].update(processor="QEMU Virtual CPU", cpus=1)
+r["settings"].update(unit="instructions")
 r["benchmarks"][8]["verdicts"][0].update(met=False)
 json.dump(r, open(sys.argv[2], "w"))' "$dir/result" "$dir/emulated"
 	tap_ok "a report with another machine beside" "$report" -o "$dir/page3" \

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What comes out, in a few sentences, and on what kind of machine that was."""
 
+import re
+
 from result import median
+
+
+def kind(text):
+    """What a verdict is of, without its figures: the same on every machine."""
+    return re.sub(r"-?[0-9][0-9.,]*", "", text)
 
 
 def effects(result, name, prefix):
@@ -60,7 +67,12 @@ EFFECTS = (
     ),
     (
         "an event of a ring, written and taken, as a ratio to epoll with eventfds",
-        lambda r: ratios(r, "ring", "files", watcher="ring", source="eventfds"),
+        lambda r: [
+            (ratio, f"{files} files")
+            for ratio, files in ratios(
+                r, "ring", "files", watcher="ring", source="eventfd"
+            )
+        ],
         "{:.2f}",
     ),
 )
@@ -99,9 +111,12 @@ def caveat(result):
     """What its figures are no measure of, or None."""
     if "QEMU" not in (result["machine"].get("processor") or ""):
         return None
+    times = "times are the emulator's"
+    if result["settings"].get("unit") == "instructions":
+        times = "its clock counts instructions: times are simulated time"
     text = (
-        "The processor is emulated and times are simulated time: ratios and "
-        "instruction counts are what compares, not milliseconds. "
+        f"The processor is emulated, and {times}: ratios and instruction counts "
+        "are what compares, not milliseconds. "
     )
     if result["machine"]["cpus"] == 1:
         text += (

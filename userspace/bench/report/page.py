@@ -118,14 +118,14 @@ def outcome(text):
 
 def others(bench, verdict, results):
     """Cells: the same effect on the other machines."""
-    subject = verdict["text"].split(": ")[0]
+    kind = conclusion.kind(verdict["text"])
     for result in results:
         texts = [
             other["text"]
             for of_it in result["benchmarks"]
             if of_it["name"] == bench["name"]
             for other in of_it["verdicts"]
-            if other["text"].split(": ")[0] == subject
+            if conclusion.kind(other["text"]) == kind
         ]
         text = outcome(texts[0]) if texts else ""
         machine = html.escape(conclusion.processors(result))
