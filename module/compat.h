@@ -54,7 +54,7 @@ fsnotify_find_inode_mark(struct inode *inode, struct fsnotify_group *group)
 #endif
 
 /* 6.3: flags of a memory area are changed by functions. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#ifndef HAVE_vm_flags_clear
 static inline void vm_flags_clear(struct vm_area_struct *vma,
 				  unsigned long flags)
 {
