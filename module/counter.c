@@ -43,11 +43,12 @@ static noinline bool counter_wake_one(wait_queue_entry_t *entry,
 {
 	/* The entry can be gone after the call. */
 	bool exclusive = entry->flags & WQ_FLAG_EXCLUSIVE;
+	bool outer = current->in_eventfd;
 	int woken;
 
 	current->in_eventfd = 1;
 	woken = entry->func(entry, TASK_NORMAL, 0, poll_to_key(events));
-	current->in_eventfd = 0;
+	current->in_eventfd = outer;
 	return woken < 0 || (woken && exclusive);
 }
 
@@ -116,7 +117,13 @@ static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode,
 	return autoremove_wake_function(entry, mode, sync, key);
 }
 
-/* Sleeps, with the lock released, until @event lets the caller go on. */
+/*
+ * Sleeps, with the lock released, until @event lets the caller go on.
+ *
+ * A wakeup ends at the first exclusive entry that it woke. The priority puts a
+ * sleeper before all pollers, exclusive ones included, and behind the sleepers
+ * that came earlier. do_wait_intr_irq() adds at the tail only what is in no queue.
+ */
 static noinline int counter_wait(struct counter *c, __poll_t event, u64 value)
 {
 	struct waiter w = { .counter = c, .event = event, .value = value };
@@ -124,7 +131,10 @@ static noinline int counter_wait(struct counter *c, __poll_t event, u64 value)
 
 	init_wait(&w.entry);
 	w.entry.func = waiter_wake;
+	w.entry.flags = WQ_FLAG_PRIORITY;
 	do {
+		if (list_empty(&w.entry.entry))
+			__add_wait_queue(&c->wqh, &w.entry);
 		err = do_wait_intr_irq(&c->wqh, &w.entry);
 	} while (!err && !waiter_can_go(&w));
 	__remove_wait_queue(&c->wqh, &w.entry);
