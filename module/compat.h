@@ -75,4 +75,16 @@ static inline bool file_raises_close_event(const struct file *file)
 #endif
 }
 
+/*
+ * A file that raises no event of fsnotify, be it opened, read, written or closed.
+ * 6.14, and stable 6.12: with the other bit it would mean something else.
+ */
+static inline void file_raise_no_events(struct file *file)
+{
+#ifdef FMODE_FSNOTIFY_MASK
+	file->f_mode &= ~FMODE_FSNOTIFY_MASK;
+#endif
+	file->f_mode |= FMODE_NONOTIFY;
+}
+
 #endif /* FLOWFD_COMPAT_H */

@@ -7,6 +7,7 @@
 #include <linux/file.h>
 #include <linux/uaccess.h>
 
+#include "compat.h"
 #include "flowfd.h"
 
 static_assert(sizeof(struct flowfd_query) == FLOWFD_QUERY_SIZE_VER0);
@@ -46,6 +47,11 @@ int device_open(struct inode *inode, struct file *file)
 		return PTR_ERR(c);
 	file->private_data = c;
 	counter_file_init(file);
+	/*
+	 * All that is opened shares one inode. A watch that any user may put on it
+	 * would see, and slow down, everybody's reads and writes.
+	 */
+	file_raise_no_events(file);
 	return 0;
 }
 

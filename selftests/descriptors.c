@@ -3,8 +3,13 @@
  * A counter's descriptor as a descriptor: flags, dup, fork, exec, passing it
  * over a socket, and closing it while somebody waits.
  */
+#include <sys/inotify.h>
+#include <sys/uio.h>
+
 #include "fixtures.h"
 #include "sockets.h"
+
+#define NOBODY 65534
 
 static bool is_cloexec(int fd)
 {
@@ -95,6 +100,65 @@ TEST(opened_for_one_direction)
 	EXPECT_EQ(-EBADF, take(writer, &value));
 	close(reader);
 	close(writer);
+}
+
+/* Gives up all rights; returns an inotify that watches all of the device. */
+static int watch_device_as_nobody(void)
+{
+	int notify = -1;
+
+	if (setgid(NOBODY) || setuid(NOBODY))
+		return -1;
+	notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (inotify_add_watch(notify, DEVICE, IN_ALL_EVENTS) < 0)
+		return -1;
+	return notify;
+}
+
+static void use_in_every_way(struct __test_metadata *_metadata)
+{
+	int fd = open_counter(OPENED, 0, EFD_NONBLOCK);
+	struct iovec iov = { .iov_len = sizeof(__u64) };
+	__u64 value = 1;
+
+	iov.iov_base = &value;
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(8, add(fd, 1));
+	EXPECT_EQ(8, writev(fd, &iov, 1));
+	EXPECT_EQ(8, take(fd, &value));
+	EXPECT_EQ(8, add(fd, 1));
+	EXPECT_EQ(8, readv(fd, &iov, 1));
+	EXPECT_EQ(0, set_maximum(fd, 10));
+	close(fd);
+}
+
+/* All opened counters share one inode, which any user may watch. */
+TEST(watcher_of_the_device_sees_no_counter)
+{
+	struct inotify_event event;
+	int begin[2], watching[2];
+	int status, notify;
+	char byte = 0;
+	pid_t child;
+
+	ASSERT_EQ(0, pipe(begin));
+	ASSERT_EQ(0, pipe(watching));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		notify = watch_device_as_nobody();
+		close(begin[1]);
+		if (notify < 0 || write(watching[1], &byte, 1) != 1 ||
+		    read(begin[0], &byte, 1))
+			_exit(2);
+		_exit(read(notify, &event, sizeof(event)) > 0);
+	}
+	close(watching[1]);
+	ASSERT_EQ(1, read(watching[0], &byte, 1));
+	use_in_every_way(_metadata);
+	close(begin[1]);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
 }
 
 TEST_F(counter, dup_is_the_same_counter)
