@@ -11,6 +11,7 @@
 #ifndef FLOWFD_COMPAT_H
 #define FLOWFD_COMPAT_H
 
+#include <linux/device/class.h>
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
@@ -74,6 +75,23 @@ static inline bool file_raises_close_event(const struct file *file)
 	return !(file->f_mode & FMODE_NONOTIFY);
 #endif
 }
+
+/* 6.4: class_create() is not told the module. */
+static inline struct class *device_class_create(const char *name)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	return class_create(name);
+#else
+	return class_create(THIS_MODULE, name);
+#endif
+}
+
+/* 6.2: the devnode callback of a class gets a const device. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define DEVNODE_CONST const
+#else
+#define DEVNODE_CONST
+#endif
 
 /*
  * A file that raises no event of fsnotify, be it opened, read, written or closed.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /dev/flowfd: opening it gives a counter, and its ioctls say what the module
- * can do and create more. Has no state, so no lock.
+ * can do and create more. What there is of state belongs to module init and exit.
  */
 #include <linux/anon_inodes.h>
+#include <linux/cdev.h>
+#include <linux/device.h>
 #include <linux/file.h>
 #include <linux/uaccess.h>
 
@@ -16,12 +18,9 @@ static_assert(sizeof(struct flowfd_create_counter) ==
 static_assert(sizeof(struct flowfd_create_ring) ==
 	      FLOWFD_CREATE_RING_SIZE_VER0);
 
-struct miscdevice flowfd_device = {
-	.minor	= MISC_DYNAMIC_MINOR,
-	.name	= "flowfd",
-	.fops	= &counter_fops,
-	.mode	= 0666,
-};
+static dev_t device_number;
+static struct cdev *device_cdev;
+static struct class *device_class;
 
 /*
  * A counter has no file position, and read and write never wait when they are
@@ -213,4 +212,73 @@ long device_ioctl(unsigned int cmd, void __user *argp)
 	if (without_size(cmd) == without_size(FLOWFD_IOC_QUERY))
 		return device_query(argp, size);
 	return -ENOTTY;
+}
+
+static char *device_node(DEVNODE_CONST struct device *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0666;
+	return NULL;
+}
+
+static int device_add_node(void)
+{
+	struct device *device;
+
+	device_class = device_class_create("flowfd");
+	if (IS_ERR(device_class))
+		return PTR_ERR(device_class);
+	device_class->devnode = device_node;
+	device = device_create(device_class, NULL, device_number, NULL,
+			       "flowfd");
+	if (IS_ERR(device)) {
+		class_destroy(device_class);
+		return PTR_ERR(device);
+	}
+	return 0;
+}
+
+/**
+ * device_init - make /dev/flowfd
+ *
+ * Not by misc_register(): misc devices are opened under a mutex that all of them
+ * share, and opening this one allocates memory.
+ *
+ * Return: 0 or a negative errno. Then it can be opened at once.
+ */
+int device_init(void)
+{
+	int err;
+
+	err = alloc_chrdev_region(&device_number, 0, 1, "flowfd");
+	if (err)
+		return err;
+	device_cdev = cdev_alloc();
+	if (!device_cdev) {
+		err = -ENOMEM;
+		goto unregister;
+	}
+	device_cdev->owner = THIS_MODULE;
+	device_cdev->ops = &counter_fops;
+	err = cdev_add(device_cdev, device_number, 1);
+	if (err) {
+		kobject_put(&device_cdev->kobj);
+		goto unregister;
+	}
+	err = device_add_node();
+	if (!err)
+		return 0;
+	cdev_del(device_cdev);
+unregister:
+	unregister_chrdev_region(device_number, 1);
+	return err;
+}
+
+/** device_exit - remove /dev/flowfd */
+void device_exit(void)
+{
+	device_destroy(device_class, device_number);
+	class_destroy(device_class);
+	cdev_del(device_cdev);
+	unregister_chrdev_region(device_number, 1);
 }

@@ -31,7 +31,6 @@
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/llist.h>
-#include <linux/miscdevice.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
@@ -255,7 +254,8 @@ void counter_replace_bucket(struct counter *c, const struct eventfd_qos *qos);
 void counter_wake_readers_limited(struct counter *c);
 
 /* device.c */
-extern struct miscdevice flowfd_device;
+int device_init(void);
+void device_exit(void);
 int device_open(struct inode *inode, struct file *file);
 long device_ioctl(unsigned int cmd, void __user *argp);
 

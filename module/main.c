@@ -25,7 +25,7 @@ static int __init flowfd_init(void)
 	err = closing_init();
 	if (err)
 		goto exit_repoll;
-	err = misc_register(&flowfd_device);
+	err = device_init();
 	if (err)
 		goto exit_closing;
 	return 0;
@@ -45,7 +45,7 @@ exit_counter:
 
 static void __exit flowfd_exit(void)
 {
-	misc_deregister(&flowfd_device);
+	device_exit();
 	repoll_exit();
 	closing_exit();
 	watch_cache_exit();
