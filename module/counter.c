@@ -305,11 +305,15 @@ static __poll_t counter_poll(struct file *file, poll_table *wait)
 	return READ_ONCE(c->events);
 }
 
-static long counter_set_maximum(struct counter *c, const u64 __user *argp)
+/* The maximum is for writers, as the bucket is for readers. */
+static long counter_set_maximum(struct file *file, const u64 __user *argp)
 {
+	struct counter *c = file->private_data;
 	u64 maximum;
 	bool raised;
 
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
 	if (get_user(maximum, argp))
 		return -EFAULT;
 
@@ -337,19 +341,25 @@ static long counter_get_maximum(struct counter *c, u64 __user *argp)
 	return put_user(maximum, argp);
 }
 
-static long counter_set_qos(struct counter *c, const void __user *argp)
+static long counter_set_qos(struct file *file, const void __user *argp)
 {
+	struct counter *c = file->private_data;
 	struct eventfd_qos qos;
+	bool semaphore;
 
+	if (!(file->f_mode & FMODE_READ))
+		return -EBADF;
 	if (copy_from_user(&qos, argp, sizeof(qos)))
 		return -EFAULT;
-	if (c->semaphore || !qos_is_valid(&qos))
+	if (!qos_is_valid(&qos))
 		return -EINVAL;
 
 	spin_lock_irq(&c->wqh.lock);
-	counter_replace_bucket(c, &qos);
+	semaphore = c->semaphore;
+	if (!semaphore)
+		counter_replace_bucket(c, &qos);
 	spin_unlock_irq(&c->wqh.lock);
-	return 0;
+	return semaphore ? -EINVAL : 0;
 }
 
 static long counter_get_qos(struct counter *c, void __user *argp)
@@ -370,15 +380,15 @@ static long counter_ioctl(struct file *file, unsigned int cmd,
 
 	switch (cmd) {
 	case EFD_IOC_SET_MAXIMUM:
-		return counter_set_maximum(c, argp);
+		return counter_set_maximum(file, argp);
 	case EFD_IOC_GET_MAXIMUM:
 		return counter_get_maximum(c, argp);
 	case EFD_IOC_SET_QOS:
-		return counter_set_qos(c, argp);
+		return counter_set_qos(file, argp);
 	case EFD_IOC_GET_QOS:
 		return counter_get_qos(c, argp);
 	default:
-		return device_ioctl(cmd, argp);
+		return device_counter_ioctl(file, cmd, argp);
 	}
 }
 
@@ -388,10 +398,11 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 	struct counter *c = file->private_data;
 	struct eventfd_qos qos;
 	u64 count, maximum;
-	bool deferred;
+	bool deferred, semaphore;
 
 	spin_lock_irq(&c->wqh.lock);
 	count = c->count;
+	semaphore = c->semaphore;
 	maximum = c->maximum;
 	qos = c->qos;
 	deferred = c->wakeup_deferred;
@@ -406,7 +417,7 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 		   "flowfd-token-rate: %u\n"
 		   "flowfd-wakeup-deferred: %d\n"
 		   "flowfd-references: %ld\n",
-		   count, c->id, c->semaphore, maximum,
+		   count, c->id, semaphore, maximum,
 		   qos.token_capacity, qos.token_rate, deferred,
 		   (long)file_count(file) - 1); /* but for this look at it */
 }
@@ -419,7 +430,7 @@ static int counter_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Opened as /dev/flowfd or created by ioctl, a counter is the same. */
+/* Opened as /dev/flowfd or created by ioctl, a counter does the same. */
 const struct file_operations counter_fops = {
 	.owner		= THIS_MODULE,
 	.open		= device_open,
@@ -441,7 +452,7 @@ const struct file_operations counter_fops = {
  * counter_alloc - make a counter
  * @args: checked settings; a maximum of 0 is no maximum
  *
- * Return: the counter, to be given to counter_free(), or an ERR_PTR.
+ * Return: the counter, sealed, to be given to counter_free(), or an ERR_PTR.
  */
 struct counter *counter_alloc(const struct flowfd_create_counter *args)
 {
@@ -460,8 +471,41 @@ struct counter *counter_alloc(const struct flowfd_create_counter *args)
 	c->maximum = args->maximum ?: U64_MAX;
 	counter_set(c, args->initial);
 	c->semaphore = args->flags & FLOWFD_SEMAPHORE;
+	c->sealed = true;
 	counter_init_bucket(c, &args->qos);
 	return c;
+}
+
+static bool counter_is_untouched(const struct counter *c)
+{
+	return !c->sealed && !c->count && c->maximum == U64_MAX &&
+	       !c->qos.token_capacity && !c->qos.token_rate;
+}
+
+/**
+ * counter_setup - give an opened counter its settings, once
+ * @c: counter, which others may use already
+ * @args: checked settings; a maximum of 0 is no maximum
+ *
+ * Return: 0, or -EBUSY if it has settings or a count.
+ */
+int counter_setup(struct counter *c, const struct flowfd_create_counter *args)
+{
+	bool untouched;
+
+	spin_lock_irq(&c->wqh.lock);
+	untouched = counter_is_untouched(c);
+	if (untouched) {
+		WRITE_ONCE(c->sealed, true);
+		c->semaphore = args->flags & FLOWFD_SEMAPHORE;
+		c->maximum = args->maximum ?: U64_MAX;
+		counter_replace_bucket(c, &args->qos);
+		counter_set(c, args->initial);
+		if (c->count)
+			counter_wake_readers(c);
+	}
+	spin_unlock_irq(&c->wqh.lock);
+	return untouched ? 0 : -EBUSY;
 }
 
 /**

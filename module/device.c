@@ -44,6 +44,7 @@ int device_open(struct inode *inode, struct file *file)
 
 	if (IS_ERR(c))
 		return PTR_ERR(c);
+	c->sealed = false;
 	file->private_data = c;
 	counter_file_init(file);
 	/*
@@ -87,10 +88,10 @@ put_fd:
 	return err;
 }
 
-static bool create_counter_is_valid(const struct flowfd_create_counter *args)
+static bool create_counter_is_valid(const struct flowfd_create_counter *args,
+				    u32 flags)
 {
-	if (args->flags & ~(FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK |
-			    FLOWFD_KEEP_ON_EXEC))
+	if (args->flags & ~flags)
 		return false;
 	if (args->reserved)
 		return false;
@@ -102,19 +103,39 @@ static bool create_counter_is_valid(const struct flowfd_create_counter *args)
 	return qos_is_valid(&args->qos);
 }
 
+static int get_counter_args(struct flowfd_create_counter *args, u32 flags,
+			    const void __user *argp, size_t size)
+{
+	int err;
+
+	if (size < FLOWFD_CREATE_COUNTER_SIZE_VER0)
+		return -EINVAL;
+	err = copy_struct_from_user(args, sizeof(*args), argp, size);
+	if (err)
+		return err;
+	return create_counter_is_valid(args, flags) ? 0 : -EINVAL;
+}
+
 static long device_create_counter(const void __user *argp, size_t size)
 {
 	struct flowfd_create_counter args;
 	int err;
 
-	if (size < FLOWFD_CREATE_COUNTER_SIZE_VER0)
-		return -EINVAL;
-	err = copy_struct_from_user(&args, sizeof(args), argp, size);
-	if (err)
-		return err;
-	if (!create_counter_is_valid(&args))
-		return -EINVAL;
-	return counter_create(&args);
+	err = get_counter_args(&args, FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK |
+				      FLOWFD_KEEP_ON_EXEC, argp, size);
+	return err ?: counter_create(&args);
+}
+
+static long device_setup_counter(struct file *file, const void __user *argp,
+				 size_t size)
+{
+	struct flowfd_create_counter args;
+	int err;
+
+	if (~file->f_mode & (FMODE_READ | FMODE_WRITE))
+		return -EBADF;
+	err = get_counter_args(&args, FLOWFD_SEMAPHORE, argp, size);
+	return err ?: counter_setup(file->private_data, &args);
 }
 
 /*
@@ -176,7 +197,7 @@ static long device_query(void __user *argp, size_t size)
 		.abi_version	= FLOWFD_ABI_VERSION,
 		.token_rate_max	= FLOWFD_TOKEN_RATE_MAX,
 		.features	= FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
-				  FLOWFD_FEATURE_RING,
+				  FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP,
 	};
 	size_t known = min(size, sizeof(query));
 
@@ -189,29 +210,56 @@ static long device_query(void __user *argp, size_t size)
 }
 
 /* The caller's size of the structure is not part of the command. */
-static unsigned int without_size(unsigned int cmd)
+#define without_size(cmd) ((cmd) & ~IOCSIZE_MASK)
+
+/**
+ * device_ioctl - ioctls of every descriptor
+ * @cmd: command, with the caller's size of its structure in it
+ * @argp: structure in user memory
+ *
+ * Creates nothing: whoever was given a counter or a ring was not given that right.
+ *
+ * Return: 0 or a negative errno.
+ */
+long device_ioctl(unsigned int cmd, void __user *argp)
 {
-	return cmd & ~IOCSIZE_MASK;
+	switch (without_size(cmd)) {
+	case without_size(FLOWFD_IOC_QUERY):
+		return device_query(argp, _IOC_SIZE(cmd));
+	case without_size(FLOWFD_IOC_CREATE_COUNTER):
+	case without_size(FLOWFD_IOC_CREATE_RING):
+		return -EPERM;
+	default:
+		return -ENOTTY;
+	}
 }
 
 /**
- * device_ioctl - ioctls that do not concern the counter they are called on
+ * device_counter_ioctl - ioctls of a counter that do not concern its count
+ * @file: of the counter
  * @cmd: command, with the caller's size of its structure in it
  * @argp: structure in user memory
  *
  * Return: 0, a new descriptor or a negative errno.
  */
-long device_ioctl(unsigned int cmd, void __user *argp)
+long device_counter_ioctl(struct file *file, unsigned int cmd,
+			  void __user *argp)
 {
+	const struct counter *c = file->private_data;
 	size_t size = _IOC_SIZE(cmd);
 
-	if (without_size(cmd) == without_size(FLOWFD_IOC_CREATE_COUNTER))
+	if (without_size(cmd) == without_size(FLOWFD_IOC_SETUP_COUNTER))
+		return device_setup_counter(file, argp, size);
+	if (READ_ONCE(c->sealed))
+		return device_ioctl(cmd, argp);
+	switch (without_size(cmd)) {
+	case without_size(FLOWFD_IOC_CREATE_COUNTER):
 		return device_create_counter(argp, size);
-	if (without_size(cmd) == without_size(FLOWFD_IOC_CREATE_RING))
+	case without_size(FLOWFD_IOC_CREATE_RING):
 		return device_create_ring(argp, size);
-	if (without_size(cmd) == without_size(FLOWFD_IOC_QUERY))
-		return device_query(argp, size);
-	return -ENOTTY;
+	default:
+		return device_ioctl(cmd, argp);
+	}
 }
 
 static char *device_node(DEVNODE_CONST struct device *dev, umode_t *mode)

@@ -51,7 +51,8 @@ struct seq_file;
  * @count: what a read returns, never above @maximum
  * @maximum: writes stay below it
  * @events: what poll answers, read without the lock
- * @semaphore: a read takes 1; fixed
+ * @semaphore: a read takes 1
+ * @sealed: has got its settings, so it creates no others; never taken back
  * @wakeup_deferred: readers are owed a wakeup, and @timer is armed for it
  * @id: number shown in fdinfo; fixed
  * @bucket: limits the wakeups of readers
@@ -68,6 +69,7 @@ struct counter {
 	u64 maximum;
 	__poll_t events;
 	bool semaphore;
+	bool sealed;
 	bool wakeup_deferred;
 	int id;
 	struct bucket bucket;
@@ -244,6 +246,7 @@ int counter_cache_init(void);
 void counter_cache_exit(void);
 struct counter *counter_alloc(const struct flowfd_create_counter *args);
 void counter_free(struct counter *c);
+int counter_setup(struct counter *c, const struct flowfd_create_counter *args);
 void counter_wake(struct counter *c, __poll_t events);
 
 /* bucket.c */
@@ -258,6 +261,8 @@ int device_init(void);
 void device_exit(void);
 int device_open(struct inode *inode, struct file *file);
 long device_ioctl(unsigned int cmd, void __user *argp);
+long device_counter_ioctl(struct file *file, unsigned int cmd,
+			  void __user *argp);
 
 /* ring.c */
 extern const struct file_operations ring_fops;

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "fixtures.h"
+#include "ring_user.h"
 
 /* A structure of a later header, as its callers will send it. */
 struct future_create {
@@ -42,6 +43,7 @@ TEST(numbers)
 	EXPECT_EQ(0xc0184a12, FLOWFD_IOC_CREATE_RING);
 	EXPECT_EQ(0x40104a13, FLOWFD_IOC_RING_CONTROL);
 	EXPECT_EQ(0x40284a14, FLOWFD_IOC_RING_WAIT);
+	EXPECT_EQ(0x40204a15, FLOWFD_IOC_SETUP_COUNTER);
 }
 
 TEST(layouts)
@@ -90,13 +92,29 @@ TEST(layouts_of_the_ring)
 	EXPECT_EQ(36, offsetof(struct flowfd_ring_wait, reserved));
 }
 
+FIXTURE(device)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(device)
+{
+	self->fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(device)
+{
+	close(self->fd);
+}
+
 struct future_ring {
 	struct flowfd_create_ring known;
 	__u64 unknown[2];
 };
 
 /* Created, asked and changed by callers of either word size. */
-TEST_F(flowfd, ring_of_every_size)
+TEST_F(device, ring_of_every_size)
 {
 	struct future_ring future;
 	long fd;
@@ -136,7 +154,7 @@ TEST_F(flowfd, ring_calls_of_every_size)
 		struct flowfd_ring_wait known;
 		__u64 unknown;
 	} wait = { 0 };
-	long fd = call(self->fd, FLOWFD_IOC_CREATE_RING, &create);
+	long fd = ring_create(&create);
 
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EINVAL, call(fd, resized(FLOWFD_IOC_RING_CONTROL, 15),
@@ -219,7 +237,7 @@ TEST_F(flowfd, bad_pointer)
 {
 	static const unsigned long all[] = {
 		EFD_IOC_SET_MAXIMUM, EFD_IOC_GET_MAXIMUM, EFD_IOC_SET_QOS,
-		EFD_IOC_GET_QOS, FLOWFD_IOC_QUERY, FLOWFD_IOC_CREATE_COUNTER,
+		EFD_IOC_GET_QOS, FLOWFD_IOC_QUERY,
 	};
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -233,6 +251,25 @@ TEST_F(flowfd, bad_pointer)
 			TH_LOG("ioctl %#lx", all[i]);
 	}
 	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
+}
+
+TEST_F(device, bad_pointer)
+{
+	static const unsigned long all[] = {
+		FLOWFD_IOC_CREATE_COUNTER, FLOWFD_IOC_CREATE_RING,
+		FLOWFD_IOC_SETUP_COUNTER,
+	};
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, munmap(pages + 4096, 4096));
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], NULL));
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], (void *)-8L));
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], pages + 4096 - 4))
+			TH_LOG("ioctl %#lx", all[i]);
+	}
 }
 
 TEST_F(flowfd, read_only_page)
@@ -254,7 +291,7 @@ TEST_F(flowfd, query)
 	EXPECT_EQ(FLOWFD_ABI_VERSION, query.abi_version);
 	EXPECT_EQ(1000000000, query.token_rate_max);
 	EXPECT_EQ(FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
-		  FLOWFD_FEATURE_RING, query.features);
+		  FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP, query.features);
 }
 
 TEST_F(flowfd, query_sizes)
@@ -291,7 +328,7 @@ TEST_F(flowfd, query_tail_at_a_bad_address)
 	EXPECT_EQ(0, call(self->fd, FLOWFD_IOC_QUERY, pages + 4096 - 16));
 }
 
-TEST_F(flowfd, create_sizes)
+TEST_F(device, create_sizes)
 {
 	struct future_create future = { .known.initial = 5 };
 
@@ -323,7 +360,7 @@ TEST_F(flowfd, create_sizes)
 	close(fd);
 }
 
-TEST_F(flowfd, create_with_everything)
+TEST_F(device, create_with_everything)
 {
 	struct flowfd_create_counter args = {
 		.initial = 5,
@@ -398,6 +435,7 @@ TEST(full_descriptor_table_leaks_nothing)
 	struct flowfd_create_counter args = { 0 };
 	struct flowfd_create_ring ring = { .max_items = 8 };
 	struct rlimit limit = { 64, 64 };
+	long before = module_users();
 	int device = open_counter(OPENED, 0, 0);
 	int id = next_id();
 	long users = module_users();
@@ -423,7 +461,7 @@ TEST(full_descriptor_table_leaks_nothing)
 	EXPECT_EQ(users, module_users());
 	EXPECT_EQ(id, next_id());
 	close(device);
-	EXPECT_EQ(users - 1, module_users());
+	EXPECT_EQ(before, module_users());
 }
 
 TEST(closing_gives_everything_back)

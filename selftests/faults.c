@@ -27,6 +27,20 @@ static long call_create_counter(struct place *p)
 	return result_of(ioctl(p->device, FLOWFD_IOC_CREATE_COUNTER, &args));
 }
 
+static long call_setup(struct place *p)
+{
+	struct flowfd_create_counter args = { .qos = { 1, 10 } };
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	long result;
+
+	if (fd < 0)
+		return -errno;
+	result = result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
+	if (result < 0)
+		close(fd);
+	return result < 0 ? result : fd;
+}
+
 static long call_create_ring(struct place *p)
 {
 	struct flowfd_create_ring args = { .max_items = 3000 };
@@ -131,6 +145,8 @@ FIXTURE_VARIANT_ADD(faults, open)
 { .call = call_open, .undo = undo_close, .least = 1 };
 FIXTURE_VARIANT_ADD(faults, create_counter)
 { .call = call_create_counter, .undo = undo_close, .least = 3 };
+FIXTURE_VARIANT_ADD(faults, setup)
+{ .call = call_setup, .undo = undo_close, .least = 2 };
 FIXTURE_VARIANT_ADD(faults, create_small_ring)
 { .call = call_create_small_ring, .undo = undo_close, .least = 6 };
 FIXTURE_VARIANT_ADD(faults, create_ring)

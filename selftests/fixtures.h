@@ -22,6 +22,7 @@ FIXTURE_VARIANT(counter)
 FIXTURE_VARIANT_ADD(counter, eventfd) { .origin = EVENTFD };
 FIXTURE_VARIANT_ADD(counter, flowfd_device) { .origin = OPENED };
 FIXTURE_VARIANT_ADD(counter, flowfd_created) { .origin = CREATED };
+FIXTURE_VARIANT_ADD(counter, flowfd_set_up) { .origin = SET_UP };
 
 FIXTURE_SETUP(counter)
 {
@@ -46,6 +47,7 @@ FIXTURE_VARIANT(semaphore)
 
 FIXTURE_VARIANT_ADD(semaphore, eventfd) { .origin = EVENTFD };
 FIXTURE_VARIANT_ADD(semaphore, flowfd_created) { .origin = CREATED };
+FIXTURE_VARIANT_ADD(semaphore, flowfd_set_up) { .origin = SET_UP };
 
 FIXTURE_SETUP(semaphore)
 {
@@ -70,6 +72,7 @@ FIXTURE_VARIANT(flowfd)
 
 FIXTURE_VARIANT_ADD(flowfd, device) { .origin = OPENED };
 FIXTURE_VARIANT_ADD(flowfd, created) { .origin = CREATED };
+FIXTURE_VARIANT_ADD(flowfd, set_up) { .origin = SET_UP };
 
 FIXTURE_SETUP(flowfd)
 {

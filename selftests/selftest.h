@@ -37,6 +37,7 @@ enum origin {
 	EVENTFD,	/* the kernel's own, for comparison */
 	OPENED,		/* what open() of the device gives */
 	CREATED,	/* by ioctl */
+	SET_UP,		/* opened, and given its settings by ioctl */
 };
 
 /* In numbers, returns -errno instead of -1: shows the reason in a failure. */
@@ -54,6 +55,20 @@ static inline long create_counter(const struct flowfd_create_counter *args)
 		return -errno;
 	fd = result_of(ioctl(device, FLOWFD_IOC_CREATE_COUNTER, args));
 	close(device);
+	return fd;
+}
+
+static inline long setup_counter(const struct flowfd_create_counter *args)
+{
+	struct flowfd_create_counter counter = *args;
+	bool nonblock = counter.flags & FLOWFD_NONBLOCK;
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | (nonblock ? O_NONBLOCK : 0));
+
+	counter.flags &= ~FLOWFD_NONBLOCK;
+	if (fd >= 0 && ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &counter)) {
+		close(fd);
+		return -1;
+	}
 	return fd;
 }
 
@@ -79,6 +94,8 @@ static inline int open_counter(enum origin origin, __u64 initial, int flags)
 
 	if (origin == CREATED)
 		return create_counter(&args);
+	if (origin == SET_UP)
+		return setup_counter(&args);
 	if (origin == OPENED)
 		fd = open(DEVICE, O_RDWR | O_CLOEXEC | (flags & EFD_NONBLOCK));
 	else

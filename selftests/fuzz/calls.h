@@ -39,6 +39,7 @@ int any_epoll(__u32 a);
 int any_fd(__u32 a);
 struct map *any_map(__u32 a);
 __u64 any_value(__u32 a);
+int open_creator(__u32 a);
 __u32 any_events(__u32 a);
 void *any_address(__u32 a, const void *good, size_t size);
 size_t any_size(__u32 a);
@@ -61,6 +62,7 @@ void call_fdinfo(const __u32 *a);
 
 /* counters.c */
 void call_create_counter(const __u32 *a);
+void call_setup_counter(const __u32 *a);
 void call_read(const __u32 *a);
 void call_write(const __u32 *a);
 void call_read_parts(const __u32 *a);

@@ -6,6 +6,7 @@
 
 #include <sys/ioctl.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <linux/flowfd.h>
 
@@ -20,9 +21,26 @@ void call_create_counter(const __u32 *a)
 			.token_rate = a[2] % 5 ? 0 : any_value(a[3] / 3),
 		},
 	};
+	int creator = open_creator(a[0] / FILES + 1);
 
-	place_fd(ioctl(any_file(a[0] / FILES), FLOWFD_IOC_CREATE_COUNTER, &args),
+	place_fd(ioctl(creator, FLOWFD_IOC_CREATE_COUNTER, &args),
 		 any_file(a[0]));
+	close(creator);
+}
+
+void call_setup_counter(const __u32 *a)
+{
+	struct flowfd_create_counter args = {
+		.initial = any_value(a[1]),
+		.maximum = a[2] % 3 ? any_value(a[2]) : 0,
+		.flags = a[3] % 4 ? 0 : a[3] / 4,
+		.qos = {
+			.token_capacity = a[2] % 5 ? 0 : any_value(a[3]),
+			.token_rate = a[2] % 5 ? 0 : any_value(a[3] / 3),
+		},
+	};
+
+	ioctl(any_fd(a[0]), FLOWFD_IOC_SETUP_COUNTER, &args);
 }
 
 void call_read(const __u32 *a)

@@ -27,6 +27,7 @@ static const struct kind {
 	{ "flags", call_flags, 2 },
 	{ "fdinfo", call_fdinfo, 2 },
 	{ "create_counter", call_create_counter, 5 },
+	{ "setup_counter", call_setup_counter, 2 },
 	{ "read", call_read, 5 },
 	{ "write", call_write, 6 },
 	{ "read_parts", call_read_parts, 2 },

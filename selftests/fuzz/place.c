@@ -4,6 +4,7 @@
  */
 #include "calls.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
@@ -145,4 +146,12 @@ size_t any_size(__u32 a)
 	};
 
 	return sizes[a % (sizeof(sizes) / sizeof(*sizes))];
+}
+
+/* A descriptor that may create, mostly: what was created or set up may not. */
+int open_creator(__u32 a)
+{
+	if (a % 4 == 0)
+		return dup(any_file(a / 4));
+	return open("/dev/flowfd", O_RDWR | O_CLOEXEC);
 }

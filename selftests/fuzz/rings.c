@@ -18,13 +18,15 @@ void call_create_ring(const __u32 *a)
 		.max_items = a[1] % 8 ? 1 + a[1] % 7 : any_value(a[1] / 8),
 		.flags = a[2] % 8 ? 0 : a[2] / 8,
 	};
+	int creator = open_creator(a[3] + 1);
 
 	/* Memory is scarce: no more than one large ring for each number. */
 	if (args.max_items > 1 << 16)
 		args.max_items |= 1 << 30;
-	place_fd(ioctl(any_file(a[3]), FLOWFD_IOC_CREATE_RING,
+	place_fd(ioctl(creator, FLOWFD_IOC_CREATE_RING,
 		       any_address(a[2] / 16, &args, sizeof(args))),
 		 any_ring(a[0]));
+	close(creator);
 }
 
 static void control(int ring, struct flowfd_ring_entry *entries, __u32 count,

@@ -7,9 +7,10 @@
  * bucket that limits how often readers are woken. A ring watches any number of
  * files and leaves their events in memory that is shared with its consumer.
  *
- * FLOWFD_IOC_QUERY and FLOWFD_IOC_CREATE_* work on every flowfd descriptor, the
- * one that open() gave included; EFD_IOC_* on counters, FLOWFD_IOC_RING_* on
- * rings.
+ * FLOWFD_IOC_QUERY works on every flowfd descriptor; EFD_IOC_* on counters,
+ * FLOWFD_IOC_RING_* on rings. FLOWFD_IOC_CREATE_* works on what open() gave, until
+ * FLOWFD_IOC_SETUP_COUNTER: all other descriptors can be passed on without the right
+ * to create more.
  *
  * Structures grow at their end only. The kernel takes the caller's size from
  * the ioctl number: a shorter structure is extended with zeros, a longer one is
@@ -33,7 +34,8 @@
 /*
  * Sets the overflow level: a write fits while count + value < maximum.
  * Wakes the writers, and the pollers for EPOLLOUT, that may now fit.
- * EINVAL: the maximum is not above the present count.
+ * EINVAL: the maximum is not above the present count. EBADF: the descriptor is not
+ * open for writing.
  */
 #define EFD_IOC_SET_MAXIMUM	_IOW('J', 0, __u64)
 /* Default: ULLONG_MAX. */
@@ -55,6 +57,7 @@ struct eventfd_qos {
  * Replaces the bucket by a full one and delivers a wakeup that was held back.
  * EINVAL: the rate is too high, or has no capacity, or the counter is a
  * semaphore (its reads are not interchangeable, so holding back would starve).
+ * EBADF: the descriptor is not open for reading.
  */
 #define EFD_IOC_SET_QOS		_IOW('E', 0, struct eventfd_qos)
 /* What was set, both zero before that. */
@@ -70,6 +73,7 @@ struct eventfd_qos {
 #define FLOWFD_FEATURE_MAXIMUM	(1ULL << 0)	/* EFD_IOC_{SET,GET}_MAXIMUM */
 #define FLOWFD_FEATURE_QOS	(1ULL << 1)	/* EFD_IOC_{SET,GET}_QOS */
 #define FLOWFD_FEATURE_RING	(1ULL << 2)	/* FLOWFD_IOC_CREATE_RING */
+#define FLOWFD_FEATURE_SETUP	(1ULL << 3)	/* FLOWFD_IOC_SETUP_COUNTER */
 
 /**
  * struct flowfd_query - what the loaded module can do
@@ -117,10 +121,22 @@ struct flowfd_create_counter {
  * reserved field that is not zero, an initial count that is not below the
  * maximum, or what EFD_IOC_SET_QOS refuses. E2BIG: the structure asks for
  * something that this module does not know. EMFILE, ENFILE, ENOMEM: as eventfd(2).
+ * EPERM: the descriptor is not one that open() gave, or it was set up.
  */
 #define FLOWFD_IOC_CREATE_COUNTER \
 	_IOW('J', 0x11, struct flowfd_create_counter)
 #define FLOWFD_CREATE_COUNTER_SIZE_VER0	32
+
+/*
+ * Gives its settings to the counter that open() gave, and takes from it the right to
+ * create others. Once, and before it is used. @flags: FLOWFD_SEMAPHORE; the others
+ * are flags of open().
+ * EINVAL, E2BIG: as FLOWFD_IOC_CREATE_COUNTER, and FLOWFD_NONBLOCK or
+ * FLOWFD_KEEP_ON_EXEC. EBUSY: it was created or set up, has a count, or was given a
+ * maximum or a bucket. EBADF: the descriptor is not open for reading and writing.
+ */
+#define FLOWFD_IOC_SETUP_COUNTER \
+	_IOW('J', 0x15, struct flowfd_create_counter)
 
 /* Most files that a ring can be created for. */
 #define FLOWFD_RING_ITEMS_MAX	(1U << 20)
@@ -150,7 +166,8 @@ struct flowfd_create_ring {
  * CAP_IPC_LOCK, to RLIMIT_MEMLOCK of the user.
  * EINVAL: shorter than FLOWFD_CREATE_RING_SIZE_VER0, an unknown flag, or
  * @max_items out of range. E2BIG: as FLOWFD_IOC_CREATE_COUNTER. ENOMEM: no
- * memory, or RLIMIT_MEMLOCK would be exceeded. EMFILE, ENFILE.
+ * memory, or RLIMIT_MEMLOCK would be exceeded. EMFILE, ENFILE. EPERM: as
+ * FLOWFD_IOC_CREATE_COUNTER.
  */
 #define FLOWFD_IOC_CREATE_RING	_IOWR('J', 0x12, struct flowfd_create_ring)
 #define FLOWFD_CREATE_RING_SIZE_VER0	24
