@@ -24,10 +24,11 @@ static struct class *device_class;
 
 /*
  * A counter has no file position, and read and write never wait when they are
- * asked not to.
+ * asked not to. F_GETFL says of it what it says of an eventfd.
  */
 static void counter_file_init(struct file *file)
 {
+	file->f_flags &= ~O_LARGEFILE;
 	file->f_mode &= ~(FMODE_PREAD | FMODE_PWRITE);
 	file->f_mode |= FMODE_STREAM | FMODE_NOWAIT;
 }

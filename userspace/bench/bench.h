@@ -19,7 +19,7 @@
 #define ROWS_MAX	64
 #define COLUMNS_MAX	8
 #define LABELS_MAX	4
-#define VERDICTS_MAX	8
+#define VERDICTS_MAX	16
 
 /* clock.c */
 uint64_t clock_now(void);
@@ -201,6 +201,7 @@ extern const struct bench bench_mark;
 extern const struct bench bench_memory;
 extern const struct bench bench_wakeup;
 extern const struct bench bench_producers;
+extern const struct bench bench_creators;
 extern const struct bench bench_burst;
 extern const struct bench bench_latency;
 extern const struct bench bench_coalesce;

@@ -34,7 +34,7 @@ extern "C" {
  * @initial: first count, 0 to ULLONG_MAX - 1
  * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK and FLOWFD_KEEP_ON_EXEC, or 0
  *
- * Returns a descriptor, close-on-exec unless asked otherwise, or
+ * Returns the lowest free descriptor, close-on-exec unless asked otherwise, or
  *   -ENODEV           the module is not loaded (flowfd_strerror() says how)
  *   -EACCES           /dev/flowfd may not be opened by this user
  *   -EPROTONOSUPPORT  module and library do not fit; one of them is too old
@@ -65,7 +65,7 @@ int flowfd_counter_create_from(const struct flowfd_create_counter *counter,
  * Wakes the writers that now fit. Returns 0, or
  *   -EINVAL  the present count is not below @maximum
  *   -ENOTTY  not a counter of flowfd
- *   -EBADF   not a descriptor
+ *   -EBADF   not a descriptor, or not open for writing
  */
 int flowfd_set_maximum(int fd, uint64_t maximum);
 
@@ -83,7 +83,7 @@ int flowfd_get_maximum(int fd, uint64_t *maximum);
  * one token interval. Returns 0, or
  *   -EINVAL  rate too high, or without capacity, or @fd is a semaphore
  *   -ENOTTY  not a counter of flowfd
- *   -EBADF   not a descriptor
+ *   -EBADF   not a descriptor, or not open for reading
  */
 int flowfd_set_bucket(int fd, uint32_t capacity, uint32_t rate);
 

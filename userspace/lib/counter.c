@@ -4,31 +4,78 @@
  * kernel; flowfd.h documents each.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "device.h"
 
+/* Longest structure that is understood, of all that later headers may bring. */
+#define FUTURE_SIZE 256
+
+union settings {
+	struct flowfd_create_counter counter;
+	unsigned char bytes[FUTURE_SIZE];
+};
+
+/* Beyond what fits in ours there must be zeros: they ask for nothing. */
+static int copy_settings(union settings *settings,
+			 const struct flowfd_create_counter *counter,
+			 size_t size)
+{
+	const unsigned char *bytes = (const unsigned char *)counter;
+	size_t i;
+
+	if (size < FLOWFD_CREATE_COUNTER_SIZE_VER0 || size > _IOC_SIZEMASK)
+		return -EINVAL;
+	for (i = sizeof(*settings); i < size; i++)
+		if (bytes[i])
+			return -EPROTONOSUPPORT;
+	memcpy(settings, counter, size < sizeof(*settings) ? size :
+							     sizeof(*settings));
+	return 0;
+}
+
+static int set_up(int fd, union settings *settings, size_t size)
+{
+	int ret = flowfd__check(fd);
+
+	if (ret)
+		return ret;
+	if (size > sizeof(*settings))
+		size = sizeof(*settings);
+	ret = flowfd__ioctl(fd, _IOC(_IOC_WRITE, 'J',
+				     _IOC_NR(FLOWFD_IOC_SETUP_COUNTER), size),
+			    settings);
+	return ret == -ENOTTY || ret == -E2BIG ? -EPROTONOSUPPORT : ret;
+}
+
+/* What open(2) has flags for goes there, and the rest to the counter. */
 int flowfd_counter_create_from(const struct flowfd_create_counter *counter,
 			       size_t size)
 {
-	struct flowfd_query query;
-	int device;
-	int fd;
+	union settings settings;
+	int flags = O_CLOEXEC;
+	int fd, ret;
 
-	if (size > _IOC_SIZEMASK)
-		return -EINVAL;
-	device = device_open(&query);
-	if (device < 0)
-		return device;
-	fd = device_ioctl(
-		device,
-		_IOC(_IOC_WRITE, 'J', _IOC_NR(FLOWFD_IOC_CREATE_COUNTER), size),
-		(void *)counter);
-	device_close(device);
-	if (fd == -ENOTTY || fd == -E2BIG)
-		return -EPROTONOSUPPORT;
+	ret = copy_settings(&settings, counter, size);
+	if (ret)
+		return ret;
+	if (settings.counter.flags & FLOWFD_KEEP_ON_EXEC)
+		flags = 0;
+	if (settings.counter.flags & FLOWFD_NONBLOCK)
+		flags |= O_NONBLOCK;
+	settings.counter.flags &= ~(FLOWFD_KEEP_ON_EXEC | FLOWFD_NONBLOCK);
+	fd = flowfd__open(flags);
+	if (fd < 0)
+		return fd;
+	ret = set_up(fd, &settings, size);
+	if (ret) {
+		flowfd__close(fd);
+		return ret;
+	}
 	return fd;
 }
 
@@ -44,12 +91,12 @@ int flowfd_counter_create(uint64_t initial, unsigned int flags)
 
 int flowfd_set_maximum(int fd, uint64_t maximum)
 {
-	return device_ioctl(fd, EFD_IOC_SET_MAXIMUM, &maximum);
+	return flowfd__ioctl(fd, EFD_IOC_SET_MAXIMUM, &maximum);
 }
 
 int flowfd_get_maximum(int fd, uint64_t *maximum)
 {
-	return device_ioctl(fd, EFD_IOC_GET_MAXIMUM, maximum);
+	return flowfd__ioctl(fd, EFD_IOC_GET_MAXIMUM, maximum);
 }
 
 int flowfd_set_bucket(int fd, uint32_t capacity, uint32_t rate)
@@ -59,13 +106,13 @@ int flowfd_set_bucket(int fd, uint32_t capacity, uint32_t rate)
 		.token_rate = rate,
 	};
 
-	return device_ioctl(fd, EFD_IOC_SET_QOS, &qos);
+	return flowfd__ioctl(fd, EFD_IOC_SET_QOS, &qos);
 }
 
 int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate)
 {
 	struct eventfd_qos qos;
-	int ret = device_ioctl(fd, EFD_IOC_GET_QOS, &qos);
+	int ret = flowfd__ioctl(fd, EFD_IOC_GET_QOS, &qos);
 
 	if (ret < 0)
 		return ret;

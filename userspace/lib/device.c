@@ -6,13 +6,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device.h"
 
-int device_ioctl(int fd, unsigned long request, void *argument)
+int flowfd__ioctl(int fd, unsigned long request, void *argument)
 {
 	int saved = errno;
 	int ret = ioctl(fd, request, argument);
@@ -24,7 +26,7 @@ int device_ioctl(int fd, unsigned long request, void *argument)
 	return ret;
 }
 
-void device_close(int fd)
+void flowfd__close(int fd)
 {
 	int saved = errno;
 
@@ -46,45 +48,50 @@ static int open_error(int error)
 	}
 }
 
-int device_open(struct flowfd_query *query)
+int flowfd__open(int flags)
 {
 	int saved = errno;
-	int fd = syscall(SYS_openat, AT_FDCWD, FLOWFD_DEVICE,
-			 O_RDWR | O_CLOEXEC);
-	int ret;
+	int fd = syscall(SYS_openat, AT_FDCWD, FLOWFD_DEVICE, O_RDWR | flags);
 
 	if (fd < 0) {
-		ret = open_error(errno);
+		fd = open_error(errno);
 		errno = saved;
-		return ret;
-	}
-	*query = (struct flowfd_query){0};
-	ret = device_ioctl(fd, FLOWFD_IOC_QUERY, query);
-	if (ret == -ENOTTY ||
-	    (!ret && query->abi_version != FLOWFD_ABI_VERSION))
-		ret = -EPROTONOSUPPORT;
-	if (ret < 0) {
-		device_close(fd);
-		return ret;
 	}
 	return fd;
 }
 
+int flowfd__check(int fd)
+{
+	static atomic_bool fits;
+	struct flowfd_query query = {0};
+	int ret;
+
+	if (atomic_load_explicit(&fits, memory_order_relaxed))
+		return 0;
+	ret = flowfd__ioctl(fd, FLOWFD_IOC_QUERY, &query);
+	if (ret == -ENOTTY ||
+	    (!ret && query.abi_version != FLOWFD_ABI_VERSION))
+		return -EPROTONOSUPPORT;
+	if (!ret)
+		atomic_store_explicit(&fits, true, memory_order_relaxed);
+	return ret;
+}
+
 int flowfd_query(struct flowfd_query *query, size_t size)
 {
-	struct flowfd_query own;
-	int fd;
-	int ret;
+	int fd, ret;
 
 	if (size > _IOC_SIZEMASK)
 		return -EINVAL;
-	fd = device_open(&own);
+	fd = flowfd__open(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	ret = device_ioctl(
-		fd, _IOC(_IOC_READ, 'J', _IOC_NR(FLOWFD_IOC_QUERY), size),
-		query);
-	device_close(fd);
+	ret = flowfd__check(fd);
+	if (!ret)
+		ret = flowfd__ioctl(fd, _IOC(_IOC_READ, 'J',
+					     _IOC_NR(FLOWFD_IOC_QUERY), size),
+				    query);
+	flowfd__close(fd);
 	return ret;
 }
 

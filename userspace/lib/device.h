@@ -11,18 +11,34 @@
 #include <flowfd.h>
 #pragma GCC visibility pop
 
-/**
- * device_open - open /dev/flowfd and see that its ABI is the library's
- * @query: receives the module's answer as far as it came
- *
- * Returns a close-on-exec descriptor or what flowfd_query() returns.
+/*
+ * Two underscores: the static library's own names must not meet a program's.
  */
-int device_open(struct flowfd_query *query);
 
-/** device_close - close @fd, which errno does not notice */
-void device_close(int fd);
+/**
+ * flowfd__open - open /dev/flowfd
+ * @flags: O_CLOEXEC and O_NONBLOCK, or 0
+ *
+ * Returns the lowest free descriptor, or -errno in the terms of
+ * flowfd_counter_create().
+ */
+int flowfd__open(int flags);
 
-/** device_ioctl - ioctl(2) that returns -errno and leaves errno alone */
-int device_ioctl(int fd, unsigned long request, void *argument);
+/**
+ * flowfd__check - see that the module's ABI is the library's
+ * @fd: from flowfd__open()
+ *
+ * Asks once in a process: a module cannot be replaced while it is used, and another
+ * one that comes later refuses calls that it does not know.
+ *
+ * Returns 0 or -EPROTONOSUPPORT.
+ */
+int flowfd__check(int fd);
+
+/** flowfd__close - close @fd, preserving errno */
+void flowfd__close(int fd);
+
+/** flowfd__ioctl - ioctl(2) that returns -errno and leaves errno alone */
+int flowfd__ioctl(int fd, unsigned long request, void *argument);
 
 #endif /* FLOWFD_LIB_DEVICE_H */

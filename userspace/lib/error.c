@@ -4,6 +4,7 @@
  * what.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "device.h"
@@ -12,10 +13,12 @@
 static const char *mismatch(void)
 {
 	struct flowfd_query query = {0};
-	int fd = device_open(&query);
+	int fd = flowfd__open(O_CLOEXEC);
 
-	if (fd >= 0)
-		device_close(fd);
+	if (fd >= 0) {
+		flowfd__ioctl(fd, FLOWFD_IOC_QUERY, &query);
+		flowfd__close(fd);
+	}
 	if (query.abi_version > FLOWFD_ABI_VERSION)
 		return "libflowfd " FLOWFD_VERSION
 		       " is too old for the loaded flowfd module: upgrade"

@@ -7,8 +7,10 @@
 #define FLOWFD_INLINE
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -61,6 +63,29 @@ static int ring_map(struct flowfd_ring *ring, int fd, uint32_t map_size)
 	return 0;
 }
 
+/*
+ * The device takes the lowest free descriptor, and the ring, made through it, then
+ * takes its place. Until then both are close-on-exec, so that nothing leaks into a
+ * program that another thread executes.
+ */
+static int create_in_place(int device, struct flowfd_create_ring *args)
+{
+	int saved = errno, keep = args->flags & FLOWFD_KEEP_ON_EXEC;
+	int fd, ret;
+
+	args->flags &= ~FLOWFD_KEEP_ON_EXEC;
+	fd = flowfd__ioctl(device, FLOWFD_IOC_CREATE_RING, args);
+	if (fd < 0)
+		return fd == -ENOTTY ? -EPROTONOSUPPORT : fd;
+	ret = syscall(SYS_dup3, fd, device, keep ? 0 : O_CLOEXEC);
+	if (ret < 0) {
+		ret = -errno;
+		errno = saved;
+	}
+	flowfd__close(fd);
+	return ret;
+}
+
 int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
 		       unsigned int flags)
 {
@@ -68,19 +93,18 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
 		.max_items = max_items,
 		.flags = flags,
 	};
-	struct flowfd_query query;
-	int device, fd, ret;
+	int fd, ret;
 
-	device = device_open(&query);
-	if (device < 0)
-		return device;
-	fd = device_ioctl(device, FLOWFD_IOC_CREATE_RING, &args);
-	device_close(device);
+	fd = flowfd__open(O_CLOEXEC);
 	if (fd < 0)
-		return fd == -ENOTTY ? -EPROTONOSUPPORT : fd;
-	ret = ring_map(ring, fd, args.map_size);
+		return fd;
+	ret = flowfd__check(fd);
+	if (!ret)
+		ret = create_in_place(fd, &args);
+	if (ret >= 0)
+		ret = ring_map(ring, fd, args.map_size);
 	if (ret < 0)
-		device_close(fd);
+		flowfd__close(fd);
 	return ret;
 }
 
@@ -106,7 +130,7 @@ int flowfd_ring_attach(struct flowfd_ring *ring, int fd)
 void flowfd_ring_destroy(struct flowfd_ring *ring)
 {
 	unmap(ring->header, ring->map_size);
-	device_close(ring->fd);
+	flowfd__close(ring->fd);
 }
 
 int flowfd_ring_control(const struct flowfd_ring *ring,
@@ -117,7 +141,7 @@ int flowfd_ring_control(const struct flowfd_ring *ring,
 		.count = count,
 	};
 
-	return device_ioctl(ring->fd, FLOWFD_IOC_RING_CONTROL, &args);
+	return flowfd__ioctl(ring->fd, FLOWFD_IOC_RING_CONTROL, &args);
 }
 
 /* 0 or -errno: what else a result says is for callers of flowfd_ring_control(). */
@@ -188,7 +212,7 @@ int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 
 	if (size > _IOC_SIZEMASK)
 		return -EINVAL;
-	ret = device_ioctl(ring->fd,
+	ret = flowfd__ioctl(ring->fd,
 			   _IOC(_IOC_WRITE, 'J', _IOC_NR(FLOWFD_IOC_RING_WAIT),
 				size),
 			   (void *)args);

@@ -21,8 +21,8 @@ static int call(long number, long first, long second, long third, long fourth)
 	return ret < 0 ? -errno : (int)ret;
 }
 
-static int create(const struct settings *settings, int device,
-		  unsigned int initial, int flags)
+static int set_up(const struct settings *settings, int fd, unsigned int initial,
+		  int flags)
 {
 	struct flowfd_create_counter counter = {
 		.initial = initial,
@@ -31,42 +31,31 @@ static int create(const struct settings *settings, int device,
 
 	if (counter.maximum <= counter.initial)
 		counter.maximum = counter.initial + 1;
-	if (flags & EFD_NONBLOCK)
-		counter.flags |= FLOWFD_NONBLOCK;
 	if (flags & EFD_SEMAPHORE) {
-		counter.flags |= FLOWFD_SEMAPHORE;
+		counter.flags = FLOWFD_SEMAPHORE;
 	} else {
 		counter.qos.token_rate = settings->rate;
 		counter.qos.token_capacity = settings->burst;
 	}
-	return call(SYS_ioctl, device, FLOWFD_IOC_CREATE_COUNTER,
-		    (long)&counter, 0);
+	return call(SYS_ioctl, fd, FLOWFD_IOC_SETUP_COUNTER, (long)&counter, 0);
 }
 
-/*
- * The device takes the lowest free descriptor; the counter, made through it,
- * then takes its place. Both are close-on-exec until that is done, so that
- * nothing leaks into what another thread executes meanwhile.
- */
+_Static_assert(EFD_CLOEXEC == O_CLOEXEC && EFD_NONBLOCK == O_NONBLOCK,
+	       "flags of eventfd(2) are flags of open(2)");
+
 int counter_open(const struct settings *settings, unsigned int initial,
 		 int flags)
 {
-	int device;
-	int fd;
-	int ret;
+	int fd, ret;
 
-	device = call(SYS_openat, AT_FDCWD, (long)FLOWFD_DEVICE,
-		      O_RDWR | O_CLOEXEC, 0);
-	if (device < 0)
-		return device;
-	fd = create(settings, device, initial, flags);
-	if (fd < 0) {
-		call(SYS_close, device, 0, 0, 0);
+	fd = call(SYS_openat, AT_FDCWD, (long)FLOWFD_DEVICE,
+		  O_RDWR | (flags & (EFD_CLOEXEC | EFD_NONBLOCK)), 0);
+	if (fd < 0)
 		return fd;
+	ret = set_up(settings, fd, initial, flags);
+	if (ret < 0) {
+		call(SYS_close, fd, 0, 0, 0);
+		return ret;
 	}
-	ret = call(SYS_dup3, fd, device, flags & EFD_CLOEXEC, 0);
-	call(SYS_close, fd, 0, 0, 0);
-	if (ret < 0)
-		call(SYS_close, device, 0, 0, 0);
-	return ret;
+	return fd;
 }

@@ -19,8 +19,9 @@ header=$(sed -n -e '/^static/d' -e 's/^FLOWFD_INLINE //' \
 map=$(sed -n 's/^	\(flowfd_[a-z_]*\);/\1/p' "$top/lib/libflowfd.map" | sort)
 library=$(nm -D --defined-only --with-symbol-versions \
 	"$build/libflowfd.so.1" | awk '$2 == "T" { print $3 }' | sort)
+# All that a program's own names could meet; flowfd__ is the library's.
 static=$(nm -g --defined-only "$build/libflowfd.a" |
-	awk '$3 ~ /^flowfd_/ { print $3 }' | sort)
+	awk 'NF == 3 && $3 !~ /^flowfd__/ { print $3 }' | sort)
 
 tap_is "$map" "$header" "map and header"
 tap_is "$library" "$(echo "$header" | sed 's/$/@@LIBFLOWFD_0.1/')" \

@@ -40,7 +40,7 @@ refuses 64 "pipe: neither eventfd nor flowfd" --only=pipe
 refuses 64 "--check compares, --only does not" --check --only=eventfd
 
 tap_is "$("$bench" --list | cut -d' ' -f1 | xargs)" \
-	"cost ring control mark memory burst latency coalesce bucket wakeup producers" \
+	"cost ring control mark memory burst latency coalesce bucket wakeup producers creators" \
 	"--list names all benchmarks"
 if [ -e /dev/flowfd ]; then
 	tap_skip "says that the module is missing" "it is loaded"
@@ -53,7 +53,7 @@ fi
 tap_ok "measures eventfd alone" "$bench" --short --rounds=2 --only=eventfd \
 	--json="$dir/result"
 tap_is "$(facts "$dir/result" '[b["name"] for b in r["benchmarks"]]')" \
-	"['cost', 'ring', 'control', 'mark', 'memory', 'burst', 'latency', 'coalesce', 'bucket', 'wakeup', 'producers']" \
+	"['cost', 'ring', 'control', 'mark', 'memory', 'burst', 'latency', 'coalesce', 'bucket', 'wakeup', 'producers', 'creators']" \
 	"the result holds every benchmark"
 tap_is "$(facts "$dir/result" '{row["subject"] for b in r["benchmarks"]
 	for row in b["rows"] if "subject" in row}')" \
@@ -86,7 +86,7 @@ tap_is $? 1 "the report refuses what is not JSON"
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 	tap_ok "the report is made" "$report" -o "$dir/page" "$dir/result"
 	tap_is "$(grep -o '<h2>[a-z]*' "$dir/page" | xargs)" \
-		"<h2>cost <h2>ring <h2>control <h2>mark <h2>memory <h2>burst <h2>latency <h2>coalesce <h2>bucket <h2>wakeup <h2>producers" \
+		"<h2>cost <h2>ring <h2>control <h2>mark <h2>memory <h2>burst <h2>latency <h2>coalesce <h2>bucket <h2>wakeup <h2>producers <h2>creators" \
 		"it has a section for every benchmark"
 	tap_is "$(grep -c '<svg' "$dir/page")" 10 \
 		"and plots of what there is without flowfd"

@@ -90,6 +90,37 @@ set -- "$@" "-std=c++11 -pedantic" "-std=c++20 -pedantic"
 dialects "$cxx" c++ "$@"
 dialects clang++ c++ "$@"
 
+# The names of a program's own functions do not meet those of the static library.
+cat >"$here/names.c" <<'END'
+#include <flowfd.h>
+
+int device_open(void);
+int device_open(void)
+{
+	return 1;
+}
+
+int device_ioctl(void);
+int device_ioctl(void)
+{
+	return 2;
+}
+
+int device_close(void);
+int device_close(void)
+{
+	return 3;
+}
+
+int main(void)
+{
+	return flowfd_counter_create(0, 0) == 0 || !*flowfd_version();
+}
+END
+tap_ok "links a program with names of its own" made "$cc" -o "$here/names" \
+	"$here/names.c"
+tap_ok "and it runs" "$here/names"
+
 # able FLAG...: the compiler makes programs so
 able() {
 	printf '#include <stdint.h>\nint main(void)\n{\n\treturn 0;\n}\n' \

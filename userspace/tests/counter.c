@@ -85,6 +85,10 @@ static void test_sizes(void)
 		uint64_t more;
 	} newer = {.counter.initial = 3};
 	struct {
+		struct flowfd_create_counter counter;
+		char more[1000];
+	} future = {.counter.initial = 3};
+	struct {
 		struct flowfd_query query;
 		uint64_t more;
 	} answer = {.more = 1};
@@ -95,6 +99,12 @@ static void test_sizes(void)
 	newer.more = 1;
 	tap_is(flowfd_counter_create_from(&newer.counter, sizeof(newer)),
 	       -EPROTONOSUPPORT, "a longer structure with something in it");
+	fd = flowfd_counter_create_from(&future.counter, sizeof(future));
+	tap_ok(fd >= 0, "a much longer structure with a zero tail");
+	close(fd);
+	future.more[999] = 1;
+	tap_is(flowfd_counter_create_from(&future.counter, sizeof(future)),
+	       -EPROTONOSUPPORT, "and with something at its end");
 	tap_is(flowfd_counter_create_from(&newer.counter, 8), -EINVAL,
 	       "a structure that is too short");
 
@@ -104,7 +114,7 @@ static void test_sizes(void)
 	       "rate limit");
 	tap_is(answer.query.features,
 	       FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
-	       FLOWFD_FEATURE_RING, "features");
+	       FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP, "features");
 	tap_is(answer.more, 0, "the rest is zero");
 	tap_is(flowfd_query(&answer.query, 8), -EINVAL, "query too short");
 }
@@ -137,9 +147,13 @@ static void test_settings(void)
 	close(fd);
 }
 
-/* A counter takes two descriptors for a moment; failing leaves none behind. */
+/*
+ * A counter takes one descriptor, the lowest free one, and no other for a moment. A
+ * ring takes two, and keeps the lower. Failing leaves none behind.
+ */
 static void test_full_table(void)
 {
+	struct flowfd_ring ring = {.fd = -1};
 	int lowest = dup(STDERR_FILENO);
 	struct rlimit limit;
 	rlim_t all;
@@ -147,14 +161,25 @@ static void test_full_table(void)
 	close(lowest);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	all = limit.rlim_cur;
-	for (int room = 0; room < 2; room++) {
-		limit.rlim_cur = lowest + room;
-		setrlimit(RLIMIT_NOFILE, &limit);
-		tap_is(flowfd_counter_create(0, 0), -EMFILE, "no room");
-		tap_is(fcntl(lowest, F_GETFD), -1, "nothing is left behind");
-	}
+	limit.rlim_cur = lowest;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	tap_is(flowfd_counter_create(0, 0), -EMFILE, "no room");
+	limit.rlim_cur = lowest + 1;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	tap_is(flowfd_counter_create(0, 0), lowest, "room for one descriptor");
+	close(lowest);
+	tap_is(flowfd_ring_create(&ring, 1, 0), -EMFILE, "too few for a ring");
+	tap_is(fcntl(lowest, F_GETFD), -1, "nothing is left behind");
 	limit.rlim_cur = all;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	tap_is(flowfd_ring_create(&ring, 1, 0), 0, "room for a ring");
+	tap_is(ring.fd, lowest, "which has the lowest number");
+	tap_is(fcntl(ring.fd, F_GETFD), FD_CLOEXEC, "and is close-on-exec");
+	tap_is(fcntl(lowest + 1, F_GETFD), -1, "it alone");
+	flowfd_ring_destroy(&ring);
+	tap_is(flowfd_ring_create(&ring, 1, FLOWFD_KEEP_ON_EXEC), 0, "another");
+	tap_is(fcntl(ring.fd, F_GETFD), 0, "kept on exec");
+	flowfd_ring_destroy(&ring);
 }
 
 static void test_errno(void)

@@ -142,7 +142,12 @@ tap_is "$(container "" "python3 -c 'import fcntl, flowfd, os
 os.eventfd_write(9, 7)
 print(os.eventfd_read(9))
 other = fcntl.ioctl(9, flowfd.CREATE_COUNTER, bytearray(32))
-print(os.readlink(f\"/proc/self/fd/{other}\"))'" 9<>/dev/flowfd)" \
+print(os.readlink(f\"/proc/self/fd/{other}\"))
+try:
+    fcntl.ioctl(other, flowfd.CREATE_COUNTER, bytearray(32))
+except OSError as error:
+    print(error.strerror)'" 9<>/dev/flowfd)" \
 	"7
-anon_inode:[flowfd]" "a descriptor that is handed in works, and makes more"
+anon_inode:[flowfd]
+Operation not permitted" "a descriptor that is handed in works, and makes more"
 tap_done

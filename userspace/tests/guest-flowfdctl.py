@@ -181,7 +181,7 @@ def test_info():
     wanted = f"""module           {version}
 libflowfd        {version}
 ABI version      1
-features         maximum bucket ring
+features         maximum bucket ring setup
 token rate       at most 1000000000 a second
 ring             at most 1048576 watched files
 """

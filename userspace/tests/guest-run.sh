@@ -22,7 +22,8 @@ fi
 
 # made ARGUMENT...: what flowfd-run makes of eventfds; stderr is seen, too
 made() {
-	"$run" "$@" 2>&1 | sed -e 's/anon_inode:\[\(.*\)\]/\1/' \
+	"$run" "$@" 2>&1 | sed -e 's|^\([0-9]* \)/dev/flowfd |\1flowfd |' \
+		-e 's/anon_inode:\[\(.*\)\]/\1/' \
 		-e 's/^flowfd-run\[[0-9]*\]/flowfd-run/'
 }
 

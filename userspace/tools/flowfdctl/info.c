@@ -23,6 +23,7 @@ static void print_features(uint64_t features)
 		{FLOWFD_FEATURE_MAXIMUM, "maximum"},
 		{FLOWFD_FEATURE_QOS, "bucket"},
 		{FLOWFD_FEATURE_RING, "ring"},
+		{FLOWFD_FEATURE_SETUP, "setup"},
 	};
 	size_t i;
 
