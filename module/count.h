@@ -17,6 +17,12 @@ static inline bool count_has_room(u64 count, u64 maximum, u64 value)
 	return maximum - count > value;
 }
 
+/* Whether a write of @value can be added to any count: to none, if not to 0. */
+static inline bool count_can_fit(u64 maximum, u64 value)
+{
+	return value < maximum;
+}
+
 /* What poll answers. EPOLLERR is the overflow that writes cannot cause. */
 static inline __poll_t count_events(u64 count, u64 maximum)
 {

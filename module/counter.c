@@ -100,11 +100,15 @@ static __always_inline void counter_set(struct counter *c, u64 count)
 	WRITE_ONCE(c->events, count_events(count, c->maximum));
 }
 
+/* A writer whose value can never fit goes on, too, to say so. */
 static bool waiter_can_go(const struct waiter *w)
 {
+	const struct counter *c = w->counter;
+
 	if (w->event == EPOLLIN)
-		return w->counter->count;
-	return counter_has_room(w->counter, w->value);
+		return c->count;
+	return counter_has_room(c, w->value) ||
+	       !count_can_fit(c->maximum, w->value);
 }
 
 static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode,
@@ -115,6 +119,18 @@ static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode,
 	if (!(key_to_poll(key) & w->event) || !waiter_can_go(w))
 		return 0;
 	return autoremove_wake_function(entry, mode, sync, key);
+}
+
+/* Wakes those who sleep in read or write: no poller stands before any of them. */
+static void counter_wake_sleepers(struct counter *c, __poll_t events)
+{
+	wait_queue_entry_t *entry, *next;
+
+	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
+		if (entry->func != waiter_wake)
+			break;
+		counter_wake_one(entry, events);
+	}
 }
 
 /*
@@ -142,6 +158,22 @@ static noinline int counter_wait(struct counter *c, __poll_t event, u64 value)
 	return err;
 }
 
+/*
+ * A write that does not fit now. Whether it ever can is for the maximum to say, which
+ * can change while the writer sleeps.
+ */
+static noinline int counter_await_room(struct counter *c, u64 value,
+				       bool nonblock)
+{
+	int err = 0;
+
+	if (count_can_fit(c->maximum, value))
+		err = nonblock ? -EAGAIN : counter_wait(c, EPOLLOUT, value);
+	if (!err && !counter_has_room(c, value))
+		err = -EINVAL;
+	return err;
+}
+
 static __always_inline int counter_add(struct counter *c, u64 value,
 				       bool nonblock)
 {
@@ -151,7 +183,7 @@ static __always_inline int counter_add(struct counter *c, u64 value,
 		return -EINVAL;
 	spin_lock_irq(&c->wqh.lock);
 	if (unlikely(!counter_has_room(c, value))) {
-		err = nonblock ? -EAGAIN : counter_wait(c, EPOLLOUT, value);
+		err = counter_await_room(c, value, nonblock);
 		if (err) {
 			spin_unlock_irq(&c->wqh.lock);
 			return err;
@@ -327,6 +359,8 @@ static long counter_set_maximum(struct file *file, const u64 __user *argp)
 	counter_set(c, c->count);
 	if (raised)
 		counter_wake(c, EPOLLOUT);
+	else
+		counter_wake_sleepers(c, EPOLLOUT);
 	spin_unlock_irq(&c->wqh.lock);
 	return 0;
 }

@@ -105,12 +105,45 @@ TEST_F(flowfd, writer_under_a_lowered_maximum)
 	ASSERT_TRUE(start_write(&writer, self->fd, 6));
 	ASSERT_EQ(8, take(self->fd, &value));
 	ASSERT_TRUE(call_join(&writer));
-	ASSERT_TRUE(start_write(&writer, self->fd, 7));
-	ASSERT_EQ(8, take(self->fd, &value));
-	sleep_ms(QUIET_MS);
-	EXPECT_FALSE(call_finished(&writer));	/* can never fit below 7 */
-	ASSERT_EQ(0, set_maximum(self->fd, 8));
+}
+
+/* It would sleep for ever. */
+TEST_F(flowfd, value_that_can_never_fit)
+{
+	ASSERT_EQ(0, set_maximum(self->fd, 7));
+	EXPECT_EQ(-EINVAL, add(self->fd, 7));
+	EXPECT_EQ(-EINVAL, add(self->fd, 100));
+	EXPECT_EQ(8, add(self->fd, 6));
+	EXPECT_EQ(-EINVAL, add(self->fd, 7));
+	EXPECT_EQ(6, count_of(self->fd));
+}
+
+/* Neither does it sleep nor spin. */
+TEST_F(flowfd, maximum_of_one)
+{
+	ASSERT_EQ(0, set_maximum(self->fd, 1));
+	EXPECT_EQ(-EINVAL, add(self->fd, 1));
+	EXPECT_EQ(8, add(self->fd, 0));
+}
+
+/* It could have gone on below the old maximum, and never can below the new one. */
+TEST_F(flowfd, lowered_below_a_waiting_value)
+{
+	struct call writer, other;
+	__u64 value;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, add(self->fd, 3));
+	ASSERT_TRUE(start_write(&writer, self->fd, 9));
+	ASSERT_TRUE(start_write(&other, self->fd, 7));
+	ASSERT_EQ(0, set_maximum(self->fd, 9));
 	ASSERT_TRUE(call_join(&writer));
+	EXPECT_EQ(-EINVAL, writer.result);
+	EXPECT_EQ(3, count_of(self->fd));
+	EXPECT_FALSE(call_finished(&other));
+	ASSERT_EQ(8, take(self->fd, &value));
+	ASSERT_TRUE(call_join(&other));
+	EXPECT_EQ(8, other.result);
 	EXPECT_EQ(7, count_of(self->fd));
 }
 
@@ -145,14 +178,15 @@ static __u64 cpu_ns(clockid_t clock)
 }
 
 /* Nothing ever fits below a maximum of one: the writer sleeps all the time. */
-TEST_F(flowfd, maximum_of_one_does_not_spin)
+TEST_F(flowfd, waiting_does_not_spin)
 {
 	struct call writer;
 	clockid_t clock;
 	__u64 used;
 	long sleeps;
 
-	ASSERT_EQ(0, set_maximum(self->fd, 1));
+	ASSERT_EQ(0, set_maximum(self->fd, 2));
+	ASSERT_EQ(8, add(self->fd, 1));
 	ASSERT_TRUE(start_write(&writer, self->fd, 1));
 	ASSERT_EQ(0, pthread_getcpuclockid(writer.thread, &clock));
 	sleeps = thread_sleeps(writer.tid);
@@ -161,9 +195,9 @@ TEST_F(flowfd, maximum_of_one_does_not_spin)
 	EXPECT_GT(QUIET_MS * 1000000ULL / 10, cpu_ns(clock) - used);
 	EXPECT_EQ(sleeps, thread_sleeps(writer.tid));
 	EXPECT_FALSE(call_finished(&writer));
-	ASSERT_EQ(0, set_maximum(self->fd, 2));
+	ASSERT_EQ(0, set_maximum(self->fd, 3));
 	ASSERT_TRUE(call_join(&writer));
-	EXPECT_EQ(1, count_of(self->fd));
+	EXPECT_EQ(2, count_of(self->fd));
 }
 
 /* The ways of waiting until a descriptor is writable. */

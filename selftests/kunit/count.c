@@ -25,6 +25,9 @@ static void check_room(struct kunit *test, const struct count_case *c)
 			    count_has_room(c->count, c->maximum, c->value),
 			    "%llu + %llu below %llu", c->count, c->value,
 			    c->maximum);
+	KUNIT_EXPECT_EQ_MSG(test, count_can_fit(c->maximum, c->value),
+			    count_has_room(0, c->maximum, c->value),
+			    "%llu below %llu", c->value, c->maximum);
 }
 
 /* poll(2) of eventfd(2): a read has something to take, a write of 1 fits. */

@@ -32,7 +32,8 @@
  */
 #ifndef EFD_IOC_SET_MAXIMUM
 /*
- * Sets the overflow level: a write fits while count + value < maximum.
+ * Sets the overflow level: a write fits while count + value < maximum. A write of
+ * the maximum or more, which could never fit, is EINVAL.
  * Wakes the writers, and the pollers for EPOLLOUT, that may now fit.
  * EINVAL: the maximum is not above the present count. EBADF: the descriptor is not
  * open for writing.

@@ -60,7 +60,7 @@ int flowfd_counter_create_from(const struct flowfd_create_counter *counter,
  * flowfd_set_maximum - set the count that writers must stay below
  * @fd: a counter
  * @maximum: user space fills the counter to @maximum - 1 at most; ULLONG_MAX is
- *           no limit, 1 admits no write at all
+ *           no limit, 1 admits no write but of 0
  *
  * Wakes the writers that now fit. Returns 0, or
  *   -EINVAL  the present count is not below @maximum
@@ -98,7 +98,7 @@ int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate);
  * Waits until count + @value is below the maximum. Returns 0, or
  *   -EAGAIN  it does not fit and the descriptor is non-blocking
  *   -EINTR   a signal came first; nothing was added
- *   -EINVAL  @value is ULLONG_MAX
+ *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
  *   -EBADF   not a descriptor
  *   -EIO     not a counter: it did not take eight bytes
  */
