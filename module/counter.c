@@ -167,8 +167,10 @@ static noinline int counter_await_room(struct counter *c, u64 value,
 {
 	int err = 0;
 
-	if (count_can_fit(c->maximum, value))
+	if (count_can_fit(c->maximum, value)) {
+		c->write_refused |= nonblock;
 		err = nonblock ? -EAGAIN : counter_wait(c, EPOLLOUT, value);
+	}
 	if (!err && !counter_has_room(c, value))
 		err = -EINVAL;
 	return err;
@@ -195,6 +197,38 @@ static __always_inline int counter_add(struct counter *c, u64 value,
 	return 0;
 }
 
+/*
+ * A read made room. Where readers are limited, a poller is told of it only if it may
+ * wait for it: there was no room for a write of 1 before, or a write has failed with
+ * EAGAIN since the last time. epoll polls a file anew for every wakeup, so one that
+ * wants EPOLLIN as well would report the next write without a token.
+ *
+ * Exclusive entries are always woken, as the one that was told last can be gone.
+ */
+static void counter_wake_some(struct counter *c)
+{
+	wait_queue_entry_t *entry, *next;
+
+	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
+		if (entry->func != waiter_wake &&
+		    !(entry->flags & WQ_FLAG_EXCLUSIVE))
+			continue;
+		if (counter_wake_one(entry, EPOLLOUT))
+			break;
+	}
+}
+
+static __always_inline void counter_wake_writers(struct counter *c, u64 before)
+{
+	if (unlikely(bucket_is_limited(&c->bucket)) && !c->write_refused &&
+	    count_events(before, c->maximum) & EPOLLOUT) {
+		counter_wake_some(c);
+		return;
+	}
+	c->write_refused = false;
+	counter_wake(c, EPOLLOUT);
+}
+
 static __always_inline int counter_take(struct counter *c, u64 *value,
 					bool nonblock)
 {
@@ -212,7 +246,7 @@ static __always_inline int counter_take(struct counter *c, u64 *value,
 	counter_set(c, c->count - *value);
 	/* No barrier needed, as above. */
 	if (waitqueue_active(&c->wqh))
-		counter_wake(c, EPOLLOUT);
+		counter_wake_writers(c, c->count + *value);
 	spin_unlock_irq(&c->wqh.lock);
 	return 0;
 }
@@ -506,6 +540,7 @@ struct counter *counter_alloc(const struct flowfd_create_counter *args)
 	counter_set(c, args->initial);
 	c->semaphore = args->flags & FLOWFD_SEMAPHORE;
 	c->sealed = true;
+	c->write_refused = false;
 	counter_init_bucket(c, &args->qos);
 	return c;
 }

@@ -52,6 +52,7 @@ struct seq_file;
  * @maximum: writes stay below it
  * @events: what poll answers, read without the lock
  * @semaphore: a read takes 1
+ * @write_refused: a write failed with EAGAIN after pollers were last told of room
  * @sealed: has got its settings, so it creates no others; never taken back
  * @wakeup_deferred: readers are owed a wakeup, and @timer is armed for it
  * @id: number shown in fdinfo; fixed
@@ -69,6 +70,7 @@ struct counter {
 	u64 maximum;
 	__poll_t events;
 	bool semaphore;
+	bool write_refused;
 	bool sealed;
 	bool wakeup_deferred;
 	int id;
