@@ -12,11 +12,14 @@
 
 /*
  * A timer that was armed for a bucket since replaced can get here early, while
- * the one armed for the new bucket is still to come: then there is no token.
+ * the one armed for the new bucket is still to come: then there is no token, and
+ * the timer is queued already. Otherwise it is queued again by returning so: a
+ * wakeup that is held back always has a timer to come.
  */
 static enum hrtimer_restart counter_timer_expired(struct hrtimer *timer)
 {
 	struct counter *c = container_of(timer, struct counter, timer);
+	enum hrtimer_restart restart = HRTIMER_NORESTART;
 	unsigned long flags;
 
 	spin_lock_irqsave(&c->wqh.lock, flags);
@@ -27,9 +30,13 @@ static enum hrtimer_restart counter_timer_expired(struct hrtimer *timer)
 		   bucket_take(&c->bucket, ktime_get_ns())) {
 		c->wakeup_deferred = false;
 		counter_wake(c, EPOLLIN);
+	} else if (c->wakeup_deferred && !hrtimer_is_queued(timer)) {
+		hrtimer_set_expires(timer,
+				    ns_to_ktime(bucket_due(&c->bucket)));
+		restart = HRTIMER_RESTART;
 	}
 	spin_unlock_irqrestore(&c->wqh.lock, flags);
-	return HRTIMER_NORESTART;
+	return restart;
 }
 
 /**
