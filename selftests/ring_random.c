@@ -110,12 +110,15 @@ static void change_ring(struct actor *a)
 	struct flowfd_ring_entry entries[3] = { 0 };
 
 	for (int i = 0; i < 3; i++) {
-		entries[i].op = 1 + pick(a, 4);
+		entries[i].op = 1 + pick(a, 5);
 		entries[i].fd = any_file(a);
 		if (entries[i].op == FLOWFD_RING_DEL)
 			continue;
-		entries[i].events = EPOLLET | events[pick(a, 5)];
 		entries[i].data = i;
+		if (entries[i].op == FLOWFD_RING_DEL_DATA)
+			entries[i].fd = -1;
+		else
+			entries[i].events = EPOLLET | events[pick(a, 5)];
 	}
 	ring_control(any_ring(a), entries, 1 + pick(a, 3));
 }

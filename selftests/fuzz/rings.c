@@ -85,8 +85,11 @@ void call_control(const __u32 *a)
 		entries[i].fd = any_fd(bits + i * a[2]);
 		if (entries[i].op == FLOWFD_RING_DEL)
 			continue;
-		entries[i].events = any_events(bits) | EPOLLET;
 		entries[i].data = i;
+		if (entries[i].op == FLOWFD_RING_DEL_DATA)
+			entries[i].fd = -1;
+		else
+			entries[i].events = any_events(bits) | EPOLLET;
 	}
 	control(any_ring(a[0]), entries, 1 + a[2] % 4, a[3]);
 }

@@ -217,9 +217,9 @@ struct flowfd_ring_header {
  * @data: from the entry that added the file
  *
  * The index is an array of __u32 slots: 0, empty, or the number of an item plus
- * one; after the last comes one more that stays 0, so that who walks along it need
- * not count. An item is in the index once at most. One consumer at a time takes what
- * is there:
+ * one; after the last comes one more that stays 0, so that a consumer which walks
+ * along the slots need not count. An item is in the index once at most. One consumer
+ * at a time may take what is there, and wait:
  *
  *	while ((v = load_acquire(&index[head & (index_slots - 1)])) != 0) {
  *		index[head & (index_slots - 1)] = 0;
@@ -231,9 +231,10 @@ struct flowfd_ring_header {
  *			deliver(bits, items[v - 1].data);
  *	}
  *
- * Bits are what the file announced with its wakeup, as in edge-triggered epoll:
- * read or write until EAGAIN. No bits: they were taken earlier, or the file was
- * deleted.
+ * Bits are what the file announced with its wakeup, and the file is not polled
+ * again: it may have nothing to read by now. So it must be non-blocking, and must be
+ * read or written until EAGAIN, as it is announced once. No bits: they were taken
+ * earlier, or the file was deleted.
  */
 struct flowfd_ring_item {
 	__u32 ready;
@@ -273,19 +274,18 @@ struct flowfd_ring_item {
  * are watched; ENOMEM.
  *
  * FLOWFD_RING_ADD_PINNED does the same, but the watch keeps sockets, pipes and
- * counters open, too: whoever adds a file so removes it before closing it. While
- * a ring awaits the close of any socket, each read and write of every socket of
- * the machine costs a look more; of pipes likewise. Nothing is awaited for a
- * file that is pinned. A UNIX socket never is, as it can have the ring in its
- * queue; the result tells.
+ * counters open, too: remove the file before closing it. While any ring watches
+ * an unpinned socket, every socket read and write in the system pays an fsnotify
+ * check; pipes likewise. A UNIX socket is never pinned, as it can have the ring
+ * in its queue; the result tells.
  *
  * FLOWFD_RING_MOD sets events and data, arms a watch that EPOLLONESHOT ended,
  * drops the events that were not taken, and delivers at once what the file is
  * ready for now.
  * EBADF, EINVAL as above; ENOENT: not watched.
  *
- * FLOWFD_RING_DEL ends the watch. Whoever begins to take events afterwards finds
- * none of it. The item is used again as late as possible; still, a consumer that
+ * FLOWFD_RING_DEL ends the watch. A consumer that begins to take events afterwards
+ * finds none of it. The item is used again as late as possible; still, a consumer that
  * is in the middle of taking an event can find the data of the next file in it
  * when @max_items files are watched.
  * EBADF; EINVAL: @events or @data not 0; ENOENT: not watched.

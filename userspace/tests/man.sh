@@ -84,8 +84,8 @@ tap_is "$(sed -n 's/.*\(flowfd_[a-z_]*\) (3).*/\1/p' "$top"/man/*.[1-9] |
 	grep -vxF "$documented")" "" "references to section 3"
 
 # The macros of the library, and the errors of watching: each has its own text.
-for name in $(sed -n 's/^#define \(FLOWFD_[A-Z]*\)(.*/\1/p' \
-	"$top"/include/*.h); do
+macros=$(sed -n 's/^#define \(FLOWFD_[A-Z]*\)(.*/\1/p' "$top"/include/*.h)
+for name in $macros; do
 	tap_ok "flowfd_ring_create(3): $name" \
 		grep -q "$name(" "$top/man/flowfd_ring_create.3"
 done
