@@ -165,9 +165,9 @@ stop:	/* It has found nothing, and stores the head only now. */
 	:: atomic { completed -> completed = false };
 	   goto harvest
 	:: timeout ->
-		assert(seen[0] == tail);	/* a poller was not woken */
-		assert(seen[POLLERS - 1] == tail);	/* a poller was not woken */
-		assert(due[0] == 0 && due[PRODUCERS - 1] == 0)	/* an event is lost */
+		assert(seen[0] == tail);	/* a wakeup is lost */
+		assert(seen[POLLERS - 1] == tail);	/* a wakeup is lost */
+		assert(due[0] == 0 && due[PRODUCERS - 1] == 0)	/* a wakeup is lost */
 	fi
 }
 
