@@ -148,7 +148,7 @@ static size_t good_structure(unsigned int number, void *at)
 void call_any_ioctl(const __u32 *a)
 {
 	static const unsigned char numbers[] = {
-		0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0, 1,
+		0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0,
 	};
 	__u64 space[16] = { 0 };
 	unsigned int number = numbers[a[1] % 8];

@@ -361,8 +361,9 @@ struct flowfd_ring_wait {
  * read(2) of 8 bytes or more waits likewise, for one entry and without end, and
  * reads how many there are as a __u64; it takes none. EAGAIN: none, and O_NONBLOCK;
  * EINTR; EINVAL: less than 8 bytes.
- * The same can be waited for with poll(2), epoll(7) or io_uring: a ring gives
- * EPOLLIN while the slot at @head is filled.
+ * The same can be waited for with poll(2), epoll(7) or io_uring, in one thread while
+ * another takes events, too: a ring gives EPOLLIN while @head is not the number of
+ * entries that were published. All pollers are woken, exclusive ones as well.
  */
 #define FLOWFD_IOC_RING_WAIT	_IOW('J', 0x14, struct flowfd_ring_wait)
 #define FLOWFD_RING_WAIT_SIZE_VER0	40

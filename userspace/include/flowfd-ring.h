@@ -102,7 +102,6 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
  * numbers in the index unchecked. Returns 0, or
  *   -EPROTONOSUPPORT  a ring that this library does not know
  *   -ENOTTY           not a ring
- *   -EINVAL           its header was overwritten
  *   -EBADF            not a descriptor
  *   -ENOMEM           no memory
  */

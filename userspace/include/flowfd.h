@@ -57,6 +57,30 @@ int flowfd_counter_create_from(const struct flowfd_create_counter *counter,
 			       size_t size);
 
 /**
+ * flowfd_device_open - open the device, to create many counters through it
+ *
+ * Returns a close-on-exec descriptor for flowfd_counter_create_on(), or what
+ * flowfd_counter_create() returns. Whoever has the descriptor can create counters
+ * and rings: close it before a sandbox begins.
+ */
+int flowfd_device_open(void);
+
+/**
+ * flowfd_counter_create_on - create a counter in one system call
+ * @device: from flowfd_device_open()
+ * @counter: as flowfd_counter_create_from()
+ * @size: as flowfd_counter_create_from()
+ *
+ * Returns as flowfd_counter_create_from(), and
+ *   -EBADF   @device is not a descriptor
+ *   -ENOTTY  @device is not one of flowfd
+ *   -EPERM   @device is a counter or ring that was created
+ */
+int flowfd_counter_create_on(int device,
+			     const struct flowfd_create_counter *counter,
+			     size_t size);
+
+/**
  * flowfd_set_maximum - set the count that writers must stay below
  * @fd: a counter
  * @maximum: user space fills the counter to @maximum - 1 at most; ULLONG_MAX is

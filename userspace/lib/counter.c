@@ -52,6 +52,24 @@ static int set_up(int fd, union settings *settings, size_t size)
 	return ret == -ENOTTY || ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
+int flowfd_counter_create_on(int device,
+			     const struct flowfd_create_counter *counter,
+			     size_t size)
+{
+	union settings settings;
+	int ret = copy_settings(&settings, counter, size);
+
+	if (ret)
+		return ret;
+	if (size > sizeof(settings))
+		size = sizeof(settings);
+	ret = flowfd__ioctl(device,
+			    _IOC(_IOC_WRITE, 'J',
+				 _IOC_NR(FLOWFD_IOC_CREATE_COUNTER), size),
+			    &settings);
+	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
+}
+
 /* What open(2) has flags for goes there, and the rest to the counter. */
 int flowfd_counter_create_from(const struct flowfd_create_counter *counter,
 			       size_t size)

@@ -77,6 +77,20 @@ int flowfd__check(int fd)
 	return ret;
 }
 
+int flowfd_device_open(void)
+{
+	int fd = flowfd__open(O_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = flowfd__check(fd);
+	if (!ret)
+		return fd;
+	flowfd__close(fd);
+	return ret;
+}
+
 int flowfd_query(struct flowfd_query *query, size_t size)
 {
 	int fd, ret;

@@ -37,28 +37,30 @@ static void unmap(struct flowfd_ring_header *header, size_t size)
 	errno = saved;
 }
 
-static int ring_map(struct flowfd_ring *ring, int fd, uint32_t map_size)
+/* The layout is the kernel's word: any process that has the ring writes its header. */
+static int ring_map(struct flowfd_ring *ring, int fd,
+		    const struct flowfd_create_ring *layout)
 {
 	struct flowfd_ring_header *header;
 	int error = 0;
 
-	header = map_shared(fd, map_size, &error);
+	header = map_shared(fd, layout->map_size, &error);
 	if (!header)
 		return error;
 	/* The harvest is compiled into programs: it is for this layout alone. */
 	if (header->magic != FLOWFD_RING_MAGIC ||
 	    header->version != FLOWFD_RING_VERSION) {
-		unmap(header, map_size);
+		unmap(header, layout->map_size);
 		return -EPROTONOSUPPORT;
 	}
 	*ring = (struct flowfd_ring){
 		.fd = fd,
-		.mask = header->index_slots - 1,
+		.mask = layout->index_slots - 1,
 		.head = header->head,
 		.header = header,
-		.items = (void *)((char *)header + header->items_offset),
-		.index = (void *)((char *)header + header->index_offset),
-		.map_size = map_size,
+		.items = (void *)((char *)header + layout->items_offset),
+		.index = (void *)((char *)header + layout->index_offset),
+		.map_size = layout->map_size,
 	};
 	return 0;
 }
@@ -102,7 +104,7 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
 	if (!ret)
 		ret = create_in_place(fd, &args);
 	if (ret >= 0)
-		ret = ring_map(ring, fd, args.map_size);
+		ret = ring_map(ring, fd, &args);
 	if (ret < 0)
 		flowfd__close(fd);
 	return ret;
@@ -110,21 +112,10 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
 
 int flowfd_ring_attach(struct flowfd_ring *ring, int fd)
 {
-	const struct flowfd_ring received = { .fd = fd };
-	struct flowfd_ring_header *header;
-	uint32_t map_size;
-	int ret;
+	struct flowfd_create_ring layout;
+	int ret = flowfd__ioctl(fd, FLOWFD_IOC_RING_INFO, &layout);
 
-	/* Changes nothing, and only a ring knows it. */
-	ret = flowfd_ring_control(&received, NULL, 0);
-	if (ret < 0)
-		return ret;
-	header = map_shared(fd, sizeof(*header), &ret);
-	if (!header)
-		return ret;
-	map_size = header->map_size;
-	unmap(header, sizeof(*header));
-	return ring_map(ring, fd, map_size);
+	return ret < 0 ? ret : ring_map(ring, fd, &layout);
 }
 
 void flowfd_ring_destroy(struct flowfd_ring *ring)

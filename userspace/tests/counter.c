@@ -147,6 +147,37 @@ static void test_settings(void)
 	close(fd);
 }
 
+/* Many through one descriptor of the device. */
+static void test_create_on(void)
+{
+	const struct flowfd_create_counter counter = { .initial = 3, .maximum = 10 };
+	const struct flowfd_create_counter wrong = { .initial = 10, .maximum = 10 };
+	const struct {
+		struct flowfd_create_counter counter;
+		uint64_t unknown;
+	} newer = { .unknown = 1 };
+	int device = flowfd_device_open();
+	int fd = flowfd_counter_create_on(device, &counter, sizeof(counter));
+	uint64_t value = 0;
+
+	tap_is(fcntl(device, F_GETFD), FD_CLOEXEC, "the device is close-on-exec");
+	tap_is(flowfd_read(fd, &value), 0, "read what was created on it");
+	tap_is(value, 3, "as set");
+	tap_is(flowfd_counter_create_on(fd, &counter, sizeof(counter)), -EPERM,
+	       "it creates no others");
+	tap_is(flowfd_counter_create_on(device, &wrong, sizeof(wrong)), -EINVAL,
+	       "wrong settings");
+	tap_is(flowfd_counter_create_on(device, &counter, 8), -EINVAL, "a short size");
+	tap_is(flowfd_counter_create_on(device, &newer.counter, sizeof(newer)),
+	       -EPROTONOSUPPORT, "a field that the module does not know");
+	tap_is(flowfd_counter_create_on(-1, &counter, sizeof(counter)), -EBADF,
+	       "no descriptor");
+	tap_is(flowfd_counter_create_on(STDIN_FILENO, &counter, sizeof(counter)),
+	       -ENOTTY, "another file");
+	close(device);
+	close(fd);
+}
+
 /*
  * A counter takes one descriptor, the lowest free one, and no other for a moment. A
  * ring takes two, and keeps the lower. Failing leaves none behind.
@@ -210,6 +241,7 @@ int main(void)
 	test_create_from();
 	test_sizes();
 	test_settings();
+	test_create_on();
 	test_full_table();
 	test_errno();
 	return tap_done();

@@ -657,7 +657,6 @@ static void test_attach(void)
 {
 	struct flowfd_ring other = {.fd = 42};
 	int sockets[2], status = -1;
-	uint32_t map_size;
 	pid_t child;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
@@ -686,11 +685,9 @@ static void test_attach(void)
 	tap_is(flowfd_ring_attach(&other, ring.fd), -EPROTONOSUPPORT,
 	       "something else");
 	ring.header->magic--;
-	map_size = ring.header->map_size;
-	ring.header->map_size = 0;
-	tap_is(flowfd_ring_attach(&other, ring.fd), -EINVAL, "nonsense");
-	ring.header->map_size = map_size;
 	tap_ok(other.fd == 42 && !other.header, "the ring is as it was");
+	/* Sizes and offsets in the header are nothing to go by. */
+	memset(&ring.header->map_size, 0xff, 4 * sizeof(uint32_t));
 	tap_is(flowfd_ring_attach(&other, fcntl(ring.fd, F_DUPFD_CLOEXEC, 0)),
 	       0, "attach");
 	announce(1);
