@@ -2,9 +2,11 @@
 /*
  * Exclusive readers of a userfaultfd (docs/livepatch.md): faults that queue a
  * message and wake, an event that cannot be delivered, and readers that read once
- * and do not come back. Proven: when all is quiet, no message is pending while a
- * reader sleeps. docs/model/prove takes each piece of the fix away, when there
- * must be an error.
+ * and do not come back. With DEATH one of them is killed, at any time, and with
+ * BAD_BUFFER the copy to another fails.
+ * Proven: when all is quiet, no message is pending while a reader sleeps, and none
+ * went with a reader that could not use it. docs/model/prove takes each piece of the
+ * fix away, when there must be an error.
  *
  * fd_wqh.lock is a lock here; what the locks of the two message queues make one
  * step is one step. Which sleeper is woken is left open: more than the kernel does.
@@ -15,10 +17,18 @@
 #define EVENT FAULTS		/* the fork that every reader fails to take */
 #define MESSAGES (FAULTS + 1)
 #define NONE MESSAGES
+#define VICTIM 1
+#ifdef BAD_BUFFER
+#define IS_BAD (me == 0)
+#else
+#define IS_BAD false
+#endif
 
 bool pending[MESSAGES];
 bool asleep[READERS];
+bool dying[READERS];
 bool locked;
+bool lost;
 
 inline lock()
 {
@@ -64,29 +74,52 @@ proctype event()
 	lock(); wake_one(); unlock()
 }
 
+/* SIGKILL, which wakes its target without fd_wqh.lock */
+proctype killer()
+{
+	atomic { dying[VICTIM] = true; asleep[VICTIM] = false }
+}
+
+/* What is in the queue goes to the buffer, and then out of the queue. */
+inline take(message)
+{
+	if
+#ifndef TAKES_BEFORE_COPY
+	:: IS_BAD -> leaves = true
+#endif
+#ifndef DYING_TAKES
+	:: dying[me] -> leaves = true
+#endif
+	:: else -> pending[message] = false; taken = message;
+	   lost = lost || ((IS_BAD || dying[me]) && taken != EVENT)
+	fi
+}
+
 /* userfaultfd_ctx_read() */
 proctype reader(byte me)
 {
 	byte taken = NONE;
 	bool slept = false;
+	bool leaves = false;
 
 	lock();
 	do
 	:: asleep[me] = true;	/* from here on a wakeup counts as delivered */
 	   atomic {
 		if
-		:: pending[0] -> pending[0] = false; taken = 0
-		:: pending[1] -> pending[1] = false; taken = 1
-		:: pending[2] -> pending[2] = false; taken = 2
-		:: pending[EVENT] -> pending[EVENT] = false; taken = EVENT
-		:: !ANY_PENDING
+		:: pending[0] -> take(0)
+		:: pending[1] -> take(1)
+		:: pending[2] -> take(2)
+		:: pending[EVENT] -> take(EVENT)
+		:: !ANY_PENDING -> leaves = dying[me]
 		fi
 	   };
 	   if
-	   :: taken != NONE -> break
+	   :: taken != NONE || leaves -> break
 	   :: else
 	   fi;
 	   unlock();
+end_asleep:	/* for ever, if nothing comes */
 	   !asleep[me];
 	   slept = true;
 	   lock()
@@ -112,9 +145,19 @@ proctype reader(byte me)
 init
 {
 	atomic {
-		run fault(0); run fault(1); run fault(2); run event();
+		run fault(0); run fault(1);
+#ifndef TWO_FAULTS	/* fewer than readers */
+		run fault(2);
+#endif
+#ifndef NO_EVENT
+		run event();
+#endif
+#ifdef DEATH
+		run killer();
+#endif
 		run reader(0); run reader(1); run reader(2)
 	};
 	timeout;
+	assert(!lost);	/* a message is lost */
 	assert(!(ANY_PENDING && ANY_ASLEEP))	/* a message is missed */
 }

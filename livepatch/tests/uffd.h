@@ -48,10 +48,53 @@ struct faulter {
 	unsigned long wrong;
 };
 
+/* With the livepatch, or on a kernel that has its patches in the source. */
+static inline bool is_patched(void)
+{
+	return getenv("FLOWFD_PATCHED") ||
+	       !access("/sys/kernel/livepatch/flowfd_livepatch", F_OK);
+}
+
+static inline int area_register(const struct area *a)
+{
+	struct uffdio_register reg = {
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+		.range.start = (unsigned long)a->memory,
+		.range.len = a->pages * PAGE,
+	};
+
+	return ioctl(a->fd, UFFDIO_REGISTER, &reg);
+}
+
+static inline int area_unregister(const struct area *a)
+{
+	struct uffdio_range range = {
+		.start = (unsigned long)a->memory,
+		.len = a->pages * PAGE,
+	};
+
+	return ioctl(a->fd, UFFDIO_UNREGISTER, &range);
+}
+
+/* Messages that nobody has read. */
+static inline unsigned long messages_pending(int fd)
+{
+	unsigned long pending = 0;
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "pending: %lu", &pending);
+	if (f)
+		fclose(f);
+	return pending;
+}
+
 static inline int area_open(struct area *a, size_t pages, __u64 features)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = features };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 
 	a->pages = pages;
 	a->fd = syscall(SYS_userfaultfd, O_CLOEXEC);
@@ -59,9 +102,7 @@ static inline int area_open(struct area *a, size_t pages, __u64 features)
 		return -errno;
 	a->memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	reg.range.start = (unsigned long)a->memory;
-	reg.range.len = pages * PAGE;
-	if (a->memory == MAP_FAILED || ioctl(a->fd, UFFDIO_REGISTER, &reg))
+	if (a->memory == MAP_FAILED || area_register(a))
 		return -errno;
 	return 0;
 }
@@ -118,13 +159,14 @@ static inline long uffd_sleeps(pid_t tid)
 	return sleeps;
 }
 
+/* A thread, or a process. */
 static inline bool uffd_sleeps_in(pid_t tid, long call)
 {
 	char path[64];
 	long number = -1;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
 	f = fopen(path, "r");
 	if (f) {
 		if (fscanf(f, "%ld", &number) != 1)
@@ -139,7 +181,7 @@ static inline void uffd_nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* For a thread that stores its id when it starts. */
+/* For a process, or a thread that stores its id when it starts. */
 static inline void uffd_wait_until_asleep(pid_t *tid, long call)
 {
 	pid_t t;

@@ -16,12 +16,6 @@
 #define PAGES 256
 #define FAULTS 64
 
-static bool is_patched(void)
-{
-	return getenv("FLOWFD_PATCHED") ||
-	       !access("/sys/kernel/livepatch/flowfd_livepatch", F_OK);
-}
-
 static void set_nonblock(int fd, bool nonblock)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -187,38 +181,6 @@ TEST_F(userfaultfd, pollers_are_woken_beside_readers)
 	readers_stop(readers, READERS);
 }
 
-static void *bad_buffer_run(void *arg)
-{
-	struct reader *r = arg;
-
-	__atomic_store_n(&r->tid, gettid(), __ATOMIC_RELEASE);
-	if (read(r->area->fd, (void *)PAGE, sizeof(struct uffd_msg)) < 0)
-		r->served = errno;
-	return NULL;
-}
-
-/* As before the livepatch, the message is lost and UFFDIO_WAKE brings it back. */
-TEST_F(userfaultfd, failed_copy_leaves_the_next_reader_usable)
-{
-	struct reader bad = { .area = &self->area }, good;
-	struct faulter f = { .area = &self->area, .pages = 1, .rounds = 1 };
-	struct uffdio_range all = {
-		.start = (unsigned long)self->area.memory,
-		.len = PAGES * PAGE,
-	};
-
-	ASSERT_EQ(0, pthread_create(&bad.thread, NULL, bad_buffer_run, &bad));
-	uffd_wait_until_asleep(&bad.tid, SYS_read);
-	ASSERT_EQ(0, pthread_create(&f.thread, NULL, faulter_run, &f));
-	pthread_join(bad.thread, NULL);
-	EXPECT_EQ(EFAULT, bad.served);
-	readers_start(&good, 1, &self->area);
-	ASSERT_EQ(0, ioctl(self->area.fd, UFFDIO_WAKE, &all));
-	pthread_join(f.thread, NULL);
-	EXPECT_EQ(0, f.wrong);
-	readers_stop(&good, 1);
-}
-
 /* A process that reads once. It ends with 0, or with the error. */
 static pid_t reading_process(int fd, rlim_t files)
 {
@@ -233,25 +195,6 @@ static pid_t reading_process(int fd, rlim_t files)
 	if (read(fd, &message, sizeof(message)) == sizeof(message))
 		_exit(message.event == UFFD_EVENT_FORK ? 0 : 254);
 	_exit(errno);
-}
-
-static void wait_until_process_reads(pid_t pid)
-{
-	char path[64];
-	long number;
-	FILE *f;
-
-	do {
-		uffd_nap();
-		snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
-		f = fopen(path, "r");
-		number = -1;
-		if (f) {
-			if (fscanf(f, "%ld", &number) != 1)
-				number = -1;
-			fclose(f);
-		}
-	} while (number != SYS_read);
 }
 
 static int exit_status(pid_t pid)
@@ -269,7 +212,6 @@ static int exit_status(pid_t pid)
  */
 TEST(failed_fork_event_wakes_the_next_reader)
 {
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	pid_t full, free_one, child;
 	struct area area = { .fd = -1 };
 
@@ -277,14 +219,12 @@ TEST(failed_fork_event_wakes_the_next_reader)
 		SKIP(return, "without the livepatch the event can be missed");
 	ASSERT_EQ(0, area_open(&area, PAGES, UFFD_FEATURE_EVENT_FORK));
 	/* The readers are forked too, which must not be an event. */
-	reg.range.start = (unsigned long)area.memory;
-	reg.range.len = PAGES * PAGE;
-	ASSERT_EQ(0, ioctl(area.fd, UFFDIO_UNREGISTER, &reg.range));
+	ASSERT_EQ(0, area_unregister(&area));
 	full = reading_process(area.fd, area.fd + 1);
-	wait_until_process_reads(full);
+	uffd_wait_until_asleep(&full, SYS_read);
 	free_one = reading_process(area.fd, 0);
-	wait_until_process_reads(free_one);
-	ASSERT_EQ(0, ioctl(area.fd, UFFDIO_REGISTER, &reg));
+	uffd_wait_until_asleep(&free_one, SYS_read);
+	ASSERT_EQ(0, area_register(&area));
 
 	child = fork();
 	if (!child)
@@ -306,7 +246,7 @@ TEST(killed_readers_are_not_waited_for)
 	ASSERT_EQ(0, area_open(&area, PAGES, 0));
 	for (i = 0; i < READERS; i++) {
 		killed[i] = reading_process(area.fd, 0);
-		wait_until_process_reads(killed[i]);
+		uffd_wait_until_asleep(&killed[i], SYS_read);
 	}
 	readers_start(&reader, 1, &area);
 	for (i = 0; i < READERS; i++) {

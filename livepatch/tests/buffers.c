@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Buffers of a userfaultfd's readers: a message that cannot be copied to one stays
+ * for the next reader (without the livepatch it is lost), and a buffer that is not
+ * in memory yet is as good as any.
+ */
+#include <kselftest_harness.h>
+
+#include <sys/wait.h>
+
+#include "uffd.h"
+
+#define PAGES 16
+
+static const size_t size = sizeof(struct uffd_msg);
+static void *const bad_buffer = (void *)PAGE;
+
+FIXTURE(buffers)
+{
+	struct area area;
+};
+
+FIXTURE_SETUP(buffers)
+{
+	ASSERT_EQ(0, area_open(&self->area, PAGES,
+			       UFFD_FEATURE_EVENT_FORK | UFFD_FEATURE_EVENT_REMOVE));
+}
+
+FIXTURE_TEARDOWN(buffers)
+{
+	area_close(&self->area);
+}
+
+/* A thread that reads once. */
+struct one_read {
+	pthread_t thread;
+	pid_t tid;
+	int fd;
+	void *buffer;
+	/* As read() returns it, or the error. */
+	ssize_t result;
+};
+
+static void *one_read_run(void *arg)
+{
+	struct one_read *r = arg;
+
+	__atomic_store_n(&r->tid, gettid(), __ATOMIC_RELEASE);
+	r->result = read(r->fd, r->buffer, size);
+	if (r->result < 0)
+		r->result = -errno;
+	return NULL;
+}
+
+/* Returns once it sleeps: who is started first is the first to be woken. */
+static void one_read_start(struct one_read *r, int fd, void *buffer)
+{
+	*r = (struct one_read){ .fd = fd, .buffer = buffer };
+	pthread_create(&r->thread, NULL, one_read_run, r);
+	uffd_wait_until_asleep(&r->tid, SYS_read);
+}
+
+static ssize_t one_read_end(struct one_read *r)
+{
+	pthread_join(r->thread, NULL);
+	return r->result;
+}
+
+/* One thread, one page, one fault, with no event for the page that goes. */
+static void *fault_run(void *arg)
+{
+	struct faulter *f = arg;
+
+	f->wrong = f->area->memory[f->first * PAGE] != 1;
+	return NULL;
+}
+
+static void fault_start(struct faulter *f, const struct area *area, size_t page)
+{
+	*f = (struct faulter){ .area = area, .first = page };
+	pthread_create(&f->thread, NULL, fault_run, f);
+}
+
+static unsigned long fault_end(struct faulter *f)
+{
+	pthread_join(f->thread, NULL);
+	return f->wrong;
+}
+
+static char *pages_map(size_t pages)
+{
+	return mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+TEST_F(buffers, bad_one_leaves_the_fault_to_the_next_reader)
+{
+	struct uffd_msg message = {};
+	struct one_read bad, good;
+	struct faulter f;
+
+	if (!is_patched())
+		SKIP(return, "without the livepatch the fault is lost");
+	one_read_start(&bad, self->area.fd, bad_buffer);
+	one_read_start(&good, self->area.fd, &message);
+	fault_start(&f, &self->area, 0);
+	EXPECT_EQ(-EFAULT, one_read_end(&bad));
+	EXPECT_EQ(size, one_read_end(&good));
+	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, message.event);
+	area_fill(&self->area, message.arg.pagefault.address);
+	EXPECT_EQ(0, fault_end(&f));
+}
+
+/* Nobody else reads: the same one does, with a better buffer. */
+TEST_F(buffers, bad_one_leaves_the_fault_to_itself)
+{
+	struct uffd_msg message = {};
+	struct one_read bad, good;
+	struct faulter f;
+
+	if (!is_patched())
+		SKIP(return, "without the livepatch the fault is lost");
+	one_read_start(&bad, self->area.fd, bad_buffer);
+	fault_start(&f, &self->area, 0);
+	EXPECT_EQ(-EFAULT, one_read_end(&bad));
+	good = (struct one_read){ .fd = self->area.fd, .buffer = &message };
+	one_read_run(&good);
+	EXPECT_EQ(size, good.result);
+	area_fill(&self->area, message.arg.pagefault.address);
+	EXPECT_EQ(0, fault_end(&f));
+}
+
+/* As before the livepatch, where the message is lost otherwise. */
+TEST_F(buffers, wake_brings_a_fault_back)
+{
+	struct uffdio_range all = {
+		.start = (unsigned long)self->area.memory,
+		.len = PAGES * PAGE,
+	};
+	struct one_read bad;
+	struct reader good;
+	struct faulter f;
+
+	one_read_start(&bad, self->area.fd, bad_buffer);
+	fault_start(&f, &self->area, 0);
+	EXPECT_EQ(-EFAULT, one_read_end(&bad));
+	readers_start(&good, 1, &self->area);
+	ASSERT_EQ(0, ioctl(self->area.fd, UFFDIO_WAKE, &all));
+	EXPECT_EQ(0, fault_end(&f));
+	readers_stop(&good, 1);
+}
+
+/* Two pages that nobody has touched, and the message where they meet. */
+TEST_F(buffers, not_there_yet)
+{
+	char *pages = pages_map(2);
+	struct uffd_msg message;
+	struct one_read cold;
+	struct faulter f;
+
+	ASSERT_NE(MAP_FAILED, pages);
+	one_read_start(&cold, self->area.fd, pages + PAGE - 8);
+	fault_start(&f, &self->area, 0);
+	EXPECT_EQ(size, one_read_end(&cold));
+	memcpy(&message, pages + PAGE - 8, size);
+	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, message.event);
+	EXPECT_EQ((unsigned long)self->area.memory, message.arg.pagefault.address);
+	area_fill(&self->area, message.arg.pagefault.address);
+	EXPECT_EQ(0, fault_end(&f));
+}
+
+/* The second page is not there at all. */
+TEST_F(buffers, half_a_message)
+{
+	char *pages = pages_map(2);
+	struct uffd_msg message = {};
+	struct one_read half, good;
+	struct faulter f;
+
+	if (!is_patched())
+		SKIP(return, "without the livepatch the fault is lost");
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, munmap(pages + PAGE, PAGE));
+	one_read_start(&half, self->area.fd, pages + PAGE - 8);
+	one_read_start(&good, self->area.fd, &message);
+	fault_start(&f, &self->area, 0);
+	EXPECT_EQ(-EFAULT, one_read_end(&half));
+	EXPECT_EQ(size, one_read_end(&good));
+	area_fill(&self->area, message.arg.pagefault.address);
+	EXPECT_EQ(0, fault_end(&f));
+}
+
+/* There is room for the first message and none for the second, which stays. */
+TEST_F(buffers, too_bad_for_a_second_message)
+{
+	char *pages = pages_map(2);
+	struct faulter faulters[2];
+	struct uffd_msg *last, message;
+	int i;
+
+	if (!is_patched())
+		SKIP(return, "without the livepatch the fault is lost");
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, munmap(pages + PAGE, PAGE));
+	last = (void *)(pages + PAGE - size);
+	for (i = 0; i < 2; i++)
+		fault_start(&faulters[i], &self->area, i);
+	while (messages_pending(self->area.fd) < 2)
+		uffd_nap();
+	EXPECT_EQ(size, read(self->area.fd, last, 2 * size));
+	EXPECT_EQ(1, messages_pending(self->area.fd));
+	EXPECT_EQ(size, read(self->area.fd, &message, size));
+	area_fill(&self->area, last->arg.pagefault.address);
+	area_fill(&self->area, message.arg.pagefault.address);
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(0, fault_end(&faulters[i]));
+}
+
+/* The buffer faults itself, and another reader serves both faults. */
+TEST_F(buffers, in_the_area)
+{
+	char *buffer = self->area.memory + (PAGES - 1) * PAGE;
+	struct one_read inside;
+	struct reader other;
+	struct faulter f;
+	int page = 0;
+
+	one_read_start(&inside, self->area.fd, buffer);
+	readers_start(&other, 1, &self->area);
+	do {
+		fault_start(&f, &self->area, page++);
+		while (pthread_tryjoin_np(f.thread, NULL)) {
+			/* Now it was the other's turn. */
+			if (inside.result == (ssize_t)size)
+				area_fill(&self->area,
+					  (unsigned long)f.area->memory +
+					  f.first * PAGE);
+			uffd_nap();
+		}
+		EXPECT_EQ(0, f.wrong);
+	} while (!inside.result && page < PAGES - 1);
+	EXPECT_EQ(size, one_read_end(&inside));
+	readers_stop(&other, 1);
+}
+
+static void *remove_run(void *arg)
+{
+	struct area *area = arg;
+
+	madvise(area->memory, PAGE, MADV_DONTNEED);
+	return NULL;
+}
+
+TEST_F(buffers, bad_one_leaves_a_remove_event)
+{
+	struct uffd_msg message = {};
+	struct one_read bad, good;
+	pthread_t thread;
+
+	if (!is_patched())
+		SKIP(return, "without the livepatch the event is lost");
+	one_read_start(&bad, self->area.fd, bad_buffer);
+	one_read_start(&good, self->area.fd, &message);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, remove_run, &self->area));
+	EXPECT_EQ(-EFAULT, one_read_end(&bad));
+	EXPECT_EQ(size, one_read_end(&good));
+	EXPECT_EQ(UFFD_EVENT_REMOVE, message.event);
+	EXPECT_EQ((unsigned long)self->area.memory, message.arg.remove.start);
+	pthread_join(thread, NULL);
+}
+
+/* The child touches its memory, which its new userfaultfd must report. */
+static void *fork_run(void *arg)
+{
+	struct faulter *f = arg;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(f->area->memory[0] != 1);
+	f->wrong = waitpid(pid, &status, 0) != pid || status;
+	return NULL;
+}
+
+static int next_descriptor(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+TEST_F(buffers, bad_one_leaves_a_fork_event)
+{
+	struct faulter f = { .area = &self->area };
+	struct area child = self->area;
+	struct uffd_msg message = {};
+	struct one_read bad, good;
+	int next;
+
+	if (!is_patched())
+		SKIP(return, "without the livepatch the event is lost");
+	next = next_descriptor();
+	one_read_start(&bad, self->area.fd, bad_buffer);
+	one_read_start(&good, self->area.fd, &message);
+	ASSERT_EQ(0, pthread_create(&f.thread, NULL, fork_run, &f));
+	EXPECT_EQ(-EFAULT, one_read_end(&bad));
+	EXPECT_EQ(size, one_read_end(&good));
+	EXPECT_EQ(UFFD_EVENT_FORK, message.event);
+	EXPECT_EQ(next, (int)message.arg.fork.ufd);
+	child.fd = message.arg.fork.ufd;
+	ASSERT_EQ(size, read(child.fd, &message, size));
+	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, message.event);
+	area_fill(&child, message.arg.pagefault.address);
+	EXPECT_EQ(0, fault_end(&f));
+	close(child.fd);
+}
+
+TEST_HARNESS_MAIN

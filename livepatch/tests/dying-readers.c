@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reader processes of a userfaultfd of which one is killed while a message is on its
+ * way to it: another must get the message. A spinner with real-time priority keeps
+ * readers from running between wakeup and death. The program counts what is lost;
+ * without the livepatch some orders lose messages, so only with it that is a failure.
+ * FLOWFD_ROUNDS is how often each order is tried.
+ */
+#include <kselftest_harness.h>
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "clock.h"
+#include "uffd.h"
+
+#define READERS 4
+
+enum message { FAULT, REMOVE, FORK };
+enum victim { NOBODY, FIRST, LAST, ANY };
+enum moment { AFTER_MESSAGE, BEFORE_MESSAGE, RANDOM };
+/* Behind the spinner: no reader, the victim alone, or all. */
+enum behind { NONE, VICTIM, ALL };
+
+struct order {
+	enum message message;
+	enum victim victim;
+	enum moment moment;
+	enum behind behind;
+	int signal;
+};
+
+struct shared {
+	bool start, spins, stop;
+	/* Messages that each reader's read() has returned. */
+	int got[READERS];
+};
+
+struct round {
+	const struct order *order;
+	struct shared *shared;
+	struct area area;
+	pid_t readers[READERS], spinner;
+	int victim;
+	pthread_t thread;
+	pid_t tid;
+	bool done;
+};
+
+struct counts {
+	int lost;
+	/* Still there, while all readers sleep. */
+	int missed;
+	/* Its reader has returned from read(), and died before it served. */
+	int in_hand;
+};
+
+static int rounds_wanted(void)
+{
+	const char *rounds = getenv("FLOWFD_ROUNDS");
+
+	return rounds ? atoi(rounds) : 3;
+}
+
+static void run_on(int processor)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(processor, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* A child that goes when the test does. */
+static pid_t child_start(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+/* Forked with the readers, as that must not be an event; spins when it is told to. */
+static pid_t spinner_fork(struct shared *shared)
+{
+	struct sched_param param = { .sched_priority = 1 };
+	pid_t pid = child_start();
+
+	if (pid)
+		return pid;
+	run_on(1);
+	while (!__atomic_load_n(&shared->start, __ATOMIC_ACQUIRE))
+		uffd_nap();
+	if (sched_setscheduler(0, SCHED_FIFO, &param))
+		_exit(1);
+	__atomic_store_n(&shared->spins, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE))
+		;
+	_exit(0);
+}
+
+static void spinner_start(struct shared *shared)
+{
+	__atomic_store_n(&shared->start, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&shared->spins, __ATOMIC_ACQUIRE))
+		uffd_nap();
+}
+
+static void spinner_stop(struct shared *shared, pid_t spinner)
+{
+	__atomic_store_n(&shared->stop, true, __ATOMIC_RELEASE);
+	waitpid(spinner, NULL, 0);
+}
+
+static void read_and_serve(const struct area *area, int *got)
+{
+	struct uffd_msg message;
+
+	for (;;) {
+		if (read(area->fd, &message, sizeof(message)) !=
+		    sizeof(message))
+			continue;
+		__atomic_add_fetch(got, 1, __ATOMIC_RELEASE);
+		if (message.event == UFFD_EVENT_PAGEFAULT)
+			area_fill(area, message.arg.pagefault.address);
+	}
+}
+
+static void readers_fork(struct round *r)
+{
+	enum behind behind = r->order->behind;
+	int i;
+
+	for (i = 0; i < READERS; i++) {
+		r->readers[i] = child_start();
+		if (!r->readers[i]) {
+			setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+			if (behind != NONE)
+				run_on(behind == ALL || i == r->victim);
+			read_and_serve(&r->area, &r->shared->got[i]);
+		}
+		uffd_wait_until_asleep(&r->readers[i], SYS_read);
+	}
+}
+
+static char state_of(pid_t tid)
+{
+	char path[64], state = '?';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	f = fopen(path, "r");
+	if (f) {
+		if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			state = '?';
+		fclose(f);
+	}
+	return state;
+}
+
+/* Makes the message, and returns when somebody has answered it. */
+static void *message_run(void *arg)
+{
+	struct round *r = arg;
+	pid_t pid;
+
+	__atomic_store_n(&r->tid, gettid(), __ATOMIC_RELEASE);
+	switch (r->order->message) {
+	case FAULT:
+		(void)*(volatile char *)r->area.memory;
+		break;
+	case REMOVE:
+		madvise(r->area.memory, PAGE, MADV_DONTNEED);
+		break;
+	case FORK:
+		/* fork() would keep malloc()'s locks until it is answered. */
+		pid = _Fork();
+		if (!pid)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+		break;
+	}
+	__atomic_store_n(&r->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static bool is_done(struct round *r)
+{
+	return __atomic_load_n(&r->done, __ATOMIC_ACQUIRE);
+}
+
+/* It sleeps only after it has woken readers. */
+static void wait_until_message_has_woken(struct round *r)
+{
+	pid_t tid;
+	char state;
+
+	do {
+		uffd_nap();
+		tid = __atomic_load_n(&r->tid, __ATOMIC_ACQUIRE);
+		state = tid ? state_of(tid) : '?';
+	} while (!is_done(r) && state != 'S' && state != 'D');
+}
+
+static int messages_got(const struct round *r)
+{
+	int i, got = 0;
+
+	for (i = 0; i < READERS; i++)
+		got += __atomic_load_n(&r->shared->got[i], __ATOMIC_ACQUIRE);
+	return got;
+}
+
+static bool all_sleep(const struct round *r)
+{
+	int i;
+
+	for (i = 0; i < READERS; i++)
+		if (i != r->victim && !uffd_sleeps_in(r->readers[i], SYS_read))
+			return false;
+	return true;
+}
+
+/* Served, or nobody is going to: all that live sleep, at five looks in turn. */
+static bool is_served(struct round *r)
+{
+	int asleep = 0;
+
+	while (asleep < 5) {
+		if (is_done(r) && messages_got(r))
+			return true;
+		uffd_nap();
+		asleep = all_sleep(r) ? asleep + 1 : 0;
+	}
+	return is_done(r) && messages_got(r);
+}
+
+static void victim_kill(const struct round *r)
+{
+	if (r->victim >= 0)
+		kill(r->readers[r->victim], r->order->signal);
+}
+
+static void round_start(struct round *r)
+{
+	static const __u64 features[] = {
+		[FAULT] = 0,
+		[REMOVE] = UFFD_FEATURE_EVENT_REMOVE,
+		[FORK] = UFFD_FEATURE_EVENT_FORK,
+	};
+	enum victim victim = r->order->victim;
+
+	r->victim = victim == NOBODY ? -1 :
+		    victim == FIRST ? 0 :
+		    victim == LAST ? READERS - 1 : rand() % READERS;
+	*r->shared = (struct shared){};
+	area_open(&r->area, 1, features[r->order->message]);
+	/* The readers are forked too, which must not be an event. */
+	area_unregister(&r->area);
+	readers_fork(r);
+	if (r->order->behind != NONE)
+		r->spinner = spinner_fork(r->shared);
+	area_register(&r->area);
+}
+
+/* Whatever the outcome, the thread must not wait any more. */
+static void round_end(struct round *r)
+{
+	struct uffd_msg message;
+	int i;
+
+	for (i = 0; i < READERS; i++) {
+		kill(r->readers[i], SIGKILL);
+		waitpid(r->readers[i], NULL, 0);
+	}
+	fcntl(r->area.fd, F_SETFL, O_NONBLOCK);
+	while (!is_done(r)) {
+		if (r->order->message == FAULT)
+			area_fill(&r->area, (unsigned long)r->area.memory);
+		if (read(r->area.fd, &message, sizeof(message)) > 0 &&
+		    message.event == UFFD_EVENT_FORK)
+			close(message.arg.fork.ufd);
+		uffd_nap();
+	}
+	pthread_join(r->thread, NULL);
+	area_close(&r->area);
+}
+
+/* Up to two milliseconds, which is more than a message takes. */
+static void pause_at_random(void)
+{
+	double end = now_ms(CLOCK_MONOTONIC) + 2.0 * rand() / RAND_MAX;
+
+	while (now_ms(CLOCK_MONOTONIC) < end)
+		;
+}
+
+/* The kernel makes the spinner pause after a second. */
+static bool victim_has_run(const struct round *r)
+{
+	return r->victim >= 0 && (r->shared->got[r->victim] ||
+				  state_of(r->readers[r->victim]) == 'Z');
+}
+
+/* Kills and lets go on. False if the victim ran before its time. */
+static bool round_run(struct round *r)
+{
+	const struct order *o = r->order;
+	bool kept = true;
+
+	if (r->spinner)
+		spinner_start(r->shared);
+	if (o->moment == BEFORE_MESSAGE)
+		victim_kill(r);
+	pthread_create(&r->thread, NULL, message_run, r);
+	if (o->moment == RANDOM)
+		pause_at_random();
+	else
+		wait_until_message_has_woken(r);
+	if (o->moment != BEFORE_MESSAGE)
+		victim_kill(r);
+	if (r->spinner) {
+		kept = !victim_has_run(r);
+		spinner_stop(r->shared, r->spinner);
+	}
+	if (r->victim >= 0)
+		waitid(P_PID, r->readers[r->victim], NULL, WEXITED | WNOWAIT);
+	/* It may have been killed before there was a message. */
+	wait_until_message_has_woken(r);
+	return kept;
+}
+
+/* Returns whether the order was kept; if not, nothing is counted. */
+static bool round_try(const struct order *order, struct shared *shared,
+		      struct counts *counts)
+{
+	struct round r = { .order = order, .shared = shared };
+	bool kept;
+
+	round_start(&r);
+	kept = round_run(&r);
+	if (kept && !is_served(&r)) {
+		if (messages_pending(r.area.fd))
+			counts->missed++;
+		else if (messages_got(&r))
+			counts->in_hand++;
+		else
+			counts->lost++;
+	}
+	round_end(&r);
+	return kept;
+}
+
+FIXTURE(dying)
+{
+	struct shared *shared;
+};
+
+FIXTURE_VARIANT(dying)
+{
+	struct order order;
+};
+
+#define ORDER(name, ...) \
+	FIXTURE_VARIANT_ADD(dying, name) { .order = { __VA_ARGS__ } }
+
+ORDER(nobody, FAULT, NOBODY, AFTER_MESSAGE, ALL, 0);
+ORDER(first_alone, FAULT, FIRST, AFTER_MESSAGE, VICTIM, SIGKILL);
+ORDER(last_alone, FAULT, LAST, AFTER_MESSAGE, VICTIM, SIGKILL);
+ORDER(first, FAULT, FIRST, AFTER_MESSAGE, ALL, SIGKILL);
+ORDER(any, FAULT, ANY, AFTER_MESSAGE, ALL, SIGKILL);
+ORDER(first_before_the_fault, FAULT, FIRST, BEFORE_MESSAGE, ALL, SIGKILL);
+ORDER(any_before_the_fault, FAULT, ANY, BEFORE_MESSAGE, ALL, SIGKILL);
+/* The kernel does not take this for fatal until it is handled. */
+ORDER(first_dumps_core, FAULT, FIRST, AFTER_MESSAGE, VICTIM, SIGQUIT);
+ORDER(remove_event, REMOVE, FIRST, AFTER_MESSAGE, VICTIM, SIGKILL);
+ORDER(remove_event_after_death, REMOVE, FIRST, BEFORE_MESSAGE, ALL, SIGKILL);
+ORDER(fork_event, FORK, FIRST, AFTER_MESSAGE, VICTIM, SIGKILL);
+ORDER(fork_event_after_death, FORK, FIRST, BEFORE_MESSAGE, ALL, SIGKILL);
+ORDER(first_at_random, FAULT, FIRST, RANDOM, NONE, SIGKILL);
+ORDER(last_at_random, FAULT, LAST, RANDOM, NONE, SIGKILL);
+ORDER(any_at_random, FAULT, ANY, RANDOM, NONE, SIGKILL);
+
+FIXTURE_SETUP(dying)
+{
+	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->shared);
+}
+
+FIXTURE_TEARDOWN(dying)
+{
+	munmap(self->shared, sizeof(*self->shared));
+}
+
+TEST_F_TIMEOUT(dying, reader_loses_no_message, 3600)
+{
+	struct counts counts = {};
+	int wanted = rounds_wanted(), rounds = 0, tries = 0;
+
+	if (variant->order.behind != NONE)
+		run_on(0);
+	while (rounds < wanted && tries++ < 5 * wanted + 20)
+		rounds += round_try(&variant->order, self->shared, &counts);
+	TH_LOG("%d lost of %d, and %d died with their readers after read()",
+	       counts.lost, rounds, counts.in_hand);
+	EXPECT_EQ(wanted, rounds);
+	EXPECT_EQ(0, counts.missed);
+	/* At random it can hit a reader on its way out, with the message. */
+	if (is_patched() && variant->order.moment != RANDOM) {
+		EXPECT_EQ(0, counts.lost);
+	}
+}
+
+TEST_HARNESS_MAIN
