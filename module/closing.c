@@ -161,6 +161,11 @@ static void untrack(struct watch *w)
 {
 	struct closing_target *t = w->target;
 
+	/*
+	 * A counter that sees its list empty does not take the lock and is freed:
+	 * orders the use of its wait queue before. Pairs with closing_counter().
+	 */
+	smp_mb();
 	list_del_init(&w->closing);
 	if (t && list_empty(&t->watches))
 		target_destroy(t);
@@ -193,6 +198,7 @@ void closing_counter(struct counter *c)
 {
 	struct closing_shard *shard;
 
+	/* An acquire. Pairs with untrack(). */
 	if (list_empty_careful(&c->watches))
 		return;
 	shard = shard_lock(shard_number(c));

@@ -465,9 +465,15 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct counter *c = file->private_data;
 	struct eventfd_qos qos;
+	/*
+	 * But for this look at it. Before the count: if there are no others, the
+	 * count is what it is after the last of them was used.
+	 */
+	long references = file_count(file) - 1;
 	u64 count, maximum;
 	bool deferred, semaphore;
 
+	smp_rmb();
 	spin_lock_irq(&c->wqh.lock);
 	count = c->count;
 	semaphore = c->semaphore;
@@ -486,8 +492,7 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 		   "flowfd-wakeup-deferred: %d\n"
 		   "flowfd-references: %ld\n",
 		   count, c->id, semaphore, maximum,
-		   qos.token_capacity, qos.token_rate, deferred,
-		   (long)file_count(file) - 1); /* but for this look at it */
+		   qos.token_capacity, qos.token_rate, deferred, references);
 }
 #endif
 
@@ -496,6 +501,15 @@ static int counter_release(struct inode *inode, struct file *file)
 	closing_counter(file->private_data);
 	counter_free(file->private_data);
 	return 0;
+}
+
+/*
+ * Locks would be of the inode, which all opened counters share: each close would look
+ * through those of all users.
+ */
+static int counter_lock(struct file *file, int cmd, struct file_lock *lock)
+{
+	return -EOPNOTSUPP;
 }
 
 /* Opened as /dev/flowfd or created by ioctl, a counter does the same. */
@@ -511,6 +525,8 @@ const struct file_operations counter_fops = {
 	.unlocked_ioctl	= counter_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.llseek		= noop_llseek,
+	.lock		= counter_lock,
+	.flock		= counter_lock,
 #ifdef CONFIG_PROC_FS
 	.show_fdinfo	= counter_show_fdinfo,
 #endif

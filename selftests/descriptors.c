@@ -3,6 +3,7 @@
  * A counter's descriptor as a descriptor: flags, dup, fork, exec, passing it
  * over a socket, and closing it while somebody waits.
  */
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/uio.h>
 
@@ -138,6 +139,25 @@ static void use_in_every_way(struct __test_metadata *_metadata)
 }
 
 /* All opened counters share one inode, which any user may watch. */
+/* Opened counters share an inode, whose locks each close would look through. */
+TEST(takes_no_locks)
+{
+	static const int commands[] = { F_SETLK, F_OFD_SETLK, F_GETLK };
+
+	for (int kind = OPENED; kind <= CREATED; kind++) {
+		int fd = open_counter(kind, 0, 0);
+
+		EXPECT_EQ(-EOPNOTSUPP, result_of(flock(fd, LOCK_SH | LOCK_NB)));
+		for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+			struct flock lock = { .l_type = F_RDLCK, .l_len = 1 };
+
+			EXPECT_EQ(-EOPNOTSUPP,
+				  result_of(fcntl(fd, commands[i], &lock)));
+		}
+		close(fd);
+	}
+}
+
 TEST(watcher_of_the_device_sees_no_counter)
 {
 	struct inotify_event event;

@@ -68,7 +68,11 @@ struct eventfd_qos {
 /* Highest rate that a bucket takes: one token per nanosecond. */
 #define FLOWFD_TOKEN_RATE_MAX	1000000000
 
-/* Moves only when an old program would misbehave; additions set feature bits. */
+/*
+ * Moves only when an old program would misbehave; additions set feature bits. The
+ * numbers of the requests that change move with it, so that a program that asked once
+ * is refused by a module that was loaded later.
+ */
 #define FLOWFD_ABI_VERSION	1
 
 #define FLOWFD_FEATURE_MAXIMUM	(1ULL << 0)	/* EFD_IOC_{SET,GET}_MAXIMUM */

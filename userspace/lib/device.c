@@ -40,6 +40,7 @@ static int open_error(int error)
 	switch (error) {
 	case ENOENT:
 	case ENXIO:
+	case EISDIR: /* what a container makes where the host has no device */
 		return -ENODEV;
 	case EPERM: /* the device filter of a container */
 		return -EACCES;
