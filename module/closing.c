@@ -51,9 +51,14 @@ struct closing_target {
 };
 
 static struct kmem_cache *target_cache;
+static struct workqueue_struct *closing_workqueue;
 
 static void put_dropped(struct work_struct *work);
+/* More than so many targets are not kept: each is looked at by others of its inode. */
+#define DROPPED_MAX 256
+
 static LLIST_HEAD(dropped);
+static atomic_t dropped_count = ATOMIC_INIT(0);
 static DECLARE_DELAYED_WORK(dropped_work, put_dropped);
 
 /* Of an inode or a counter. */
@@ -80,6 +85,7 @@ static void put_dropped(struct work_struct *work)
 	struct closing_target *t, *next;
 
 	llist_for_each_entry_safe(t, next, llist_del_all(&dropped), dropped) {
+		atomic_dec(&dropped_count);
 		fsnotify_put_mark(&t->mark);
 		cond_resched();
 	}
@@ -93,8 +99,12 @@ static void target_destroy(struct closing_target *t)
 
 	t->gone = true;
 	fsnotify_destroy_mark(&t->mark, shard->group);
-	if (llist_add(&t->dropped, &dropped))
-		schedule_delayed_work(&dropped_work, 1);
+	if (atomic_inc_return(&dropped_count) > DROPPED_MAX) {
+		atomic_dec(&dropped_count);
+		fsnotify_put_mark(&t->mark);
+	} else if (llist_add(&t->dropped, &dropped)) {
+		queue_delayed_work(closing_workqueue, &dropped_work, 1);
+	}
 }
 
 /*
@@ -428,9 +438,19 @@ int closing_init(void)
 					 SLAB_ACCOUNT, target_construct);
 	if (!target_cache)
 		return -ENOMEM;
+	err = -ENOMEM;
+	closing_workqueue = alloc_workqueue("flowfd_closing", WQ_UNBOUND, 0);
+	if (!closing_workqueue)
+		goto destroy_cache;
 	err = alloc_groups();
 	if (err)
-		kmem_cache_destroy(target_cache);
+		goto destroy_workqueue;
+	return 0;
+
+destroy_workqueue:
+	destroy_workqueue(closing_workqueue);
+destroy_cache:
+	kmem_cache_destroy(target_cache);
 	return err;
 }
 
@@ -451,5 +471,6 @@ void closing_exit(void)
 	flush_delayed_work(&dropped_work);
 	fsnotify_wait_marks_destroyed();
 	put_groups(ARRAY_SIZE(shards));
+	destroy_workqueue(closing_workqueue);
 	kmem_cache_destroy(target_cache);
 }

@@ -82,8 +82,8 @@ struct counter {
 
 /**
  * enum repoll_class - how long the poll method of a file can take
- * @REPOLL_KERNEL: sockets, pipes, counters, anonymous inodes: it does not wait
- * @REPOLL_DEVICE: other files: a driver can wait for its device
+ * @REPOLL_KERNEL: common sockets, pipes, counters, anonymous inodes: it does not wait
+ * @REPOLL_DEVICE: other files: it can wait for a lock or a device
  * @REPOLL_FUSE: it waits for a FUSE server
  * @REPOLL_CLASSES: how many there are
  */
@@ -197,10 +197,10 @@ enum watch_state {
  * @mask: events to publish; 0: none, for now
  * @direct: what watch_announce() looks at: @mask and WATCH_RARE; 0 sends all
  *	wakeups down the slow path
- * @generation: changes with each MOD and at the end; under ring->repoll_lock
  * @refs: the ring's, that of a close in progress, and that of a worker
  * @dirty: not 0: in ring->repoll
  * @state: see enum watch_state
+ * @dropped: it was removed: no worker publishes it; under ring->repoll_lock
  * @shard: of closing.c
  * @class: of @file
  * @polling: a worker polls @file; under the shard's lock, and not if @pinned
@@ -221,11 +221,11 @@ struct watch {
 	u32 index_entry;
 	u32 mask;
 	u32 direct;
-	u32 generation;
 	int fd;
 	refcount_t refs;
 	u32 dirty;
 	u8 state;
+	bool dropped;
 	u8 shard;
 	u8 class;
 	bool polling;

@@ -6,6 +6,7 @@
  * and files that wait for user space keep no others waiting but those of the ring.
  */
 #include <linux/magic.h>
+#include <linux/net.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 
@@ -20,6 +21,21 @@ static struct {
 	[REPOLL_FUSE]	= { .name = "flowfd_fuse" },
 };
 
+/* Others, such as AF_VSOCK, lock the socket, which a sender holds as it copies. */
+static bool socket_polls_without_lock(const struct file *file)
+{
+	switch (READ_ONCE(sock_from_file((struct file *)file)->ops)->family) {
+	case PF_UNIX:
+	case PF_INET:
+	case PF_INET6:
+	case PF_NETLINK:
+	case PF_PACKET:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /**
  * repoll_class - how long the poll method of a file can take
  * @file: file that can be polled
@@ -32,6 +48,8 @@ enum repoll_class repoll_class(const struct file *file)
 	case FUSE_SUPER_MAGIC:
 		return REPOLL_FUSE;
 	case SOCKFS_MAGIC:
+		return socket_polls_without_lock(file) ? REPOLL_KERNEL :
+							 REPOLL_DEVICE;
 	case PIPEFS_MAGIC:
 	case ANON_INODE_FS_MAGIC:
 		return REPOLL_KERNEL;

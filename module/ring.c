@@ -30,7 +30,8 @@ static_assert(sizeof(struct flowfd_ring_wait) == FLOWFD_RING_WAIT_SIZE_VER0);
 
 /*
  * How many pollers a publisher wakes itself, with interrupts off. A file can be in
- * a ring many times, and each of its wakeups then comes here as often.
+ * a ring many times, and each of its wakeups then comes here as often. What one
+ * poller then wakes, as an epoll does, is for its own kind to bound.
  */
 #define RING_POLLERS_AT_ONCE	4
 

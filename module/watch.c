@@ -51,8 +51,10 @@ void watch_set_mask(struct watch *w, u32 mask)
 {
 	const u32 slow = (__force u32)(WATCH_CLAIMS | EPOLLONESHOT);
 
-	WRITE_ONCE(w->mask, mask);
-	WRITE_ONCE(w->direct, mask && !(mask & slow) ? mask | WATCH_RARE : 0);
+	/* After the item's data, which a wakeup that sees the mask publishes. */
+	smp_store_release(&w->mask, mask);
+	smp_store_release(&w->direct,
+			  mask && !(mask & slow) ? mask | WATCH_RARE : 0);
 }
 
 /*
@@ -83,12 +85,11 @@ static __poll_t watch_key(u32 mask)
  * @w: watch whose file cannot go meanwhile
  *
  * Called by a worker, which nobody waits for: what it finds is dropped if the
- * watch was changed or removed since. A change polls the file itself.
+ * watch was removed since. If it was changed, what it finds is published by the new
+ * mask: some files, such as triggers of pressure, tell a poll only once.
  */
 void watch_repoll(struct watch *w)
 {
-	/* Before the mask: a new mask is not used for an old generation. */
-	u32 generation = smp_load_acquire(&w->generation);
 	u32 mask = READ_ONCE(w->mask);
 	poll_table table = { ._key = watch_key(mask) };
 	const struct cred *worker = NULL;
@@ -103,7 +104,7 @@ void watch_repoll(struct watch *w)
 		revert_creds(worker);
 
 	spin_lock(&w->ring->repoll_lock);
-	if (w->generation == generation)
+	if (!w->dropped)
 		watch_publish(w, events, 0);
 	spin_unlock(&w->ring->repoll_lock);
 }
@@ -234,19 +235,19 @@ void watch_unhook(struct watch *w)
 static void watch_drop_repoll(struct watch *w)
 {
 	spin_lock(&w->ring->repoll_lock);
-	/* Pairs with watch_repoll(). */
-	smp_store_release(&w->generation, w->generation + 1);
+	w->dropped = true;
 	spin_unlock(&w->ring->repoll_lock);
 }
 
-/* Publishes nothing any more until it is armed. */
-static void watch_disarm(struct watch *w)
+/*
+ * A wakeup that comes after this sees what was stored before it, and what a file
+ * stored before a wakeup that came earlier is seen after it.
+ */
+static void watch_meet_wakeups(struct watch *w)
 {
-	watch_set_mask(w, 0);
 	watch_leave(&w->queue, false);
 	if (w->queue2)
 		watch_leave(w->queue2, false);
-	watch_drop_repoll(w);
 }
 
 /* What would make a cycle of wakeups or of references. */
@@ -361,21 +362,22 @@ static void watch_retire(struct watch *w)
 
 /*
  * Waits for no worker: that may wait for user space, and this may be the end of a
- * ring in somebody else's context. If the file was closed, watch_remove_closed()
- * does the rest.
+ * ring in somebody else's context. False: the file was closed before, and
+ * watch_remove_closed() does the rest.
  */
-static void watch_remove(struct watch *w)
+static bool watch_remove(struct watch *w)
 {
 	watch_set_mask(w, 0);
 	if (w->pinned) {
 		watch_unhook(w);
 		w->state = WATCH_REMOVED;
 	} else if (!closing_remove(w)) {
-		return;
+		return false;
 	}
 	watch_drop_repoll(w);
 	ring_clear_item(w->item);
 	watch_retire(w);
+	return true;
 }
 
 /* Gives the items of closed files back. */
@@ -402,10 +404,10 @@ static struct watch *watch_alloc(struct ring *ring, struct file *file, int fd)
 	w->file = file;
 	w->fd = fd;
 	watch_set_mask(w, 0);
-	w->generation = 0;
 	refcount_set(&w->refs, 1);
 	w->dirty = false;
 	w->state = WATCH_LIVE;
+	w->dropped = false;
 	w->class = repoll_class(file);
 	w->polling = false;
 	w->pinned = false;
@@ -462,6 +464,9 @@ static int watch_add(struct ring *ring, struct file *file,
 		err = 0;
 	else
 		err = closing_track(w);
+	/* Neither its close is noticed, nor may it be kept open. */
+	if (!err && !closing_may_pin(file))
+		err = -EPERM;
 	if (err < 0) {
 		item_give_back(ring, w);
 		watch_put(w);
@@ -483,11 +488,12 @@ static int watch_modify(struct watch *w, u64 data, u32 mask)
 {
 	poll_table table = { ._key = watch_key(mask) };
 
-	watch_disarm(w);
+	watch_set_mask(w, 0);
+	watch_meet_wakeups(w);
 	ring_set_item(w->item, data);
 	watch_set_mask(w, mask);
-	/* Orders the mask before the look: a wakeup from here on sees it. */
-	smp_mb();
+	/* The poll methods of counters and eventfds have no barrier, and take no lock. */
+	watch_meet_wakeups(w);
 	watch_publish(w, vfs_poll(w->file, &table), 0);
 	return 0;
 }
@@ -503,10 +509,8 @@ static int watch_remove_by_data(struct ring *ring, u64 data)
 	watch_remove_closed(ring);
 	for (i = 0; i < 1U << ring->hash_bits; i++) {
 		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
-			if (READ_ONCE(w->item->data) == data) {
-				watch_remove(w);
-				removed++;
-			}
+			if (READ_ONCE(w->item->data) == data)
+				removed += watch_remove(w);
 			cond_resched();
 		}
 		cond_resched();
