@@ -172,6 +172,67 @@ TEST_F_TIMEOUT(stress, one_shot_is_one, 24 * 3600)
 }
 
 /* After DEL there is silence, also while the others write. */
+struct turn {
+	pthread_t thread;
+	int fd;
+	unsigned long asked;
+	unsigned long written;
+};
+
+/* Writes once for each turn, a moment after it was asked to. */
+static void *write_in_turn(void *arg)
+{
+	struct turn *t = arg;
+	unsigned int random = 1;
+	unsigned long n = 0;
+
+	for (;;) {
+		unsigned long asked = __atomic_load_n(&t->asked, __ATOMIC_ACQUIRE);
+
+		if (asked == ~0UL)
+			return NULL;
+		if (asked == n)
+			continue;
+		n = asked;
+		for (int i = rand_r(&random) % 4000; i; i--)
+			__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		add(t->fd, 1);
+		__atomic_store_n(&t->written, n, __ATOMIC_RELEASE);
+	}
+}
+
+/*
+ * A watch that is armed as its file is written: either the wakeup sees that it is, or
+ * arming it sees what was written. The poll methods of these files have no barrier.
+ */
+TEST_F_TIMEOUT(stress, armed_as_it_is_written, 24 * 3600)
+{
+	__u64 end = now_ns() + parameter("FLOWFD_STRESS_MS", 1500) * 1000000ULL;
+	struct ring_event event;
+	struct turn turn = { 0 };
+	struct user_ring ring;
+	__u64 value;
+
+	ASSERT_EQ(0, ring_open(&ring, 1));
+	turn.fd = open_counter(CREATED, 0, EFD_NONBLOCK);
+	ASSERT_EQ(0, ring_add(&ring, turn.fd, EPOLLIN | EPOLLONESHOT, 1));
+	ASSERT_EQ(0, ring_mod(&ring, turn.fd, 0, 1));
+	ASSERT_EQ(0, pthread_create(&turn.thread, NULL, write_in_turn, &turn));
+	for (unsigned long n = 1; now_ns() < end; n++) {
+		__atomic_store_n(&turn.asked, n, __ATOMIC_RELEASE);
+		ASSERT_EQ(0, ring_mod(&ring, turn.fd, EPOLLIN | EPOLLONESHOT, 1));
+		ASSERT_TRUE(ring_take_wait(&ring, &event))
+			TH_LOG("round %lu", n);
+		while (__atomic_load_n(&turn.written, __ATOMIC_ACQUIRE) != n)
+			;
+		ASSERT_EQ(8, take(turn.fd, &value));
+	}
+	__atomic_store_n(&turn.asked, ~0UL, __ATOMIC_RELEASE);
+	pthread_join(turn.thread, NULL);
+	ring_close(&ring);
+	close(turn.fd);
+}
+
 TEST_F_TIMEOUT(stress, del_is_synchronous, 24 * 3600)
 {
 	__u64 end = now_ns() + stress_ns();
