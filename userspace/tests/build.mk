@@ -90,11 +90,11 @@ $(O)/tests/handover: $(O)/tests/programs/handover.o
 
 $(O)/tests/plain-asan: tests/programs/plain.c $(O)/flags
 	@mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -Werror -fsanitize=address -o $@ $<
+	$(CC) -O2 -Wall -Wextra $(WERROR) -fsanitize=address -o $@ $<
 
 $(O)/tests/plain-musl: tests/programs/plain.c $(O)/flags
 	@mkdir -p $(@D)
-	musl-gcc -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -o $@ $<
+	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -o $@ $<
 
 # The shim with a stack protector in all functions, which some builders want.
 $(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) $(O)/flags
