@@ -473,6 +473,7 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 	u64 count, maximum;
 	bool deferred, semaphore;
 
+	/* See above. Pairs with the release of the file's last other reference. */
 	smp_rmb();
 	spin_lock_irq(&c->wqh.lock);
 	count = c->count;

@@ -160,8 +160,9 @@ void ring_wake(struct ring *ring, __poll_t flags, int sync)
 	if (listening & RING_SLEEPERS)
 		ring_wake_sleepers(ring, sync);
 	if (listening & RING_POLLERS) {
-		/* First, so that a poller that looks from now on is woken again. */
+		/* First: a poller that looks from now on is woken again. */
 		atomic_andnot(RING_POLLERS, &ring->listening);
+		/* Before what the pollers do. Pairs with e. */
 		smp_mb__after_atomic();
 		ring_wake_pollers(ring, sync, poll_to_key(EPOLLIN | EPOLLRDNORM |
 							  flags));
@@ -482,6 +483,7 @@ static __poll_t ring_poll(struct file *file, poll_table *wait)
 	struct ring *ring = file->private_data;
 
 	poll_wait(file, &ring->wqh, wait);
+	/* The caller is in the queue by now, if it is to be woken at all. */
 	if (waitqueue_active(&ring->wqh)) {
 		atomic_or(RING_POLLERS, &ring->listening);
 		/* e: a full barrier. Pairs with d, in ring_publish(). */

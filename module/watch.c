@@ -53,6 +53,7 @@ void watch_set_mask(struct watch *w, u32 mask)
 
 	/* After the item's data, which a wakeup that sees the mask publishes. */
 	smp_store_release(&w->mask, mask);
+	/* The same. */
 	smp_store_release(&w->direct,
 			  mask && !(mask & slow) ? mask | WATCH_RARE : 0);
 }
