@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import fcntl
 import json
+import mmap
 import os
 import resource
 import select
@@ -224,7 +225,7 @@ def test_locks():
 
 
 def serve_fuse(device):
-    """One file, which is opened; its size and its events are never told."""
+    """One file, which is opened; what is in it and its events are never told."""
     asked = 0
     while True:
         request = os.read(device, 1 << 18)
@@ -232,7 +233,7 @@ def serve_fuse(device):
         reply, error = b"", 0
         if opcode == 1:  # LOOKUP
             node = 2
-        attr = struct.pack("6Q10I", node, *[0] * 8,
+        attr = struct.pack("6Q10I", node, 4096, *[0] * 7,
                            0o40755 if node == 1 else 0o100666, 1, *[0] * 5)
         if opcode == 26:  # INIT
             reply = struct.pack("4I2H11I", 7, 31, 4096, 0, 0, 0, 4096, *[0] * 10)
@@ -247,7 +248,7 @@ def serve_fuse(device):
             continue
         elif opcode in (18, 25, 29):  # RELEASE, FLUSH, RELEASEDIR
             pass
-        elif opcode in (3, 40):  # GETATTR, POLL
+        elif opcode in (3, 15, 40):  # GETATTR, READ, POLL
             continue
         else:
             error = -38  # ENOSYS
@@ -271,15 +272,24 @@ def mount_fuse(directory):
     os.close(device)
 
 
-def test_mute_file():
-    """A server in user space that never answers, for a ring, an epoll, a name."""
+@contextlib.contextmanager
+def with_mute_file(attack):
+    """A process that has a server in user space which never answers."""
     def prepare():
         # Before that the device has another name.
         kept.append(os.open(flowfd.DEVICE, os.O_RDWR))
         mount_fuse(directory)
         flowfd.DEVICE = f"/proc/self/fd/{kept[-1]}"
 
-    def attack():
+    subprocess.run(["modprobe", "fuse"], check=True)
+    with (tempfile.TemporaryDirectory() as directory,
+          Process(lambda: attack(directory), prepare=prepare) as attacker):
+        yield attacker
+
+
+def test_mute_file():
+    """A server in user space that never answers, for a ring, an epoll, a name."""
+    def attack(directory):
         ring = flowfd.Ring(2)
         file = os.open(directory + "/file", os.O_RDONLY | os.O_NONBLOCK)
         fake = os.open("/dev/flowfd", os.O_RDONLY)
@@ -290,9 +300,7 @@ def test_mute_file():
         time.sleep(1)
         return [ring.fd, os.readlink(f"/proc/self/fd/{fake}")]
 
-    subprocess.run(["modprobe", "fuse"], check=True)
-    with (tempfile.TemporaryDirectory() as directory,
-          Process(attack, prepare=prepare) as attacker):
+    with with_mute_file(attack) as attacker:
         ring, name = attacker.facts
         is_(name, "/dev/flowfd", "a file that is called as the device")
         result = attacked("a mute file", 0)
@@ -303,6 +311,40 @@ def test_mute_file():
         is_([row[3] for row in shown], ["busy"], "and so in the table")
         shown = run("top", "-i", "0.1", "-n", "1")[1]
         is_("busy" in shown, True, "and in top")
+
+
+def lock_fdinfo(directory):
+    """Whoever opens a file of our fdinfo waits, whatever signals come: a reader
+    of the directory waits for memory that it is to write to, and a writer for it.
+    """
+    kept.append(flowfd.Counter())
+    file = os.open(directory + "/file", os.O_RDWR)
+    fdinfo = os.open("/proc/self/fdinfo", os.O_RDONLY)
+    # Not by Python's mmap, which asks for the size of the file.
+    libc.mmap.restype = ctypes.c_void_p
+    memory = ctypes.c_void_p(libc.mmap(None, 4096, mmap.PROT_WRITE,
+                                       mmap.MAP_SHARED, file, 0))
+    getdents64 = 217
+    for function in (lambda: libc.syscall(getdents64, fdinfo, memory, 4096),
+                     lambda: os.mkdir("/proc/self/fdinfo/x")):
+        threading.Thread(target=function).start()
+        time.sleep(1)
+
+
+def test_left_behind():
+    """A file of /proc that keeps its reader whatever happens: nobody else waits."""
+    with (with_mute_file(lock_fdinfo) as attacker,
+          Process(roots_own, user=NOBODY + 1) as other):
+        start = time.monotonic()
+        done = subprocess.run([CTL, "list"], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        spent = time.monotonic() - start
+        is_(spent < LOOK_SECONDS + PRINT_SECONDS, True,
+            f"the end of what is written comes after {spent:.1f} s")
+        is_((done.returncode, done.stderr.splitlines()[-1:]),
+            (2, ["flowfdctl: the kernel did not answer about process "
+                 f"{attacker.pid}"]), "one process is left behind")
+        is_(f" {other.pid} " in done.stdout, True, "others are shown")
 
 
 def test_threads():
@@ -387,7 +429,7 @@ def main():
         return 0
     tests = (test_nothing, test_long_path, test_many_watches,
              test_many_descriptors, test_locks, test_mute_file, test_threads,
-             test_no_answer)
+             test_no_answer, test_left_behind)
     for test in tests:
         if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
             continue

@@ -58,6 +58,7 @@ struct user {
  * @device: number of flowfd's device; 0: there is none
  * @end: of the time for all of it
  * @proc: the directory
+ * @error: why that could not be read; there is no standard error to say it
  * @steps: changes as long as something is done
  * @current: number of the process that is being looked at
  * @turn: the user whose turn it is; NULL: the processes are not known yet
@@ -71,6 +72,7 @@ struct view {
 	dev_t device;
 	uint64_t end;
 	int proc;
+	int error;
 	volatile unsigned long steps;
 	pid_t current;
 	struct user *turn;

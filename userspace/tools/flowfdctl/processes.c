@@ -4,7 +4,6 @@
  * so that nobody can hide what others have behind a hundred thousand descriptors.
  * Root has the first turn.
  */
-#include <err.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -40,8 +39,7 @@ static size_t find_processes(struct view *view, DIR *proc)
 		};
 		view->steps++;
 	}
-	if (errno)
-		err(EXIT_FAILURE, "/proc");
+	view->error = errno;
 	return count;
 }
 
@@ -121,8 +119,10 @@ void processes_look(struct view *view)
 	DIR *proc = opendir("/proc");
 	uint64_t share = TURN_NS;
 
-	if (!proc)
-		err(EXIT_FAILURE, "/proc");
+	if (!proc) {
+		view->error = errno;
+		return;
+	}
 	view->proc = dirfd(proc);
 	if (!view->turn)
 		find_users(view, proc);

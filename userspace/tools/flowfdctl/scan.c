@@ -5,6 +5,8 @@
  * another child goes on, without the user of that file.
  */
 #include <err.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -68,10 +70,30 @@ static bool end_child(struct view *view, pid_t child, int handle)
 		left_behind++;
 		return false;
 	}
-	/* It said why. */
+	if (view->error) {
+		errno = view->error;
+		err(EXIT_FAILURE, "/proc");
+	}
 	if (WIFEXITED(status) && WEXITSTATUS(status))
-		exit(WEXITSTATUS(status));
+		errx(EXIT_FAILURE, "no look was possible");
 	return WIFEXITED(status);
+}
+
+/*
+ * It can be left behind, and then has what it has open for as long as the kernel
+ * likes: a pipe that standard output goes to must not be among that.
+ */
+static _Noreturn void look_as_child(struct view *view)
+{
+	int null;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	closefrom(0);
+	null = open("/dev/null", O_RDWR);
+	while (null >= 0 && null < STDERR_FILENO)
+		null = dup(null);
+	processes_look(view);
+	_exit(EXIT_SUCCESS);
 }
 
 /* Returns false if a process kept whoever looked at it. */
@@ -81,11 +103,8 @@ static bool look_elsewhere(struct view *view)
 	bool done;
 	int handle;
 
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		processes_look(view);
-		_exit(EXIT_SUCCESS);
-	}
+	if (!child)
+		look_as_child(view);
 	if (child < 0) {
 		/* There may be too many processes for another. */
 		processes_look(view);
