@@ -14,6 +14,7 @@ import pty
 import random
 import re
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -437,6 +438,10 @@ def test_errors():
         (2, ["COUNTER", "PID", "FD"], "flowfdctl: N descriptors or processes could"
          " not be read: Too many open files\n"),
         "too few descriptors are no short list without a word")
+    done = ctl("list", preexec_fn=lambda: signal.signal(signal.SIGCHLD,
+                                                        signal.SIG_IGN))
+    is_((done.returncode, done.stderr), (0, ""),
+        "whoever calls it may ignore the end of processes")
 
 
 def per_second(times):

@@ -3,6 +3,7 @@
 #include <argp.h>
 #include <err.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,8 @@ int main(int argc, char **argv)
 	struct call call = {0};
 	int status;
 
+	/* If that is ignored, nobody can wait for a process that looks. */
+	signal(SIGCHLD, SIG_DFL);
 	/* Messages begin alike, however it was called. */
 	argv[0] = program_invocation_short_name;
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &call))

@@ -31,6 +31,7 @@
 /* Left behind at a time. */
 #define LEFT_BEHIND_MAX 8
 
+static pid_t kept[LEFT_BEHIND_MAX];
 static unsigned int left_behind;
 
 static dev_t device_number(void)
@@ -59,15 +60,19 @@ static bool has_ended(const struct view *view, int child)
 /* Returns whether the child did all that it had to do. */
 static bool end_child(struct view *view, pid_t child, int handle)
 {
-	struct pollfd ended = {.fd = handle, .events = POLLIN};
+	struct pollfd end = {.fd = handle, .events = POLLIN};
+	pid_t ended;
 	int status;
 
 	if (!has_ended(view, handle)) {
 		kill(child, SIGKILL);
-		poll(&ended, 1, KILL_MS);
+		poll(&end, 1, KILL_MS);
 	}
-	if (waitpid(child, &status, WNOHANG) != child) {
-		left_behind++;
+	ended = waitpid(child, &status, WNOHANG);
+	if (ended < 0)
+		err(EXIT_FAILURE, "a process that looks");
+	if (!ended) {
+		kept[left_behind++] = child;
 		return false;
 	}
 	if (view->error) {
@@ -119,9 +124,12 @@ static bool look_elsewhere(struct view *view)
 
 static void look(struct view *view)
 {
+	unsigned int i;
+
 	/* They could not end, but may by now. */
-	while (left_behind && waitpid(-1, NULL, WNOHANG) > 0)
-		left_behind--;
+	for (i = left_behind; i--;)
+		if (waitpid(kept[i], NULL, WNOHANG))
+			kept[i] = kept[--left_behind];
 	while (left_behind == LEFT_BEHIND_MAX || !look_elsewhere(view)) {
 		view->scan->stuck = true;
 		view->scan->stuck_at = view->current;
