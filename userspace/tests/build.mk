@@ -13,8 +13,8 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			preload/settings.c \
 			examples/http/connection.c examples/http/request.c \
 			$(addprefix tools/flowfdctl/, \
-				descriptor.c fdinfo.c process.c processes.c \
-				read.c remarks.c scan.c table.c text.c))
+				descriptor.c fdinfo.c left.c process.c \
+				processes.c read.c remarks.c scan.c table.c text.c))
 # ... but for the one that runs under the shim, which cannot come after them.
 plain_test := $(O)/tests/eventfd
 guest_programs := $(O)/tests/guest-ring

@@ -345,6 +345,12 @@ def test_left_behind():
             (2, ["flowfdctl: the kernel did not answer about process "
                  f"{attacker.pid}"]), "one process is left behind")
         is_(f" {other.pid} " in done.stdout, True, "others are shown")
+        looks = 10
+        _, out, _, spent, memory = run("top", "-i", "0.1", "-n", str(looks))
+        is_bounded(spent, memory, 2, f"{looks} looks of top")
+        is_([f" {other.pid} " in table for table in out.split(
+            "flowfd on this machine")[1:]], [True] * looks,
+            "each look shows others, and only the first waits")
 
 
 def test_threads():

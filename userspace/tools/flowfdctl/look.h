@@ -104,6 +104,13 @@ void processes_look(struct view *view);
 bool processes_skip(struct view *view);
 uint64_t now_ns(void);
 
+/* left.c */
+void left_add(pid_t child, const struct view *view);
+void left_end(void);
+bool left_is_full(void);
+pid_t left_at(void);
+bool left_has(uid_t uid);
+
 /* process.c */
 void process_failed(struct view *view, struct process *process);
 uid_t process_user(struct view *view, const char *pid);

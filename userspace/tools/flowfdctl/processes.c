@@ -52,6 +52,16 @@ static int compare(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+/* Not those of whom it is known that the kernel does not answer. */
+static void leave_out(struct view *view)
+{
+	size_t i;
+
+	for (i = 0; i < view->users; i++)
+		if (left_has(view->user[i].first->uid))
+			view->user[i].count = 0;
+}
+
 static void find_users(struct view *view, DIR *proc)
 {
 	size_t count = find_processes(view, proc), i;
@@ -64,6 +74,7 @@ static void find_users(struct view *view, DIR *proc)
 		view->user[view->users - 1].count++;
 	}
 	view->scan->processes = (unsigned int)count;
+	leave_out(view);
 	view->turn = view->user;
 }
 
@@ -142,5 +153,6 @@ bool processes_skip(struct view *view)
 	if (!view->turn)
 		return false;
 	view->turn->count = 0;
+	leave_out(view);
 	return now_ns() < view->end;
 }

@@ -28,11 +28,6 @@
 #define STALL_MS 1000
 /* Until a process that was killed does nothing any more, if it can at all. */
 #define KILL_MS 50
-/* Left behind at a time. */
-#define LEFT_BEHIND_MAX 8
-
-static pid_t kept[LEFT_BEHIND_MAX];
-static unsigned int left_behind;
 
 static dev_t device_number(void)
 {
@@ -72,7 +67,7 @@ static bool end_child(struct view *view, pid_t child, int handle)
 	if (ended < 0)
 		err(EXIT_FAILURE, "a process that looks");
 	if (!ended) {
-		kept[left_behind++] = child;
+		left_add(child, view);
 		return false;
 	}
 	if (view->error) {
@@ -124,16 +119,13 @@ static bool look_elsewhere(struct view *view)
 
 static void look(struct view *view)
 {
-	unsigned int i;
-
-	/* They could not end, but may by now. */
-	for (i = left_behind; i--;)
-		if (waitpid(kept[i], NULL, WNOHANG))
-			kept[i] = kept[--left_behind];
-	while (left_behind == LEFT_BEHIND_MAX || !look_elsewhere(view)) {
+	left_end();
+	view->scan->stuck_at = left_at();
+	view->scan->stuck = view->scan->stuck_at;
+	while (!left_is_full() && !look_elsewhere(view)) {
 		view->scan->stuck = true;
 		view->scan->stuck_at = view->current;
-		if (left_behind == LEFT_BEHIND_MAX || !processes_skip(view))
+		if (!processes_skip(view))
 			break;
 	}
 }
