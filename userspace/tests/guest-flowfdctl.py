@@ -438,6 +438,10 @@ def test_errors():
         (2, ["COUNTER", "PID", "FD"], "flowfdctl: N descriptors or processes could"
          " not be read: Too many open files\n"),
         "too few descriptors are no short list without a word")
+    done = ctl(before=["prlimit", "--nproc=1", CTL, "list"], user=NOBODY)
+    is_((done.returncode, done.stdout, done.stderr), (1, "",
+        "flowfdctl: no process can be made to look with: Resource temporarily"
+        " unavailable\n"), "too few processes are said")
     done = ctl("list", preexec_fn=lambda: signal.signal(signal.SIGCHLD,
                                                         signal.SIG_IGN))
     is_((done.returncode, done.stderr), (0, ""),

@@ -105,11 +105,9 @@ static bool look_elsewhere(struct view *view)
 
 	if (!child)
 		look_as_child(view);
-	if (child < 0) {
-		/* There may be too many processes for another. */
-		processes_look(view);
-		return true;
-	}
+	/* Not by ourselves: a look may never end. */
+	if (child < 0)
+		err(EXIT_FAILURE, "no process can be made to look with");
 	handle = pidfd_open(child, 0);
 	done = end_child(view, child, handle);
 	if (handle >= 0)
