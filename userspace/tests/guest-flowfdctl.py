@@ -410,7 +410,7 @@ def test_churn():
             os._exit(0)
     wrong, met, looks = [], 0, 0
     end = time.monotonic() + PATIENCE
-    while looks < 200 or (met < 10 and time.monotonic() < end):
+    while met < 40 and time.monotonic() < end:
         looks += 1
         done = ctl("list", "--json")
         if done.returncode or done.stderr:
@@ -422,7 +422,7 @@ def test_churn():
         os.waitpid(pid, 0)
     is_(wrong, [], f"processes that go meanwhile, of which {met} of {looks} looks"
         " met one")
-    is_(met > 0, True, "there were some")
+    is_(met >= 10, True, "enough of them")
 
 
 def test_errors():
