@@ -10,11 +10,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <flowfd.h>
@@ -25,7 +27,7 @@
 #define LOOK_NS 4000000000ULL
 #define GRACE_NS 500000000ULL
 /* So long nothing can be done only if the kernel does not answer. */
-#define STALL_MS 1000
+#define STALL_NS 1000000000ULL
 /* Until a process that was killed does nothing any more, if it can at all. */
 #define KILL_MS 50
 
@@ -38,17 +40,47 @@ static dev_t device_number(void)
 	return st.st_rdev;
 }
 
-/* Returns whether it has ended; if not, it gets no further, or has no time left. */
-static bool has_ended(const struct view *view, int child)
+/* Time of the CPU that a process got. */
+static uint64_t cpu_ns(pid_t child)
 {
-	struct pollfd ended = {.fd = child, .events = POLLIN};
-	unsigned long steps;
+	struct timespec time;
+	clockid_t clock;
 
-	do {
-		steps = view->steps;
-		if (poll(&ended, 1, STALL_MS) > 0)
+	if (clock_getcpuclockid(child, &clock) || clock_gettime(clock, &time))
+		return 0;
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Does it wait for nothing but the CPU? */
+static bool can_run(pid_t child)
+{
+	char name[32], text[1024];
+	const char *rest;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", child);
+	if (!file_read(AT_FDCWD, name, text, sizeof(text)))
+		return false;
+	rest = strrchr(text, ')');
+	return rest && !strncmp(rest, ") R", 3);
+}
+
+/* Returns false if it gets no further, though it got the CPU, or has no time left. */
+static bool has_ended(const struct view *view, pid_t child, int handle)
+{
+	struct pollfd ended = {.fd = handle, .events = POLLIN};
+	uint64_t cpu = 0, now, end = view->end + GRACE_NS;
+	unsigned long steps = view->steps;
+
+	while ((now = now_ns()) < end) {
+		if (poll(&ended, 1, now + STALL_NS < end ?
+			 STALL_NS / 1000000 : (end - now) / 1000000 + 1) > 0)
 			return true;
-	} while (view->steps != steps && now_ns() < view->end + GRACE_NS);
+		if (view->steps != steps)
+			cpu = cpu_ns(child);
+		else if (!can_run(child) || cpu_ns(child) - cpu >= STALL_NS)
+			break;
+		steps = view->steps;
+	}
 	return false;
 }
 
@@ -59,7 +91,7 @@ static bool end_child(struct view *view, pid_t child, int handle)
 	pid_t ended;
 	int status;
 
-	if (!has_ended(view, handle)) {
+	if (!has_ended(view, child, handle)) {
 		kill(child, SIGKILL);
 		poll(&end, 1, KILL_MS);
 	}
