@@ -84,11 +84,14 @@ static bool look_at_table(struct place *place, uint64_t until)
 
 /*
  * Most threads have their process' table. One of its own is there if the thread
- * asked for it by unshare(2), or if the first thread has ended and has none.
+ * asked for it by unshare(2), or if the first thread has ended and has none. Where
+ * the kernel does not tell, a table that is shown twice is better than none.
  */
 static bool has_its_table(pid_t thread, pid_t other)
 {
-	return syscall(SYS_kcmp, thread, other, KCMP_FILES, 0, 0) > 0;
+	long order = syscall(SYS_kcmp, thread, other, KCMP_FILES, 0, 0);
+
+	return order > 0 || (order < 0 && errno != ESRCH);
 }
 
 static bool look_at_thread(struct place *place, int threads, const char *number,
