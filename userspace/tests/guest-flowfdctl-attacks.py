@@ -180,17 +180,17 @@ def test_long_path():
 
 def test_many_watches():
     def attack():
-        ring = flowfd.Ring(30000)
+        ring = flowfd.Ring(5000)
         event = os.eventfd(0, os.EFD_NONBLOCK)
-        for _ in range(30000):
+        for _ in range(5000):
             ring.add(os.dup(event), select.EPOLLIN)
         for _ in range(400):
             os.dup(ring.fd)
         kept.append(ring)
     with Process(attack) as attacker:
-        result = attacked("400 descriptors of 30,000 watches", None)
+        result = attacked("400 descriptors of 5,000 watches", None)
         is_({r["watches"] for r in result["rings"] if r["pid"] == attacker.pid},
-            {30000}, "which are counted")
+            {5000}, "which are counted")
         result = attacked("the same with watches", 2, "--watches")
         is_([len(r["watched"]) for r in result["rings"]
              if r["pid"] == attacker.pid and "watched" in r], [4096],
