@@ -141,6 +141,17 @@ static long with_errno(long ret)
 	return -1;
 }
 
+/* Not by ioctl(): that may be a function of the program's that calls syscall(). */
+static long syscall_ioctl(const long arguments[6])
+{
+	long ret = next_syscall(SYS_ioctl, arguments);
+
+	if (handover_is_ioctl(arguments[1]) &&
+	    again(ret, handover_ioctl, arguments[1], arguments[2]))
+		ret = next_syscall(SYS_ioctl, arguments);
+	return ret;
+}
+
 long refused_syscall(long number, const long arguments[6])
 {
 	if (number == SYS_io_submit)
@@ -149,5 +160,5 @@ long refused_syscall(long number, const long arguments[6])
 	if (number == SYS_io_uring_register)
 		return with_errno(register_uring(arguments[0], arguments[1],
 						 arguments[2], arguments[3]));
-	return ioctl(arguments[0], arguments[1], arguments[2]);
+	return syscall_ioctl(arguments);
 }

@@ -27,8 +27,10 @@ endif
 
 # Programs that scripts run, in the guest too.
 test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
-	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so
-test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed)
+	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
+	      $(O)/tests/namesake
+test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
+			namesake)
 
 # Those of another C library, of sanitizers, of libaio, where these are.
 ifneq ($(shell command -v musl-gcc),)
@@ -80,6 +82,9 @@ $(O)/tests/eventfds: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
 # Bound when it is loaded, to have all of its stack.
 $(O)/tests/corners: $(O)/tests/programs/corners.o
 	$(link) -Wl,-z,now
+
+$(O)/tests/namesake: $(O)/tests/programs/namesake.o
+	$(link)
 
 $(O)/tests/handed: $(addprefix $(O)/,tests/programs/handed.o preload/handover.o \
 		preload/next.o)

@@ -121,6 +121,10 @@ tap_is "$(ASAN_OPTIONS=verify_asan_link_order=0 with "verbose" \
 eventfd 2 of plain-asan: fd 4, ENOENT
 call 5, raw 6, ioctl 1" "a program with AddressSanitizer"
 
+# Functions of the program's own.
+tap_is "$(with "" "$build/tests/namesake")" "ioctl 8" \
+	"an ioctl() of the program's that is made of syscall(2)"
+
 # Where reports go, and where not.
 touch "$here/file"
 with "verbose" "$build/tests/corners" close "$here/file"
