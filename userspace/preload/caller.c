@@ -22,21 +22,48 @@ const char *base_name(const char *path)
  * The kernel says where the executable's program headers are. dladdr1(3) would
  * say which file is the executable, too, but musl does not have it.
  */
-static bool is_executable(const Dl_info *info)
+static bool is_executable(const ElfW(Ehdr) *header)
 {
-	const ElfW(Ehdr) *header = info->dli_fbase;
-
 	return getauxval(AT_PHDR) == (unsigned long)header + header->e_phoff;
+}
+
+#ifdef DLFO_EH_SEGMENT_TYPE
+/* glibc from 2.35 on has it, musl does not. It takes no lock. */
+extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
+
+static bool find_without_lock(const void *address, Dl_info *info)
+{
+	struct dl_find_object object;
+
+	if (_dl_find_object((void *)address, &object))
+		return false;
+	info->dli_fbase = object.dlfo_map_start;
+	info->dli_fname = object.dlfo_link_map->l_name;
+	return true;
+}
+#endif
+
+/*
+ * dladdr(3) waits for a dlopen(3) in another thread, which may run a constructor
+ * that waits for this thread.
+ */
+static bool find(const void *address, Dl_info *info)
+{
+#ifdef DLFO_EH_SEGMENT_TYPE
+	if (_dl_find_object)
+		return find_without_lock(address, info);
+#endif
+	return dladdr(address, info);
 }
 
 const char *caller_find(const void *address, const char *executable)
 {
 	Dl_info info;
 
-	if (!dladdr(address, &info))
+	if (!find(address, &info))
 		return "[unknown]";
 	/* The dynamic linker knows it by argv[0] alone, which can be anything. */
-	if (is_executable(&info))
+	if (is_executable(info.dli_fbase))
 		return executable;
 	return base_name(info.dli_fname);
 }

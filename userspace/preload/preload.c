@@ -64,7 +64,7 @@ static int decide(struct request *request, unsigned int initial, int flags,
 
 	request->number = next_number();
 	request->caller = "";
-	if (log_wanted(context) || context->settings.keep_length)
+	if (log_wanted(context) || settings_by_name(&context->settings))
 		request->caller = caller_find(address, context->executable);
 	request->kept = settings_keep(&context->settings, request->number,
 				      request->caller);

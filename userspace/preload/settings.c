@@ -183,6 +183,18 @@ bool settings_parse(struct settings *settings, const char *text)
 	return !settings_check(settings);
 }
 
+bool settings_by_name(const struct settings *settings)
+{
+	const char *rule = settings->keep;
+	const char *end = rule + settings->keep_length;
+
+	for (; rule < end; rule += strlen(rule) + 1) {
+		if (!is_range(rule))
+			return true;
+	}
+	return false;
+}
+
 bool settings_keep(const struct settings *settings, uint32_t number,
 		   const char *object)
 {

@@ -55,6 +55,9 @@ const char *settings_check(const struct settings *settings);
 /** settings_parse - init, add all words, check; true when all were right */
 bool settings_parse(struct settings *settings, const char *text);
 
+/** settings_by_name - does a rule need the name of the object file? */
+bool settings_by_name(const struct settings *settings);
+
 /**
  * settings_keep - is this eventfd to stay real?
  * @number: which eventfd of the process it is, from 1

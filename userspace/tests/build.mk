@@ -28,9 +28,10 @@ endif
 # Programs that scripts run, in the guest too.
 test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
-	      $(O)/tests/namesake
+	      $(O)/tests/namesake $(O)/tests/opener \
+	      $(O)/tests/libflowfd-constructor.so
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
-			namesake)
+			namesake opener constructor)
 
 # Those of another C library, of sanitizers, of libaio, where these are.
 ifneq ($(shell command -v musl-gcc),)
@@ -85,6 +86,13 @@ $(O)/tests/corners: $(O)/tests/programs/corners.o
 
 $(O)/tests/namesake: $(O)/tests/programs/namesake.o
 	$(link)
+
+$(O)/tests/opener: $(O)/tests/programs/opener.o
+	$(link)
+
+$(O)/tests/programs/constructor.o: PART_CFLAGS := -fPIC
+$(O)/tests/libflowfd-constructor.so: $(O)/tests/programs/constructor.o
+	$(link) -shared -pthread
 
 $(O)/tests/handed: $(addprefix $(O)/,tests/programs/handed.o preload/handover.o \
 		preload/next.o)

@@ -125,6 +125,16 @@ call 5, raw 6, ioctl 1" "a program with AddressSanitizer"
 tap_is "$(with "" "$build/tests/namesake")" "ioctl 8" \
 	"an ioctl() of the program's that is made of syscall(2)"
 
+# Libraries that are opened later.
+for settings in verbose keep=2 'keep=libx*'; do
+	tap_is "$(with "$settings" "$build/tests/opener" constructor \
+		"$build/tests/libflowfd-constructor.so" | tail -n 1)" "read 7" \
+		"a constructor that waits for a thread's eventfd: $settings"
+done
+tap_is "$(with verbose "$build/tests/opener" constructor \
+	"$build/tests/libflowfd-constructor.so" | sed -n 's/.*]: //p')" \
+	"eventfd 1 of libflowfd-constructor.so: fd 3, ENOENT" "and its report"
+
 # Where reports go, and where not.
 touch "$here/file"
 with "verbose" "$build/tests/corners" close "$here/file"

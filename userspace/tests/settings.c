@@ -113,6 +113,11 @@ static void test_keep(void)
 	tap_ok(!settings_keep(&settings, 8, "alibvirt.so.0"),
 	       "glob matches whole names");
 
+	tap_ok(settings_by_name(&settings), "one of them is a name");
+	tap_ok(settings_parse(&settings, "keep=2/keep=5-7") &&
+		       !settings_by_name(&settings),
+	       "numbers alone are no names");
+
 	tap_ok(settings_parse(&settings, "keep=7z/keep=[ab]?"), "two globs");
 	tap_ok(!settings_keep(&settings, 7, "x"), "a glob with digits");
 	tap_ok(settings_keep(&settings, 1, "7z"), "a plain name");
