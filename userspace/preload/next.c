@@ -55,22 +55,6 @@ int next_ioctl(int fd, unsigned long request, long argument)
 	return function(fd, request, argument);
 }
 
-void *next_in_library(const char *name, const void *address)
-{
-	void *function = dlsym(RTLD_NEXT, name);
-	void *library;
-	Dl_info info;
-
-	if (function || !dladdr(address, &info))
-		return function;
-	library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	if (!library)
-		return NULL;
-	function = dlsym(library, name);
-	dlclose(library);
-	return function;
-}
-
 NO_STACK_PROTECTOR long next_syscall(long number, const long arguments[6])
 {
 	long (*function)(long number, ...);

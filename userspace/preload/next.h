@@ -16,14 +16,6 @@ int next_eventfd(unsigned int initial, int flags);
 int next_ioctl(int fd, unsigned long request, long argument);
 
 /**
- * next_in_library - the function that code at @address would call
- *
- * Also if the library that has it was loaded for that code alone, by dlopen(3).
- * Not in a signal handler. NULL: there is none.
- */
-void *next_in_library(const char *name, const void *address);
-
-/**
  * next_syscall - syscall(2) as the program has it without the shim
  *
  * The shim makes its own system calls with it too: unlike open(2) and close(2)

@@ -2,15 +2,18 @@
 /*
  * Stands in front of ioctl(2) and of what libaio and liburing export. Every call
  * is first made as it is. Only when the kernel answers EINVAL does anybody look
- * whether a counter is the reason.
+ * whether a counter is the reason. Functions of other libraries that have the same
+ * names are called as they are, with all arguments that registers hold.
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "preload/export.h"
 #include "preload/handover.h"
+#include "preload/library.h"
 #include "preload/next.h"
 #include "preload/refused.h"
 #include "preload/replace.h"
@@ -44,25 +47,70 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	return ret;
 }
 
+static struct library_function aio_submit = {
+	.name = "io_submit",
+	.library = "libaio",
+	.sonames = {"libaio.so.1", "libaio.so.1t64"},
+};
+
+#define OF_LIBURING(function) \
+	{ \
+		.name = (function), .library = "liburing", \
+		.sonames = {"liburing.so.2", "liburing.so.1"}, \
+	}
+static struct library_function uring_register =
+	OF_LIBURING("io_uring_register");
+static struct library_function uring_eventfd =
+	OF_LIBURING("io_uring_register_eventfd");
+static struct library_function uring_eventfd_async =
+	OF_LIBURING("io_uring_register_eventfd_async");
+
+__attribute__((constructor)) static void find_all(void)
+{
+	library_find_early(&aio_submit);
+	library_find_early(&uring_register);
+	library_find_early(&uring_eventfd);
+	library_find_early(&uring_eventfd_async);
+}
+
+static long pass(library_call call, const long arguments[6])
+{
+	return call(arguments[0], arguments[1], arguments[2], arguments[3],
+		    arguments[4], arguments[5]);
+}
+
+/* By the library if @call is given, which returns an int. */
+static long pass_or_call(library_call call, long number,
+			 const long arguments[6])
+{
+	if (call)
+		return (int)pass(call, arguments);
+	return next_call(number, arguments[0], arguments[1], arguments[2],
+			 arguments[3]);
+}
+
 /*
  * As io_submit(2), with -errno. The kernel stops at the first request that it
  * refuses; if there were others before it, the count of these hides the reason
  * until the rest is submitted alone.
  */
-static long submit(long context, long count, struct iocb *const *iocbs)
+static long submit(library_call call, const long arguments[6])
 {
+	struct iocb *const *iocbs = (void *)arguments[2];
+	long rest[6] = {arguments[0]};
 	long done = 0;
 	long tried = -1;
 	long ret;
 
 	for (;;) {
-		ret = next_call(SYS_io_submit, context, count - done,
-				(long)(iocbs + done), 0);
+		rest[1] = arguments[1] - done;
+		rest[2] = (long)(iocbs + done);
+		ret = pass_or_call(call, SYS_io_submit, rest);
 		if (ret > 0)
 			done += ret;
 		else if (ret != -EINVAL)
 			break;
-		if (done >= count || tried == done ||
+		if (done >= arguments[1] || tried == done ||
 		    !handover_iocb(iocbs + done))
 			break;
 		tried = done;
@@ -70,60 +118,82 @@ static long submit(long context, long count, struct iocb *const *iocbs)
 	return done ? done : ret;
 }
 
-/* libaio makes the system call inline, and does nothing else. */
-EXPORT int io_submit(void *context, long count, struct iocb **iocbs);
-EXPORT int io_submit(void *context, long count, struct iocb **iocbs)
+static long register_uring(library_call call, const long arguments[6])
 {
-	return submit((long)context, count, iocbs);
+	long ret = pass_or_call(call, SYS_io_uring_register, arguments);
+
+	if (ret == -EINVAL &&
+	    handover_uring(arguments[1], (const void *)arguments[2]))
+		ret = pass_or_call(call, SYS_io_uring_register, arguments);
+	return ret;
 }
 
-static long register_uring(long fd, long opcode, long argument, long count)
+EXPORT long io_submit(long first, long second, long third, long fourth,
+		      long fifth, long sixth);
+EXPORT long io_submit(long first, long second, long third, long fourth,
+		      long fifth, long sixth)
 {
-	long ret = next_call(SYS_io_uring_register, fd, opcode, argument,
-			     count);
+	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
+	struct found next = library_find(&aio_submit,
+					 __builtin_return_address(0));
 
-	if (ret == -EINVAL && handover_uring(opcode, (const void *)argument))
-		ret = next_call(SYS_io_uring_register, fd, opcode, argument,
-				count);
-	return ret;
+	if (next.call && !next.genuine)
+		return pass(next.call, arguments);
+	return submit(next.call, arguments);
 }
 
 /* liburing from 2.4 on has it. */
-EXPORT int io_uring_register(unsigned int fd, unsigned int opcode,
-			     const void *argument, unsigned int count);
-EXPORT int io_uring_register(unsigned int fd, unsigned int opcode,
-			     const void *argument, unsigned int count)
+EXPORT long io_uring_register(long first, long second, long third, long fourth,
+			      long fifth, long sixth);
+EXPORT long io_uring_register(long first, long second, long third, long fourth,
+			      long fifth, long sixth)
 {
-	return register_uring(fd, opcode, (long)argument, count);
+	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
+	struct found next = library_find(&uring_register,
+					 __builtin_return_address(0));
+
+	if (next.call && !next.genuine)
+		return pass(next.call, arguments);
+	return register_uring(next.call, arguments);
 }
 
 /* What is in a struct io_uring differs between versions of liburing. */
-static int register_eventfd(const char *name, void *uring, int fd,
-			    const void *address)
+static long register_eventfd(const struct library_function *function,
+			     const long arguments[6], const void *address)
 {
-	int (*function)(void *uring, int fd);
-	int ret;
+	struct found next = library_find(function, address);
+	long ret;
 
-	function = next_in_library(name, address);
-	if (!function)
+	if (!next.call)
 		return -ENOSYS;
-	ret = function(uring, fd);
-	if (ret == -EINVAL && replace_counter(fd, name))
-		ret = function(uring, fd);
+	ret = pass(next.call, arguments);
+	if (next.genuine && (int)ret == -EINVAL &&
+	    replace_counter(arguments[1], function->name))
+		ret = pass(next.call, arguments);
 	return ret;
 }
 
-EXPORT int io_uring_register_eventfd(void *uring, int fd);
-EXPORT int io_uring_register_eventfd(void *uring, int fd)
+EXPORT long io_uring_register_eventfd(long first, long second, long third,
+				      long fourth, long fifth, long sixth);
+EXPORT long io_uring_register_eventfd(long first, long second, long third,
+				      long fourth, long fifth, long sixth)
 {
-	return register_eventfd(__func__, uring, fd,
+	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
+
+	return register_eventfd(&uring_eventfd, arguments,
 				__builtin_return_address(0));
 }
 
-EXPORT int io_uring_register_eventfd_async(void *uring, int fd);
-EXPORT int io_uring_register_eventfd_async(void *uring, int fd)
+EXPORT long io_uring_register_eventfd_async(long first, long second,
+					    long third, long fourth,
+					    long fifth, long sixth);
+EXPORT long io_uring_register_eventfd_async(long first, long second,
+					    long third, long fourth,
+					    long fifth, long sixth)
 {
-	return register_eventfd(__func__, uring, fd,
+	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
+
+	return register_eventfd(&uring_eventfd_async, arguments,
 				__builtin_return_address(0));
 }
 
@@ -155,10 +225,8 @@ static long syscall_ioctl(const long arguments[6])
 long refused_syscall(long number, const long arguments[6])
 {
 	if (number == SYS_io_submit)
-		return with_errno(submit(arguments[0], arguments[1],
-					 (void *)arguments[2]));
+		return with_errno(submit(NULL, arguments));
 	if (number == SYS_io_uring_register)
-		return with_errno(register_uring(arguments[0], arguments[1],
-						 arguments[2], arguments[3]));
+		return with_errno(register_uring(NULL, arguments));
 	return syscall_ioctl(arguments);
 }

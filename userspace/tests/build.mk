@@ -29,9 +29,10 @@ endif
 test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
 	      $(O)/tests/namesake $(O)/tests/opener \
-	      $(O)/tests/libflowfd-constructor.so
+	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
-			namesake opener constructor)
+			namesake opener constructor \
+			foreign)
 
 # Those of another C library, of sanitizers, of libaio, where these are.
 ifneq ($(shell command -v musl-gcc),)
@@ -43,8 +44,8 @@ test_tools += $(O)/tests/plain-asan
 endif
 ifneq ($(shell $(CC) -E -include liburing.h -include libaio.h -x c /dev/null \
 	>/dev/null 2>&1 && echo yes),)
-test_tools += $(O)/tests/handover
-test_tool_objects += $(O)/tests/programs/handover.o
+test_tools += $(O)/tests/handover $(O)/tests/libflowfd-uring.so
+test_tool_objects += $(O)/tests/programs/handover.o $(O)/tests/programs/uring.o
 endif
 EXTRAS += $(test_tools) $(plain_test)
 
@@ -93,6 +94,15 @@ $(O)/tests/opener: $(O)/tests/programs/opener.o
 $(O)/tests/programs/constructor.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-constructor.so: $(O)/tests/programs/constructor.o
 	$(link) -shared -pthread
+
+$(O)/tests/programs/foreign.o: PART_CFLAGS := -fPIC
+$(O)/tests/libflowfd-foreign.so: $(O)/tests/programs/foreign.o
+	$(link) -shared
+
+# -O2 for the call at the end of a function, which does not return into it.
+$(O)/tests/programs/uring.o: PART_CFLAGS := -fPIC -O2
+$(O)/tests/libflowfd-uring.so: $(O)/tests/programs/uring.o
+	$(link) -shared -luring
 
 $(O)/tests/handed: $(addprefix $(O)/,tests/programs/handed.o preload/handover.o \
 		preload/next.o)

@@ -134,6 +134,17 @@ done
 tap_is "$(with verbose "$build/tests/opener" constructor \
 	"$build/tests/libflowfd-constructor.so" | sed -n 's/.*]: //p')" \
 	"eventfd 1 of libflowfd-constructor.so: fd 3, ENOENT" "and its report"
+tap_is "$(with "" "$build/tests/opener" foreign \
+	"$build/tests/libflowfd-foreign.so")" \
+	"io_submit 654321, io_uring_register 754321, eventfd 854321, async -22" \
+	"functions of a library that are named like those of libaio and liburing"
+if [ -x "$build/tests/libflowfd-uring.so" ]; then
+	tap_is "$(with "" "$build/tests/opener" uring \
+		"$build/tests/libflowfd-uring.so")" "as by syscall(2)" \
+		"a library with a liburing that nobody else sees"
+else
+	tap_skip "a liburing that nobody else sees" "liburing is not installed"
+fi
 
 # Where reports go, and where not.
 touch "$here/file"

@@ -3,13 +3,19 @@
  * Opens a library by dlopen(3), for itself alone, and uses it:
  *   constructor LIBRARY   reads the eventfd that its constructor made; a thread
  *                         that waits for ever is ended after 10 seconds
+ *   foreign LIBRARY       has it call its functions named like those of others
+ *   uring LIBRARY         has it call liburing, for a file that is no io_uring
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/io_uring.h>
 
 static int read_made(void *library)
 {
@@ -19,6 +25,35 @@ static int read_made(void *library)
 	if (!fd || read(*fd, &count, sizeof(count)) != sizeof(count))
 		return EXIT_FAILURE;
 	printf("read %d\n", (int)count);
+	return EXIT_SUCCESS;
+}
+
+static int call_foreign(void *library)
+{
+	void (*call)(void) = dlsym(library, "foreign_call");
+
+	if (!call)
+		return EXIT_FAILURE;
+	call();
+	return EXIT_SUCCESS;
+}
+
+/* More than a struct io_uring; all is 0, also the number of its file. */
+static int use_uring(void *library)
+{
+	int (*use)(void *uring, int fd) = dlsym(library, "uring_use");
+	static long uring[128];
+	int fd = -1;
+	int ret;
+
+	if (!use)
+		return EXIT_FAILURE;
+	ret = use(uring, fd);
+	if (syscall(SYS_io_uring_register, 0, IORING_REGISTER_EVENTFD, &fd,
+		    1) == -1 && ret == -errno)
+		puts("as by syscall(2)");
+	else
+		printf("%s\n", strerror(-ret));
 	return EXIT_SUCCESS;
 }
 
@@ -34,5 +69,9 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "constructor") == 0)
 		return read_made(library);
+	if (strcmp(argv[1], "foreign") == 0)
+		return call_foreign(library);
+	if (strcmp(argv[1], "uring") == 0)
+		return use_uring(library);
 	return EXIT_FAILURE;
 }
