@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -81,6 +82,46 @@ static bool stderr_is_ours(const struct settings *settings)
 	       status.stx_ino == settings->inode;
 }
 
+/* A set of signals as the kernel has it; that of libc is larger. */
+struct signals {
+	unsigned long words[_NSIG / 8 / sizeof(unsigned long)];
+};
+
+static struct signals only(int signal)
+{
+	return (struct signals){.words = {1UL << (signal - 1)}};
+}
+
+/*
+ * A pipe without a reader or a limit of file sizes must not end the program. A
+ * signal that waited before is left to it.
+ */
+static void write_line(long fd, const struct line *line)
+{
+	const struct timespec now = {0};
+	struct signals ours = only(SIGPIPE);
+	struct signals before;
+	struct signals waiting = {0};
+	long ret;
+	int signal;
+
+	ours.words[0] |= only(SIGXFSZ).words[0];
+	if (next_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&ours, (long)&before,
+		      sizeof(ours)) < 0)
+		return;
+	next_call(SYS_rt_sigpending, (long)&waiting, sizeof(waiting), 0, 0);
+	ret = next_call(SYS_write, fd, (long)line->text, line->length, 0);
+	signal = ret == -EPIPE ? SIGPIPE : ret == -EFBIG ? SIGXFSZ : 0;
+	if (signal) {
+		ours = only(signal);
+		if (!(waiting.words[0] & ours.words[0]))
+			next_call(SYS_rt_sigtimedwait, (long)&ours, 0,
+				  (long)&now, sizeof(ours));
+	}
+	next_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0,
+		  sizeof(before));
+}
+
 /* Opened for each line: a program may close all descriptors at any time. */
 static void append(const char *path, const struct line *line)
 {
@@ -90,7 +131,7 @@ static void append(const char *path, const struct line *line)
 
 	if (fd < 0)
 		return;
-	next_call(SYS_write, fd, (long)line->text, line->length, 0);
+	write_line(fd, line);
 	next_call(SYS_close, fd, 0, 0, 0);
 }
 
@@ -102,7 +143,6 @@ void line_end(struct line *line, const struct context *context)
 	if (*context->log)
 		append(context->log, line);
 	else if (stderr_is_ours(&context->settings))
-		next_call(SYS_write, STDERR_FILENO, (long)line->text, line->length,
-		     0);
+		write_line(STDERR_FILENO, line);
 	errno = saved;
 }

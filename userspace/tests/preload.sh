@@ -160,7 +160,11 @@ tap_is "$(with "" "$build/tests/eventfds" call | wc -l):$(sed 's/.*]: //' \
 with "verbose" "$build/tests/corners" close "$here/file"
 tap_is "$?:$(cat "$here/file"):$(grep -c corners "$here/log")" 0::3 \
 	"also of a program that closed all descriptors"
+with "" "$build/tests/corners" limit
+tap_is "$?" 0 "no signal for a report that is larger than a file may be"
 unset FLOWFD_RUN_LOG
+with "" "$build/tests/corners" pipe
+tap_is "$?" 0 "no signal for a report that nobody reads"
 
 tap_is "$(nm -D --defined-only "$shim" | awk '{ print $3 }' | tr '\n' ' ')" \
 	"eventfd io_submit io_uring_register io_uring_register_eventfd io_uring_register_eventfd_async ioctl syscall " \

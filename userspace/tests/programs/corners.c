@@ -5,9 +5,14 @@
  *   thread       moves the thread pointer by syscall(2), to another value of the
  *                stack protector, and back
  *   close FILE   closes all descriptors, and FILE gets the number of stderr
+ *   limit        makes an eventfd while no file may grow
+ *   pipe         runs itself with a pipe that has no reader as stderr, which
+ *                reports are for, and makes an eventfd there
+ * The last two fail if a signal is left of that.
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +20,10 @@
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #ifdef __x86_64__
@@ -109,6 +117,62 @@ static int test_close(const char *path)
 	return fd < 0;
 }
 
+/* Returns 0 if the signal is neither blocked nor waiting, or is both as before. */
+static int make_with(int signal, bool blocked)
+{
+	sigset_t set;
+	sigset_t after;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	if (blocked) {
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		raise(signal);
+	}
+	if (eventfd(0, 0) < 0)
+		return 1;
+	sigpending(&after);
+	if (sigismember(&after, signal) != blocked)
+		return 2;
+	sigprocmask(SIG_BLOCK, NULL, &after);
+	return sigismember(&after, signal) == blocked ? 0 : 3;
+}
+
+static int test_limit(void)
+{
+	const struct rlimit none = {0, 0};
+	int ret;
+
+	setrlimit(RLIMIT_FSIZE, &none);
+	ret = make_with(SIGXFSZ, false);
+	return ret ? ret : make_with(SIGXFSZ, true);
+}
+
+static int test_pipe(char *self)
+{
+	char settings[64];
+	struct stat status;
+	int ends[2];
+
+	if (pipe(ends) || dup2(ends[1], STDERR_FILENO) < 0 ||
+	    fstat(STDERR_FILENO, &status))
+		return 1;
+	close(ends[0]);
+	snprintf(settings, sizeof(settings), "verbose=%u:%u:%lu",
+		 major(status.st_dev), minor(status.st_dev),
+		 (unsigned long)status.st_ino);
+	setenv("FLOWFD_RUN_SETTINGS", settings, 1);
+	execl(self, self, "piped", NULL);
+	return 1;
+}
+
+static int test_piped(void)
+{
+	int ret = make_with(SIGPIPE, false);
+
+	return ret ? ret : make_with(SIGPIPE, true);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "stack") == 0)
@@ -117,6 +181,12 @@ int main(int argc, char **argv)
 		return test_thread();
 	if (argc == 3 && strcmp(argv[1], "close") == 0)
 		return test_close(argv[2]);
+	if (argc == 2 && strcmp(argv[1], "limit") == 0)
+		return test_limit();
+	if (argc == 2 && strcmp(argv[1], "pipe") == 0)
+		return test_pipe(argv[0]);
+	if (argc == 2 && strcmp(argv[1], "piped") == 0)
+		return test_piped();
 	fprintf(stderr, "corners: wrong arguments\n");
 	return EXIT_FAILURE;
 }
