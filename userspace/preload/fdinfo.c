@@ -117,6 +117,7 @@ bool event_state(int fd, struct event_state *state)
 	memset(state, 0, sizeof(*state));
 	while ((line = reader_line(&reader))) {
 		found |= take(line, "eventfd-count:", 16, &state->count);
+		take(line, "eventfd-id:", 10, &state->id);
 		take(line, "eventfd-semaphore:", 10, &semaphore);
 		state->counter |= take(line, "flowfd-references:", 10,
 				       &state->references);
@@ -126,8 +127,8 @@ bool event_state(int fd, struct event_state *state)
 	return found;
 }
 
-static bool watches_of(struct watch *watch, int fd,
-		       bool (*found)(int fd, const struct watch *watch))
+static bool watches_of(struct watch *watch, int fd, watch_found found,
+		       const void *argument)
 {
 	struct reader reader;
 	const char *line;
@@ -136,12 +137,19 @@ static bool watches_of(struct watch *watch, int fd,
 
 	if (!reader_open(&reader, watch->watcher))
 		return false;
+	watch->again = false;
 	while (ok && (line = reader_line(&reader))) {
 		if (!take(line, "tfd:", 10, &number) || (int)number != fd ||
 		    !take(line, "events:", 16, &number))
 			continue;
 		watch->events = number;
-		ok = take(line, "data:", 16, &watch->data) && found(fd, watch);
+		watch->inode = 0;
+		watch->device = 0;
+		take(line, "ino:", 16, &watch->inode);
+		take(line, "sdev:", 16, &watch->device);
+		ok = take(line, "data:", 16, &watch->data) &&
+		     found(fd, watch, argument);
+		watch->again = true;
 	}
 	reader_close(&reader);
 	return ok;
@@ -166,7 +174,7 @@ static bool is_watcher(int directory, const char *name, struct watch *watch)
 	return true;
 }
 
-bool watch_each(int fd, bool (*found)(int fd, const struct watch *watch))
+bool watch_each(int fd, watch_found found, const void *argument)
 {
 	_Alignas(struct dirent64) char names[1024];
 	struct watch watch;
@@ -183,7 +191,8 @@ bool watch_each(int fd, bool (*found)(int fd, const struct watch *watch))
 			const struct dirent64 *entry = (void *)(names + i);
 
 			if (is_watcher(directory, entry->d_name, &watch))
-				ok = watches_of(&watch, fd, found);
+				ok = watches_of(&watch, fd, found,
+						argument);
 			i += entry->d_reclen;
 		}
 	}

@@ -11,6 +11,9 @@
  *   4. nobody can change the counter any more: its count goes to the eventfd,
  *      and it is closed, which ends the watches of it.
  *
+ * Undone means: the number is the counter's again, which gets what was written to
+ * the eventfd, and the watches of the eventfd as they are then.
+ *
  * A thread that begins to wait for the eventfd between 1 and an undoing of 3 can
  * be left behind: 10 ms, after another thread did the same just before.
  */
@@ -20,6 +23,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,13 +45,25 @@ static void sleep_1ms(void)
 	next_call(SYS_nanosleep, (long)&time, 0, 0, 0);
 }
 
-/* Calls of other threads that do not wait are over soon. */
+static bool is_counter(int fd, struct event_state *state)
+{
+	return event_state(fd, state) && state->counter;
+}
+
+/*
+ * Calls of other threads that do not wait are over soon. The count is read once
+ * more after that: a call could end between the count and the references.
+ */
 static bool settle(int fd, struct event_state *state)
 {
 	for (int i = 0; i < WAITS; i++) {
 		if (i)
 			sleep_1ms();
-		if (!event_state(fd, state) || !state->counter)
+		if (!is_counter(fd, state))
+			return false;
+		if (state->references != 1)
+			continue;
+		if (!is_counter(fd, state))
 			return false;
 		if (state->references == 1)
 			return true;
@@ -84,14 +100,16 @@ static void unlock(void)
 /*
  * A ring cannot get another file in the middle of its events. And the number of
  * a watch can be that of a file which is closed here, and open elsewhere: then
- * the counter could be added.
+ * the counter could be added. Of two watches of one number nobody knows which is
+ * that of the counter.
  */
-static bool can_follow(int fd, const struct watch *watch)
+static bool can_follow(int fd, const struct watch *watch, const void *none)
 {
 	struct epoll_event event = {0};
 	long ret;
 
-	if (watch->ring)
+	(void)none;
+	if (watch->ring || watch->again)
 		return false;
 	ret = next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd,
 			(long)&event);
@@ -101,7 +119,7 @@ static bool can_follow(int fd, const struct watch *watch)
 	return ret == -EEXIST;
 }
 
-static bool add_watch(int fd, const struct watch *watch)
+static bool add_watch(int fd, const struct watch *watch, const void *none)
 {
 	struct epoll_event event = {
 		.events = watch->events,
@@ -109,18 +127,50 @@ static bool add_watch(int fd, const struct watch *watch)
 	};
 	long ret;
 
+	(void)none;
 	ret = next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd,
 			(long)&event);
 	/* The list goes on with what was just added. */
 	return ret == 0 || ret == -EEXIST;
 }
 
-static bool remove_watch(int fd, const struct watch *watch)
-{
-	struct epoll_event event = {0};
+/* What tells watches of an eventfd from those of a counter with its number. */
+struct identity {
+	uint64_t inode;
+	uint64_t device;
+};
 
-	next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_DEL, fd,
-		  (long)&event);
+static bool identify(int fd, struct identity *identity)
+{
+	struct statx status;
+	const long arguments[6] = {fd, (long)"", AT_EMPTY_PATH, STATX_INO,
+				   (long)&status};
+	int saved = errno;
+	long ret = next_syscall(SYS_statx, arguments);
+
+	errno = saved;
+	if (ret < 0)
+		return false;
+	identity->inode = status.stx_ino;
+	identity->device = (uint64_t)status.stx_dev_major << 20 |
+			   status.stx_dev_minor;
+	return true;
+}
+
+/* The program may have added or changed the watch of the eventfd. */
+static bool return_watch(int fd, const struct watch *watch, const void *argument)
+{
+	const struct identity *real = argument;
+	struct epoll_event event = {
+		.events = watch->events,
+		.data.u64 = watch->data,
+	};
+
+	if (watch->inode == real->inode && watch->device == real->device &&
+	    next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd,
+		      (long)&event) == -EEXIST)
+		next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_MOD, fd,
+			  (long)&event);
 	return true;
 }
 
@@ -130,20 +180,28 @@ static void add_count(int fd, uint64_t count)
 		next_call(SYS_write, fd, (long)&count, sizeof(count), 0);
 }
 
-/* What was written to @fd meanwhile must find room in the counter. */
-static void put_back(int fd, int counter, long cloexec)
+/*
+ * What was written to the eventfd must find room in the counter. It is read when
+ * no more can come, and its watches end when it is closed.
+ */
+static void put_back(int fd, int counter, int real, long cloexec)
 {
 	const uint64_t none = UINT64_MAX;
 	struct event_state state;
+	struct event_state own;
+	struct identity identity;
 
-	watch_each(fd, remove_watch);
-	if (event_state(fd, &state) && state.count)
+	if (!event_state(fd, &state) || !event_state(real, &own) ||
+	    state.counter || state.id != own.id)
+		return; /* closed by the program, or another file */
+	next_call(SYS_dup3, counter, fd, cloexec, 0);
+	if (event_state(real, &own) && own.count) {
 		next_call(SYS_ioctl, counter, EFD_IOC_SET_MAXIMUM, (long)&none,
 			  0);
-	else
-		state.count = 0;
-	next_call(SYS_dup3, counter, fd, cloexec, 0);
-	add_count(counter, state.count);
+		add_count(counter, own.count);
+	}
+	if (identify(real, &identity))
+		watch_each(fd, return_watch, &identity);
 }
 
 static int make_eventfd(int fd, const struct event_state *state)
@@ -156,8 +214,16 @@ static int make_eventfd(int fd, const struct event_state *state)
 			 0, 0);
 }
 
+/* The program can close it, and the number can be that of another file, any time. */
+static bool is_still(int fd, uint64_t id)
+{
+	struct event_state state;
+
+	return is_counter(fd, &state) && state.id == id;
+}
+
 /* Returns NULL, or why the counter stays. Both other descriptors are closed. */
-static const char *exchange(int fd, int counter, int real)
+static const char *exchange(int fd, int counter, int real, uint64_t id)
 {
 	long cloexec = next_call(SYS_fcntl, fd, F_GETFD, 0, 0) & FD_CLOEXEC ?
 			       O_CLOEXEC :
@@ -165,16 +231,18 @@ static const char *exchange(int fd, int counter, int real)
 	const char *why = NULL;
 	struct event_state state;
 
-	if (next_call(SYS_dup3, real, fd, cloexec, 0) < 0) {
+	if (!is_still(counter, id) || !is_still(fd, id)) {
+		why = "it was closed";
+	} else if (next_call(SYS_dup3, real, fd, cloexec, 0) < 0) {
 		why = "no descriptor is left";
-	} else if (!watch_each(fd, add_watch)) {
+	} else if (!watch_each(fd, add_watch, NULL)) {
 		why = "an epoll would lose it";
-		put_back(fd, counter, cloexec);
+		put_back(fd, counter, real, cloexec);
 	} else if (!settle(counter, &state)) {
 		why = "it is in use elsewhere";
-		put_back(fd, counter, cloexec);
+		put_back(fd, counter, real, cloexec);
 	} else {
-		add_count(fd, state.count);
+		add_count(real, state.count);
 	}
 	next_call(SYS_close, real, 0, 0, 0);
 	next_call(SYS_close, counter, 0, 0, 0);
@@ -188,8 +256,8 @@ static const char *replace(int fd, struct event_state *state)
 
 	if (!settle(fd, state))
 		return "it is in use elsewhere";
-	if (!watch_each(fd, can_follow))
-		return "a ring watches it";
+	if (!watch_each(fd, can_follow, NULL))
+		return "a ring or a second watch of its number would lose it";
 	real = make_eventfd(fd, state);
 	if (real < 0)
 		return "no descriptor is left";
@@ -198,7 +266,7 @@ static const char *replace(int fd, struct event_state *state)
 		next_call(SYS_close, real, 0, 0, 0);
 		return "no descriptor is left";
 	}
-	return exchange(fd, counter, real);
+	return exchange(fd, counter, real, state->id);
 }
 
 static void report(const struct context *context, int fd, const char *taker,

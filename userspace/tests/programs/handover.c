@@ -172,6 +172,32 @@ static void test_epoll(void)
 	close(fd);
 }
 
+/* A watch that is left of a file which had the number before. */
+static void test_number(int wanted)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = 1};
+	int epoll = epoll_create1(0);
+	int fd = eventfd(0, 0);
+	int copy = dup(fd);
+	int same;
+
+	epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+	close(fd);
+	same = eventfd(0, 0);
+	event.data.u64 = 2;
+	tap_is(same, fd, "a number that was watched before");
+	tap_is(epoll_ctl(epoll, EPOLL_CTL_ADD, same, &event), 0, "and is again");
+	tap_is(submit(same), wanted, "two watches of one number");
+	close(copy);
+	if (wanted == 1)
+		take(same);
+	tap_is(submit(same), 1, "one watch");
+	tap_is(wait_one(epoll), 2, "which gets the event");
+	tap_is(take(same), 1, "and the count");
+	close(epoll);
+	close(same);
+}
+
 static void test_uring(void)
 {
 	int fd = eventfd(0, 0);
@@ -445,6 +471,7 @@ int main(int argc, char **argv)
 	test_aio_errors();
 	test_semaphore();
 	test_epoll();
+	test_number(argc > 1 ? -EINVAL : 1);
 	test_uring();
 	test_kvm();
 	test_vhost();
