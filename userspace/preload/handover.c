@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
@@ -23,16 +22,22 @@
 /* More interrupts than a device of MSI-X can have. */
 #define VECTORS_MAX 4096
 
-static bool peek(void *to, const void *from, size_t size)
+/* By the thread's own number: the main thread can have ended, and has no memory. */
+static bool peek(void *to, const void *from, size_t size, const char *taker)
 {
 	const struct iovec local = {.iov_base = to, .iov_len = size};
 	const struct iovec remote = {.iov_base = (void *)from, .iov_len = size};
-	const long arguments[6] = {getpid(), (long)&local, 1, (long)&remote, 1};
+	const long arguments[6] = {
+		next_call(SYS_gettid, 0, 0, 0, 0), (long)&local, 1, (long)&remote, 1,
+	};
 	int saved = errno;
 	long ret = next_syscall(SYS_process_vm_readv, arguments);
 
 	errno = saved;
-	return ret == (long)size;
+	if (ret == (long)size)
+		return true;
+	replace_unread(taker);
+	return false;
 }
 
 static const char *ioctl_name(unsigned long request)
@@ -67,38 +72,55 @@ bool handover_is_ioctl(unsigned long request)
 	return ioctl_name(request) != NULL;
 }
 
-static bool replace_at(const void *address, const char *taker)
+static enum replaced replace_each(const void *address, const char *taker)
 {
 	int fd;
 
-	return peek(&fd, address, sizeof(fd)) && replace_counter(fd, taker);
+	if (!peek(&fd, address, sizeof(fd), taker))
+		return REPLACED_NONE;
+	return replace_counter(fd, taker);
 }
 
+static bool replace_at(const void *address, const char *taker)
+{
+	return replace_each(address, taker) == REPLACED_REAL;
+}
+
+/* One counter that stays is enough for the kernel to refuse the call again. */
 static bool replace_irqfd(const struct kvm_irqfd *argument, const char *taker)
 {
+	enum replaced first, second = REPLACED_NONE;
 	struct kvm_irqfd irqfd;
-	bool replaced;
 
-	if (!peek(&irqfd, argument, sizeof(irqfd)))
+	if (!peek(&irqfd, argument, sizeof(irqfd), taker))
 		return false;
-	replaced = replace_counter(irqfd.fd, taker);
+	first = replace_counter(irqfd.fd, taker);
+	if (first == REPLACED_STAYS)
+		return false;
 	if (irqfd.flags & KVM_IRQFD_FLAG_RESAMPLE)
-		replaced |= replace_counter(irqfd.resamplefd, taker);
-	return replaced;
+		second = replace_counter(irqfd.resamplefd, taker);
+	return second != REPLACED_STAYS &&
+	       (first == REPLACED_REAL || second == REPLACED_REAL);
 }
 
+/* Waiting for all of thousands that stay would take seconds. */
 static bool replace_vectors(const struct vfio_irq_set *argument,
 			    const char *taker)
 {
 	struct vfio_irq_set set;
 	bool replaced = false;
 
-	if (!peek(&set, argument, sizeof(set)) ||
+	if (!peek(&set, argument, sizeof(set), taker) ||
 	    !(set.flags & VFIO_IRQ_SET_DATA_EVENTFD))
 		return false;
-	for (uint32_t i = 0; i < set.count && i < VECTORS_MAX; i++)
-		replaced |= replace_at(argument->data + i * sizeof(int32_t),
-				       taker);
+	for (uint32_t i = 0; i < set.count && i < VECTORS_MAX; i++) {
+		const void *address = argument->data + i * sizeof(int32_t);
+		enum replaced each = replace_each(address, taker);
+
+		if (each == REPLACED_STAYS)
+			return false;
+		replaced |= each == REPLACED_REAL;
+	}
 	return replaced;
 }
 
@@ -133,10 +155,10 @@ bool handover_iocb(struct iocb *const *iocb)
 	const struct iocb *address;
 	struct iocb own;
 
-	return peek(&address, iocb, sizeof(address)) &&
-	       peek(&own, address, sizeof(own)) &&
+	return peek(&address, iocb, sizeof(address), "io_submit") &&
+	       peek(&own, address, sizeof(own), "io_submit") &&
 	       own.aio_flags & IOCB_FLAG_RESFD &&
-	       replace_counter(own.aio_resfd, "io_submit");
+	       replace_counter(own.aio_resfd, "io_submit") == REPLACED_REAL;
 }
 
 bool handover_uring(unsigned int opcode, const void *argument)

@@ -168,7 +168,7 @@ static long register_eventfd(const struct library_function *function,
 		return -ENOSYS;
 	ret = pass(next.call, arguments);
 	if (next.genuine && (int)ret == -EINVAL &&
-	    replace_counter(arguments[1], function->name))
+	    replace_counter(arguments[1], function->name) == REPLACED_REAL)
 		ret = pass(next.call, arguments);
 	return ret;
 }

@@ -291,20 +291,48 @@ static void report(const struct context *context, int fd, const char *taker,
 	line_end(&line, context);
 }
 
-bool replace_counter(int fd, const char *taker)
+/* With the lock. */
+static enum replaced replace_known(const struct context *context, int fd,
+				   const char *taker)
+{
+	struct event_state state;
+	const char *why;
+
+	if (!event_state(fd, &state))
+		return REPLACED_NONE;
+	if (!state.counter)
+		return REPLACED_REAL;
+	why = replace(fd, &state);
+	report(context, fd, taker, why);
+	return why ? REPLACED_STAYS : REPLACED_REAL;
+}
+
+enum replaced replace_counter(int fd, const char *taker)
 {
 	const struct context *context = context_get();
-	struct event_state state;
-	const char *why = NULL;
-	bool known;
+	enum replaced replaced;
 
-	if (!context || !lock())
-		return false;
-	known = event_state(fd, &state);
-	if (known && state.counter) {
-		why = replace(fd, &state);
-		report(context, fd, taker, why);
+	if (!context)
+		return REPLACED_NONE;
+	if (!lock()) {
+		report(context, fd, taker, "another thread replaces one");
+		return REPLACED_STAYS;
 	}
+	replaced = replace_known(context, fd, taker);
 	unlock();
-	return known && !why;
+	return replaced;
+}
+
+void replace_unread(const char *taker)
+{
+	const struct context *context = context_get();
+	struct line line;
+
+	if (!context || !log_wanted(context))
+		return;
+	line_begin(&line);
+	line_text(&line, "for ");
+	line_text(&line, taker);
+	line_text(&line, ": descriptors cannot be read; see --keep-eventfd");
+	line_end(&line, context);
 }

@@ -106,7 +106,7 @@ $(O)/tests/libflowfd-uring.so: $(O)/tests/programs/uring.o
 
 $(O)/tests/handed: $(addprefix $(O)/,tests/programs/handed.o preload/handover.o \
 		preload/next.o)
-	$(link)
+	$(link) -pthread
 
 $(O)/tests/handover: $(O)/tests/programs/handover.o
 	$(link) -pthread -luring -laio
