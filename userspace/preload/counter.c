@@ -49,7 +49,9 @@ int counter_open(const struct settings *settings, unsigned int initial,
 	int fd, ret;
 
 	fd = call(SYS_openat, AT_FDCWD, (long)FLOWFD_DEVICE,
-		  O_RDWR | (flags & (EFD_CLOEXEC | EFD_NONBLOCK)), 0);
+		  O_RDWR | O_NOCTTY |
+			  (flags & (EFD_CLOEXEC | EFD_NONBLOCK)),
+		  0);
 	if (fd < 0)
 		return fd;
 	ret = set_up(settings, fd, initial, flags);
