@@ -122,11 +122,15 @@ static void write_line(long fd, const struct line *line)
 		  sizeof(before));
 }
 
-/* Opened for each line: a program may close all descriptors at any time. */
+/*
+ * Opened for each line: a program may close all descriptors at any time. The path
+ * that flowfd-run gives has no symbolic link at its end.
+ */
 static void append(const char *path, const struct line *line)
 {
 	long fd = next_call(SYS_openat, AT_FDCWD, (long)path,
-		       O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		       O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY |
+			       O_NOFOLLOW | O_NONBLOCK,
 		       0);
 
 	if (fd < 0)

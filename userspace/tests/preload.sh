@@ -160,6 +160,10 @@ tap_is "$(with "" "$build/tests/eventfds" call | wc -l):$(sed 's/.*]: //' \
 with "verbose" "$build/tests/corners" close "$here/file"
 tap_is "$?:$(cat "$here/file"):$(grep -c corners "$here/log")" 0::3 \
 	"also of a program that closed all descriptors"
+ln -s file "$here/link"
+FLOWFD_RUN_LOG=$here/link with "" "$build/tests/eventfds" call >"$here/output"
+tap_is "$(wc -l <"$here/output"):$(cat "$here/file")" 1: \
+	"no report through a link in the place of the file"
 with "" "$build/tests/corners" limit
 tap_is "$?" 0 "no signal for a report that is larger than a file may be"
 unset FLOWFD_RUN_LOG
