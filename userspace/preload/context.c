@@ -23,8 +23,11 @@ static struct context none;
 static bool read_log(struct context *context)
 {
 	const char *log = getenv(LOG_VARIABLE);
-	size_t size = log ? strlen(log) + 1 : 0;
+	size_t size;
 
+	if (!log)
+		return true;
+	size = strlen(log) + 1;
 	if (size > sizeof(context->log))
 		return false;
 	memcpy(context->log, log, size);

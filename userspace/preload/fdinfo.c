@@ -163,7 +163,7 @@ static bool is_watcher(int directory, const char *name, struct watch *watch)
 	char text[sizeof(ring)];
 	long length = next_call(SYS_readlinkat, directory, (long)name,
 				(long)text, sizeof(text));
-	uint64_t number;
+	uint64_t number = 0;
 
 	watch->ring = length == sizeof(ring) - 1 && !memcmp(text, ring, length);
 	if (!watch->ring &&

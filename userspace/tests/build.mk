@@ -122,7 +122,7 @@ $(O)/tests/plain-musl: tests/programs/plain.c $(O)/flags
 # The shim with a stack protector in all functions, which some builders want.
 $(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) $(O)/flags
 	@mkdir -p $(@D)
-	$(CC) $(filter-out -MMD -MP,$(CFLAGS_ALL)) $(PRELOAD_CFLAGS) \
+	$(CC) $(filter-out -MMD -MP -fanalyzer,$(CFLAGS_ALL)) $(PRELOAD_CFLAGS) \
 		-fstack-protector-all $(LDFLAGS) $(PRELOAD_LDFLAGS) -o $@ \
 		$(filter %.c,$^)
 

@@ -218,12 +218,13 @@ def test_many_descriptors():
 def test_locks():
     """Lines of locks come first in fdinfo, as many as anybody likes."""
     def attack():
-        device = os.open(flowfd.DEVICE, os.O_RDWR)
+        global ring
+        ring = flowfd.Ring(4)
         for i in range(5000):
-            fcntl.lockf(device, fcntl.LOCK_EX, 1, 10000 - 2 * i)
+            fcntl.lockf(ring.fileno(), fcntl.LOCK_EX, 1, 10000 - 2 * i)
     with Process(attack) as attacker:
-        result = attacked("5,000 locks of a counter", 2)
-        is_([c for c in result["counters"] if c["pid"] == attacker.pid], [],
+        result = attacked("5,000 locks of a ring", 2)
+        is_([r for r in result["rings"] if r["pid"] == attacker.pid], [],
             "of which not all is read")
 
 

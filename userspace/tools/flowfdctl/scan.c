@@ -121,9 +121,10 @@ static _Noreturn void look_as_child(struct view *view)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	closefrom(0);
-	null = open("/dev/null", O_RDWR);
-	while (null >= 0 && null < STDERR_FILENO)
-		null = dup(null);
+	/* The lowest numbers: standard input, output and error. */
+	do {
+		null = open("/dev/null", O_RDWR);
+	} while (null >= 0 && null < STDERR_FILENO);
 	processes_look(view);
 	_exit(EXIT_SUCCESS);
 }
