@@ -192,6 +192,25 @@ static long device_create_ring(void __user *argp, size_t size)
 	return ring_install(ring, &args, argp);
 }
 
+/**
+ * device_answer - store a structure in user memory
+ * @argp: where to
+ * @size: the caller's size of it; what it holds beyond @known is zeroed
+ * @answer: structure
+ * @known: the module's size of it
+ *
+ * Return: 0 or -EFAULT.
+ */
+long device_answer(void __user *argp, size_t size, const void *answer,
+		   size_t known)
+{
+	known = min(size, known);
+	if (copy_to_user(argp, answer, known) ||
+	    clear_user(argp + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
 static long device_query(void __user *argp, size_t size)
 {
 	static const struct flowfd_query query = {
@@ -200,14 +219,10 @@ static long device_query(void __user *argp, size_t size)
 		.features	= FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
 				  FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP,
 	};
-	size_t known = min(size, sizeof(query));
 
 	if (size < FLOWFD_QUERY_SIZE_VER0)
 		return -EINVAL;
-	if (copy_to_user(argp, &query, known) ||
-	    clear_user(argp + known, size - known))
-		return -EFAULT;
-	return 0;
+	return device_answer(argp, size, &query, sizeof(query));
 }
 
 /* The caller's size of the structure is not part of the command. */

@@ -263,6 +263,8 @@ int device_init(void);
 void device_exit(void);
 int device_open(struct inode *inode, struct file *file);
 long device_ioctl(unsigned int cmd, void __user *argp);
+long device_answer(void __user *argp, size_t size, const void *answer,
+		   size_t known);
 long device_counter_ioctl(struct file *file, unsigned int cmd,
 			  void __user *argp);
 

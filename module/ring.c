@@ -443,15 +443,11 @@ static long ring_ioctl_info(const struct ring *ring, void __user *argp,
 			    size_t size)
 {
 	struct flowfd_create_ring info = { .max_items = ring->max_items };
-	size_t known = min(size, sizeof(info));
 
 	if (size < FLOWFD_CREATE_RING_SIZE_VER0)
 		return -EINVAL;
 	ring_describe(ring, &info);
-	if (copy_to_user(argp, &info, known) ||
-	    clear_user(argp + known, size - known))
-		return -EFAULT;
-	return 0;
+	return device_answer(argp, size, &info, sizeof(info));
 }
 
 static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
