@@ -38,17 +38,22 @@ static int copy_settings(union settings *settings,
 	return 0;
 }
 
+/* A request that takes settings: what is beyond ours was seen to be zero. */
+static int request(int fd, unsigned int number, union settings *settings,
+		   size_t size)
+{
+	if (size > sizeof(*settings))
+		size = sizeof(*settings);
+	return flowfd__ioctl(fd, _IOC(_IOC_WRITE, 'J', number, size), settings);
+}
+
 static int set_up(int fd, union settings *settings, size_t size)
 {
 	int ret = flowfd__check(fd);
 
 	if (ret)
 		return ret;
-	if (size > sizeof(*settings))
-		size = sizeof(*settings);
-	ret = flowfd__ioctl(fd, _IOC(_IOC_WRITE, 'J',
-				     _IOC_NR(FLOWFD_IOC_SETUP_COUNTER), size),
-			    settings);
+	ret = request(fd, _IOC_NR(FLOWFD_IOC_SETUP_COUNTER), settings, size);
 	return ret == -ENOTTY || ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
@@ -61,12 +66,7 @@ int flowfd_counter_create_on(int device,
 
 	if (ret)
 		return ret;
-	if (size > sizeof(settings))
-		size = sizeof(settings);
-	ret = flowfd__ioctl(device,
-			    _IOC(_IOC_WRITE, 'J',
-				 _IOC_NR(FLOWFD_IOC_CREATE_COUNTER), size),
-			    &settings);
+	ret = request(device, _IOC_NR(FLOWFD_IOC_CREATE_COUNTER), &settings, size);
 	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
