@@ -260,19 +260,23 @@ def serve_fuse(device):
                  reply)
 
 
+def mount(*args):
+    if libc.mount(*args):
+        raise OSError(ctypes.get_errno(), "mount")
+
+
 def mount_fuse(directory):
     """In a tree of its own, where the file is also called as the device is."""
     libc.unshare(CLONE_NEWNS)
-    libc.mount(None, b"/", None, MS_REC_PRIVATE, None)
+    mount(None, b"/", None, MS_REC_PRIVATE, None)
     device = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
+    mount(b"test", directory.encode(), b"fuse", 0, options.encode())
+    # A read of the device fails before it is mounted.
     if not os.fork():
         libc.prctl(1, signal.SIGKILL)
         serve_fuse(device)
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
-    if (libc.mount(b"test", directory.encode(), b"fuse", 0, options.encode()) or
-            libc.mount(f"{directory}/file".encode(), flowfd.DEVICE.encode(), None,
-                       MS_BIND, None)):
-        raise OSError(ctypes.get_errno(), "mount")
+    mount(f"{directory}/file".encode(), flowfd.DEVICE.encode(), None, MS_BIND, None)
     os.close(device)
 
 
