@@ -1,67 +1,75 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Noticing the last close of a watched file, so that a watch need not keep it
- * open. Counters tell; sockets and pipes are noticed through fsnotify, which
- * __fput() calls before anything of the file is torn down. One mark for each
- * inode has a list of the watches that end with a file of that inode.
+ * Noticing the last close of a file, so that its user need not keep it open. A user
+ * hooks into a file; at the last close it is told to leave the file's wait queues,
+ * and then that the file is closed.
  *
- * The closes of unrelated files must not meet on one lock, as they once did in
- * epoll: there are several, chosen by inode or counter, each with its own
- * fsnotify group, for that has a lock as well.
+ * A counter's release calls here. Sockets and pipes are noticed through fsnotify,
+ * which __fput() calls before it tears anything of the file down. One mark for each
+ * inode has a list of the hooks into files of that inode.
+ *
+ * Closes of unrelated files must not contend for one lock, as they once did in epoll.
+ * So there are several shards, chosen by inode or counter. Each has an fsnotify group
+ * of its own, because a group has a lock as well.
  */
 #include <linux/fsnotify_backend.h>
 #include <linux/hash.h>
 #include <linux/llist.h>
 #include <linux/magic.h>
+#include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/wait_bit.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "closing.h"
 #include "compat.h"
-#include "flowfd.h"
 
 #define SHARD_BITS 5
 
+/* At most so many destroyed marks are kept: each close of their inodes looks at them. */
+#define DROPPED_MAX 256
+
 /**
  * struct closing_shard - the files of some inodes, and some counters
- * @lock: of the watches that end with them
- * @group: with the marks of these inodes
+ * @lock: of their hooks
+ * @group: of the marks of these inodes
+ * @polled: closes that wait for a worker to have polled a file
  */
 static struct closing_shard {
-	struct mutex lock;	/* watches that end with these files */
+	struct mutex lock;	/* of hooks */
 	struct fsnotify_group *group;
+	wait_queue_head_t polled;
 } ____cacheline_aligned_in_smp shards[1 << SHARD_BITS];
 
 /**
- * struct closing_target - an inode with watched files
+ * struct flowfd_closing_target - an inode whose files have hooks
  * @mark: fsnotify's
- * @watches: under the shard's lock, never empty before @gone; new ones at the tail
+ * @hooks: under the shard's lock, never empty before @gone; new ones at the tail
  * @dropped: in the list of that name, once @gone
  * @shard: number; fixed
  * @gone: @mark is destroyed
  */
-struct closing_target {
+struct flowfd_closing_target {
 	struct fsnotify_mark mark;
-	struct list_head watches;
+	struct list_head hooks;
 	struct llist_node dropped;
 	u8 shard;
 	bool gone;
 };
 
+static const struct flowfd_closing_ops *closing_ops;
 static struct kmem_cache *target_cache;
 static struct workqueue_struct *closing_workqueue;
 
 static void put_dropped(struct work_struct *work);
-/* More than so many targets are not kept: each is looked at by others of its inode. */
-#define DROPPED_MAX 256
 
 static LLIST_HEAD(dropped);
 static atomic_t dropped_count = ATOMIC_INIT(0);
 static DECLARE_DELAYED_WORK(dropped_work, put_dropped);
 
-/* Of an inode or a counter. */
+/* Of an inode or of a counter's list. */
 static u8 shard_number(const void *object)
 {
 	return hash_ptr(object, SHARD_BITS);
@@ -75,14 +83,28 @@ static struct closing_shard *shard_lock(u8 number)
 	return shard;
 }
 
+/* Waits, with the lock released, until a worker has polled a file of the shard. */
+static void shard_await_poll(struct closing_shard *shard)
+{
+	DEFINE_WAIT(wait);
+
+	lockdep_assert_held(&shard->lock);
+
+	prepare_to_wait(&shard->polled, &wait, TASK_UNINTERRUPTIBLE);
+	mutex_unlock(&shard->lock);
+	schedule();
+	finish_wait(&shard->polled, &wait);
+	mutex_lock(&shard->lock);
+}
+
 /*
- * Each last reference to a mark of an inode has fsnotify wake a kernel thread,
- * which a server would pay for with each connection that it closes. So they are
- * put together, a little later; until then the inode stays, and nothing else.
+ * fsnotify wakes a kernel thread for each last reference to a mark, and a server would
+ * pay for that with each connection that it closes. So marks are put in batches, a
+ * little later. Until then the inode stays allocated, but nothing else does.
  */
 static void put_dropped(struct work_struct *work)
 {
-	struct closing_target *t, *next;
+	struct flowfd_closing_target *t, *next;
 
 	llist_for_each_entry_safe(t, next, llist_del_all(&dropped), dropped) {
 		atomic_dec(&dropped_count);
@@ -91,7 +113,7 @@ static void put_dropped(struct work_struct *work)
 	}
 }
 
-static void target_destroy(struct closing_target *t)
+static void target_destroy(struct flowfd_closing_target *t)
 {
 	struct closing_shard *shard = &shards[t->shard];
 
@@ -108,76 +130,66 @@ static void target_destroy(struct closing_target *t)
 }
 
 /*
- * A file with a watch in the list is there: its own close does not come to an end
- * before the watch is out of it. Those of files that are closing go to the head, in
- * one pass however many there are.
+ * The file of a hook in the list is there: its close cannot complete before the hook
+ * has left the list. Hooks of files that are being closed move to the head, in one
+ * pass, however many there are.
  */
-static void gather_closing(struct list_head *watches)
+static void gather_closing(struct list_head *hooks)
 {
-	struct watch *w, *next;
+	struct flowfd_closing *hook, *next;
 
-	list_for_each_entry_safe(w, next, watches, closing) {
-		if (!file_count(w->file))
-			list_move(&w->closing, watches);
+	list_for_each_entry_safe(hook, next, hooks, node) {
+		if (!file_count(hook->file))
+			list_move(&hook->node, hooks);
 	}
 }
 
-static struct watch *first_of_closing_file(struct list_head *watches)
+static struct flowfd_closing *first_of_closing_file(struct list_head *hooks)
 {
-	struct watch *w = list_first_entry_or_null(watches, struct watch,
-						   closing);
+	struct flowfd_closing *hook;
 
-	return w && !file_count(w->file) ? w : NULL;
+	hook = list_first_entry_or_null(hooks, struct flowfd_closing, node);
+	return hook && !file_count(hook->file) ? hook : NULL;
 }
 
 /*
- * Ends a watch whose file is closing, or waits for the worker that polls the file:
- * then the lock is released meanwhile, and the list may have changed. The ring's lock
- * is not taken, as it can be held for long: the item is given back later, and until
- * then it is empty and silent.
+ * Ends a hook whose file is being closed. If a worker polls the file, waits for the
+ * worker instead: the lock is released meanwhile, and the list may have changed.
  *
- * Several may be here for one watch: the closes of all files of an inode. A watch
- * stays in the list as long as anything of its file is used, even if it was removed,
- * so that each close waits for the watches of its own file.
+ * Closes of several files of one inode may be here for the same hook. A hook stays in
+ * the list as long as anything uses its file, even if it was removed, so that each
+ * close waits for the hooks of its own file.
  */
-static void end_watch(struct watch *w)
+static void end_hook(struct flowfd_closing *hook)
 {
-	struct closing_shard *shard = &shards[w->shard];
+	struct closing_shard *shard = &shards[hook->shard];
 
 	lockdep_assert_held(&shard->lock);
 
-	if (w->state == WATCH_LIVE) {
-		watch_set_mask(w, 0);
-		watch_unhook(w);
-	}
-	if (w->polling) {
-		refcount_inc(&w->refs);
-		mutex_unlock(&shard->lock);
-		wait_var_event(&w->polling, !READ_ONCE(w->polling));
-		watch_put(w);
-		mutex_lock(&shard->lock);
+	if (hook->state == CLOSING_LIVE)
+		closing_ops->leave(hook);
+	if (hook->polling) {
+		shard_await_poll(shard);
 		return;
 	}
-	w->state = WATCH_CLOSED;
-	w->target = NULL;
-	list_del_init(&w->closing);
-	ring_clear_item(w->item);
-	/* The last use of it: the ring may free it now. */
-	llist_add(&w->closed, &w->ring->closed);
+	hook->state = CLOSING_CLOSED;
+	hook->target = NULL;
+	list_del_init(&hook->node);
+	closing_ops->closed(hook);
 }
 
-/* Takes a watch that nothing is used of out of the list of its file. */
-static void untrack(struct watch *w)
+/* Takes a hook that uses nothing of its file out of the list. */
+static void untrack(struct flowfd_closing *hook)
 {
-	struct closing_target *t = w->target;
+	struct flowfd_closing_target *t = hook->target;
 
 	/*
-	 * A counter that sees its list empty does not take the lock and is freed:
-	 * orders the use of its wait queue before. Pairs with closing_counter().
+	 * A counter whose list is empty is freed without the lock being taken: its wait
+	 * queue must be used before this. Pairs with flowfd_closing_list().
 	 */
 	smp_mb();
-	list_del_init(&w->closing);
-	if (t && list_empty(&t->watches))
+	list_del_init(&hook->node);
+	if (t && list_empty(&t->hooks))
 		target_destroy(t);
 }
 
@@ -185,42 +197,41 @@ static int closing_event(struct fsnotify_mark *mark, u32 mask,
 			 struct inode *inode, struct inode *dir,
 			 const struct qstr *name, u32 cookie)
 {
-	struct closing_target *t =
-		container_of(mark, struct closing_target, mark);
+	struct flowfd_closing_target *t =
+		container_of(mark, struct flowfd_closing_target, mark);
 	struct closing_shard *shard = shard_lock(t->shard);
-	struct watch *w;
+	struct flowfd_closing *hook;
 
-	gather_closing(&t->watches);
-	while ((w = first_of_closing_file(&t->watches)))
-		end_watch(w);
-	/* If the list became empty while the lock was released, it is destroyed. */
-	if (list_empty(&t->watches) && !t->gone)
+	gather_closing(&t->hooks);
+	while ((hook = first_of_closing_file(&t->hooks)))
+		end_hook(hook);
+	/* It is destroyed already if the list became empty while the lock was released. */
+	if (list_empty(&t->hooks) && !t->gone)
 		target_destroy(t);
 	mutex_unlock(&shard->lock);
 	return 0;
 }
 
 /**
- * closing_counter - a counter is being released
- * @c: counter
+ * flowfd_closing_list - end the hooks of a file that is being released
+ * @list: of flowfd_closing_track_list()
  */
-void closing_counter(struct counter *c)
+void flowfd_closing_list(struct list_head *list)
 {
 	struct closing_shard *shard;
 
 	/* An acquire. Pairs with untrack(). */
-	if (list_empty_careful(&c->watches))
+	if (list_empty_careful(list))
 		return;
-	shard = shard_lock(shard_number(c));
-	while (!list_empty(&c->watches))
-		end_watch(list_first_entry(&c->watches, struct watch, closing));
+	shard = shard_lock(shard_number(list));
+	while (!list_empty(list))
+		end_hook(list_first_entry(list, struct flowfd_closing, node));
 	mutex_unlock(&shard->lock);
 }
 
 /*
- * Unnamed pipes and sockets only: their inodes have one name and live in file
- * systems that are never unmounted, so fsnotify does not drop the mark while a
- * file is open.
+ * Unnamed pipes and sockets only: their inodes have one name and live in file systems
+ * that are never unmounted, so fsnotify keeps the mark as long as a file is open.
  */
 static bool close_is_noticed(const struct file *file)
 {
@@ -234,8 +245,9 @@ static bool close_is_noticed(const struct file *file)
 		inode->i_sb->s_magic == PIPEFS_MAGIC);
 }
 
-/* Frees it if that fails. */
-static int target_begin(struct closing_target *t, struct inode *inode, u8 shard)
+/* Frees the target if that fails. */
+static int target_begin(struct flowfd_closing_target *t, struct inode *inode,
+			u8 shard)
 {
 	int err;
 
@@ -250,7 +262,7 @@ static int target_begin(struct closing_target *t, struct inode *inode, u8 shard)
 }
 
 /* Under the shard's lock a mark that is found is not gone. */
-static struct closing_target *target_find(struct inode *inode, u8 shard)
+static struct flowfd_closing_target *target_find(struct inode *inode, u8 shard)
 {
 	struct fsnotify_mark *mark;
 
@@ -260,40 +272,59 @@ static struct closing_target *target_find(struct inode *inode, u8 shard)
 	if (!mark)
 		return NULL;
 	fsnotify_put_mark(mark);
-	return container_of(mark, struct closing_target, mark);
+	return container_of(mark, struct flowfd_closing_target, mark);
 }
 
-static void track_counter(struct watch *w, struct counter *c)
+/**
+ * flowfd_closing_init_hook - prepare a hook
+ * @hook: new hook, in no list
+ * @file: its file
+ */
+void flowfd_closing_init_hook(struct flowfd_closing *hook, struct file *file)
+{
+	hook->file = file;
+	hook->target = NULL;
+	hook->state = CLOSING_LIVE;
+	hook->polling = false;
+}
+
+/**
+ * flowfd_closing_track_list - hook into a file whose release calls here
+ * @hook: prepared hook
+ * @list: the file's; its release calls flowfd_closing_list()
+ */
+void flowfd_closing_track_list(struct flowfd_closing *hook,
+			       struct list_head *list)
 {
 	struct closing_shard *shard;
 
-	w->shard = shard_number(c);
-	shard = shard_lock(w->shard);
-	list_add_tail(&w->closing, &c->watches);
+	hook->shard = shard_number(list);
+	shard = shard_lock(hook->shard);
+	list_add_tail(&hook->node, list);
 	mutex_unlock(&shard->lock);
 }
 
-static int track_inode(struct watch *w, struct inode *inode)
+static int track_inode(struct flowfd_closing *hook, struct inode *inode)
 {
+	struct flowfd_closing_target *t, *fresh;
 	struct closing_shard *shard;
-	struct closing_target *t, *fresh;
 	int err = 0;
 
-	/* Can wait for what a cgroup may have: not under a lock of others' closes. */
+	/* May wait for a cgroup to free memory: not under a lock that closes take. */
 	fresh = kmem_cache_alloc(target_cache, GFP_KERNEL_ACCOUNT);
 	if (!fresh)
 		return -ENOMEM;
-	w->shard = shard_number(inode);
-	shard = shard_lock(w->shard);
-	t = target_find(inode, w->shard);
+	hook->shard = shard_number(inode);
+	shard = shard_lock(hook->shard);
+	t = target_find(inode, hook->shard);
 	if (!t) {
 		t = fresh;
 		fresh = NULL;
-		err = target_begin(t, inode, w->shard);
+		err = target_begin(t, inode, hook->shard);
 	}
 	if (!err) {
-		w->target = t;
-		list_add_tail(&w->closing, &t->watches);
+		hook->target = t;
+		list_add_tail(&hook->node, &t->hooks);
 	}
 	mutex_unlock(&shard->lock);
 	if (fresh)
@@ -302,31 +333,25 @@ static int track_inode(struct watch *w, struct inode *inode)
 }
 
 /**
- * closing_track - have a watch end with the last close of its file
- * @w: new watch
+ * flowfd_closing_track_file - hook into a socket or pipe
+ * @hook: prepared hook
  *
- * Return: 1; 0, if this file's close is not noticed; a negative errno.
+ * Return: 1; 0 if the close of this file is not noticed; or a negative errno.
  */
-int closing_track(struct watch *w)
+int flowfd_closing_track_file(struct flowfd_closing *hook)
 {
-	struct file *file = w->file;
-
-	if (file->f_op == &counter_fops) {
-		track_counter(w, file->private_data);
-		return 1;
-	}
-	if (!close_is_noticed(file))
+	if (!close_is_noticed(hook->file))
 		return 0;
-	return track_inode(w, file_inode(file)) ?: 1;
+	return track_inode(hook, file_inode(hook->file)) ?: 1;
 }
 
 /**
- * closing_may_pin - whether a file can be kept open though its close is noticed
+ * flowfd_closing_may_pin - whether a file may be kept open though its close is noticed
  * @file: file
  *
- * Not a UNIX socket: the ring can be in its queue, and they would keep each other.
+ * Not a UNIX socket: its queue can hold the descriptor that keeps it open.
  */
-bool closing_may_pin(struct file *file)
+bool flowfd_closing_may_pin(struct file *file)
 {
 	struct socket *sock = sock_from_file(file);
 
@@ -334,75 +359,74 @@ bool closing_may_pin(struct file *file)
 }
 
 /**
- * closing_remove - the ring does not watch a file any more
- * @w: watch that is not pinned
+ * flowfd_closing_remove - leave a file
+ * @hook: hook into the file
  *
- * Leaves the wait queues. A worker that polls the file ends what is left.
+ * Leaves the wait queues. If a worker polls the file, the worker removes the hook
+ * from its list.
  *
- * Return: false, if the file was closed before: the watch is in ring->closed.
+ * Return: false if the file was closed before, and the user was told so.
  */
-bool closing_remove(struct watch *w)
+bool flowfd_closing_remove(struct flowfd_closing *hook)
 {
-	struct closing_shard *shard = shard_lock(w->shard);
-	bool live = w->state == WATCH_LIVE;
+	struct closing_shard *shard = shard_lock(hook->shard);
+	bool live = hook->state == CLOSING_LIVE;
 
 	if (live) {
-		watch_unhook(w);
-		w->state = WATCH_REMOVED;
-		if (!w->polling)
-			untrack(w);
+		closing_ops->leave(hook);
+		hook->state = CLOSING_REMOVED;
+		if (!hook->polling)
+			untrack(hook);
 	}
 	mutex_unlock(&shard->lock);
 	return live;
 }
 
 /**
- * closing_begin_poll - a worker is about to poll a file that may be closing
- * @w: watch that is not pinned
+ * flowfd_closing_begin_poll - keep a file that may be closing, to poll it
+ * @hook: hook into the file; the caller keeps the hook
  *
- * Return: true, if the file stays until closing_end_poll().
+ * Return: true if the file stays until flowfd_closing_end_poll().
  */
-bool closing_begin_poll(struct watch *w)
+bool flowfd_closing_begin_poll(struct flowfd_closing *hook)
 {
-	struct closing_shard *shard = shard_lock(w->shard);
-	bool live = w->state == WATCH_LIVE;
+	struct closing_shard *shard = shard_lock(hook->shard);
+	bool live = hook->state == CLOSING_LIVE;
 
 	if (live)
-		WRITE_ONCE(w->polling, true);
+		hook->polling = true;
 	mutex_unlock(&shard->lock);
 	return live;
 }
 
-/** closing_end_poll - the worker does not use the file of @w any more */
-void closing_end_poll(struct watch *w)
+/** flowfd_closing_end_poll - the file of @hook is not used by the worker any more */
+void flowfd_closing_end_poll(struct flowfd_closing *hook)
 {
-	struct closing_shard *shard = shard_lock(w->shard);
+	struct closing_shard *shard = shard_lock(hook->shard);
 
-	WRITE_ONCE(w->polling, false);
-	if (w->state == WATCH_REMOVED)
-		untrack(w);
+	hook->polling = false;
+	if (hook->state == CLOSING_REMOVED)
+		untrack(hook);
+	wake_up_all(&shard->polled);
 	mutex_unlock(&shard->lock);
-	/* Orders the flag before the look for closes that wait. */
-	smp_mb();
-	wake_up_var(&w->polling);
 }
 
 static void target_free(struct fsnotify_mark *mark)
 {
 	kmem_cache_free(target_cache,
-			container_of(mark, struct closing_target, mark));
+			container_of(mark, struct flowfd_closing_target, mark));
 }
 
-static const struct fsnotify_ops closing_ops = {
+static const struct fsnotify_ops target_ops = {
 	.handle_inode_event	= closing_event,
 	.free_mark		= target_free,
 };
 
 static void target_construct(void *object)
 {
-	struct closing_target *t = object;
+	struct flowfd_closing_target *t = object;
 
-	INIT_LIST_HEAD(&t->watches);
+	INIT_LIST_HEAD(&t->hooks);
 }
 
 static void put_groups(unsigned int count)
@@ -417,24 +441,31 @@ static int alloc_groups(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(shards); i++) {
-		group = fsnotify_alloc_group(&closing_ops, 0);
+		group = fsnotify_alloc_group(&target_ops, 0);
 		if (IS_ERR(group)) {
 			put_groups(i);
 			return PTR_ERR(group);
 		}
 		mutex_init(&shards[i].lock);
+		init_waitqueue_head(&shards[i].polled);
 		shards[i].group = group;
 	}
 	return 0;
 }
 
-/** closing_init - make ready to notice closes */
-int closing_init(void)
+/**
+ * flowfd_closing_init - get ready to notice closes
+ * @ops: of all hooks
+ *
+ * Return: 0 or a negative errno.
+ */
+int flowfd_closing_init(const struct flowfd_closing_ops *ops)
 {
 	int err;
 
+	closing_ops = ops;
 	target_cache = kmem_cache_create("flowfd_target",
-					 sizeof(struct closing_target), 0,
+					 sizeof(struct flowfd_closing_target), 0,
 					 SLAB_ACCOUNT, target_construct);
 	if (!target_cache)
 		return -ENOMEM;
@@ -455,12 +486,12 @@ destroy_cache:
 }
 
 /**
- * closing_exit - the last watch is gone; waits for what it left behind
+ * flowfd_closing_exit - the last hook is gone; waits for what closes left behind
  *
- * A close may have ended the last watch and still have the lock: after that its
- * target is destroyed, and a target's end waits for all closes that know it.
+ * A close may have ended the last hook and still hold the lock. After that its target
+ * is destroyed, and the end of a target waits for all closes that know it.
  */
-void closing_exit(void)
+void flowfd_closing_exit(void)
 {
 	unsigned int i;
 

@@ -4,53 +4,66 @@
  */
 #include <linux/module.h>
 
-#include "flowfd.h"
+#include "closing.h"
+#include "counter.h"
+#include "device.h"
+#include "repoll.h"
+#include "ring.h"
+#include "watch.h"
 
 static int __init flowfd_init(void)
 {
 	int err;
 
-	err = counter_cache_init();
+	err = flowfd_closing_init(&flowfd_watch_closing_ops);
 	if (err)
 		return err;
-	err = ring_cache_init();
-	if (err)
-		goto exit_counter;
-	err = watch_cache_init();
-	if (err)
-		goto exit_ring;
-	err = repoll_init();
-	if (err)
-		goto exit_watch;
-	err = closing_init();
-	if (err)
-		goto exit_repoll;
-	err = device_init();
+	err = flowfd_counter_init();
 	if (err)
 		goto exit_closing;
+	err = flowfd_ring_init();
+	if (err)
+		goto exit_counter;
+	err = flowfd_ring_wake_init();
+	if (err)
+		goto exit_ring;
+	err = flowfd_repoll_init(flowfd_watch_repoll);
+	if (err)
+		goto exit_ring_wake;
+	err = flowfd_watch_init();
+	if (err)
+		goto exit_repoll;
+	flowfd_watch_control_init();
+	err = flowfd_device_init();
+	if (err)
+		goto exit_watch;
 	return 0;
 
-exit_closing:
-	closing_exit();
-exit_repoll:
-	repoll_exit();
 exit_watch:
-	watch_cache_exit();
+	flowfd_watch_exit();
+exit_repoll:
+	flowfd_repoll_exit();
+exit_ring_wake:
+	flowfd_ring_wake_exit();
 exit_ring:
-	ring_cache_exit();
+	flowfd_ring_exit();
 exit_counter:
-	counter_cache_exit();
+	flowfd_counter_exit();
+exit_closing:
+	flowfd_closing_exit();
 	return err;
 }
 
+/* Work items may end after the last descriptor: workqueues go before the caches. */
 static void __exit flowfd_exit(void)
 {
-	device_exit();
-	repoll_exit();
-	closing_exit();
-	watch_cache_exit();
-	ring_cache_exit();
-	counter_cache_exit();
+	flowfd_device_exit();
+	flowfd_repoll_exit();
+	flowfd_ring_wake_exit();
+	flowfd_closing_exit();
+	flowfd_watch_exit();
+	flowfd_ring_exit();
+	flowfd_counter_exit();
 }
 
 module_init(flowfd_init);

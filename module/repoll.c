@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Watched files that were woken without saying for what, or with events that are
- * often untrue: a worker polls them. A ring has a list of such watches and one work
- * item for each class of files, so that a wakeup does little with interrupts off,
- * and files that wait for user space keep no others waiting but those of the ring.
+ * A worker polls files whose wakeups do not say what happened, or say more than is
+ * true. A ring has a list of such files and one work item for each class of files. So
+ * a wakeup does little with interrupts off, and a file that waits for user space
+ * delays only other files of its own ring and class.
  */
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/net.h>
 #include <linux/sched.h>
-#include <linux/workqueue.h>
 
-#include "flowfd.h"
+#include "repoll.h"
+#include "ring.h"
 
 static struct {
 	const char *name;
@@ -21,7 +22,9 @@ static struct {
 	[REPOLL_FUSE]	= { .name = "flowfd_fuse" },
 };
 
-/* Others, such as AF_VSOCK, lock the socket, which a sender holds as it copies. */
+static void (*poll_entry)(struct flowfd_repoll_entry *entry);
+
+/* Others, such as AF_VSOCK, lock the socket, which a sender holds while it copies. */
 static bool socket_polls_without_lock(const struct file *file)
 {
 	switch (READ_ONCE(sock_from_file((struct file *)file)->ops)->family) {
@@ -37,13 +40,11 @@ static bool socket_polls_without_lock(const struct file *file)
 }
 
 /**
- * repoll_class - how long the poll method of a file can take
- * @file: file that can be polled
+ * flowfd_repoll_class - how long the poll method of a file may take
+ * @file: file that has a poll method and is no opened /dev/flowfd
  */
-enum repoll_class repoll_class(const struct file *file)
+enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 {
-	if (file->f_op == &counter_fops)
-		return REPOLL_KERNEL;
 	switch (file_inode(file)->i_sb->s_magic) {
 	case FUSE_SUPER_MAGIC:
 		return REPOLL_FUSE;
@@ -58,63 +59,62 @@ enum repoll_class repoll_class(const struct file *file)
 	}
 }
 
-static void repoll_one(struct watch *w)
-{
-	/* A full barrier: a wakeup from here on lists the watch again. */
-	xchg(&w->dirty, false);
-	if (w->pinned) {
-		watch_repoll(w);
-	} else if (closing_begin_poll(w)) {
-		watch_repoll(w);
-		closing_end_poll(w);
-	}
-	watch_put(w);
-}
-
 static void repoll_work(struct work_struct *work)
 {
-	struct repoll *r = container_of(work, struct repoll, work);
-	struct ring *ring = r->ring;
-	struct llist_node *list = llist_del_all(&r->watches);
-	struct watch *w, *next;
+	struct flowfd_repoll *r = container_of(work, struct flowfd_repoll, work);
+	struct llist_node *list = llist_del_all(&r->entries);
+	struct flowfd_repoll_entry *entry, *next;
+	struct flowfd_ring *ring = r->ring;
 
-	llist_for_each_entry_safe(w, next, llist_reverse_order(list), repoll) {
-		repoll_one(w);
+	llist_for_each_entry_safe(entry, next, llist_reverse_order(list), node) {
+		/* A full barrier: a wakeup from here on queues the entry again. */
+		xchg(&entry->queued, false);
+		poll_entry(entry);
 		cond_resched();
 	}
-	ring_end_work(ring);
+	flowfd_ring_end_work(ring);
 }
 
 /**
- * repoll_queue - have a worker poll a watched file
- * @w: watch, under the lock of a wait queue that it is in
+ * flowfd_repoll_claim - whether the caller is to queue an entry
+ * @entry: entry of a file that was woken
  *
- * The list holds a reference to the watch, and thereby to a file that is pinned:
- * whoever removes the watch need not wait for the worker.
+ * If so the caller takes the references that the worker needs, and calls
+ * flowfd_repoll_queue().
  */
-void repoll_queue(struct watch *w)
+bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry)
 {
-	struct repoll *r = &w->ring->repoll[w->class];
-
-	if (xchg(&w->dirty, true))
-		return;
-	refcount_inc(&w->refs);
-	/* If there are others, the first of them has queued the work or is about to. */
-	if (!llist_add(&w->repoll, &r->watches))
-		return;
-	ring_queue_work(w->ring, classes[w->class].workqueue, &r->work);
+	return !xchg(&entry->queued, true);
 }
 
 /**
- * repoll_init_ring - nothing is to be polled
+ * flowfd_repoll_queue - have a worker poll a file
+ * @ring: ring that watches it
+ * @entry: claimed entry
+ *
+ * In any context.
+ */
+void flowfd_repoll_queue(struct flowfd_ring *ring,
+			 struct flowfd_repoll_entry *entry)
+{
+	struct flowfd_repoll *r = &ring->repoll[entry->class];
+
+	/* If the list has others, whoever added the first queues the work. */
+	if (llist_add(&entry->node, &r->entries))
+		flowfd_ring_queue_work(ring, classes[entry->class].workqueue,
+				       &r->work);
+}
+
+/**
+ * flowfd_repoll_init_ring - there is nothing to poll yet
  * @ring: new ring
  */
-void repoll_init_ring(struct ring *ring)
+void flowfd_repoll_init_ring(struct flowfd_ring *ring)
 {
-	struct repoll *r;
+	struct flowfd_repoll *r;
 
 	for (r = ring->repoll; r < ring->repoll + REPOLL_CLASSES; r++) {
-		init_llist_head(&r->watches);
+		init_llist_head(&r->entries);
 		INIT_WORK(&r->work, repoll_work);
 		r->ring = ring;
 	}
@@ -127,16 +127,20 @@ static void destroy_workqueues(unsigned int count)
 }
 
 /**
- * repoll_init - make a workqueue for each class
+ * flowfd_repoll_init - make a workqueue for each class
+ * @poll: polls the file of an entry and gives up the references that were taken for it
  *
- * A workqueue runs a number of items at a time, so those that can wait for user
- * space have their own.
+ * A workqueue runs a limited number of items at a time, so classes that may wait have
+ * their own.
+ *
+ * Return: 0 or -ENOMEM.
  */
-int repoll_init(void)
+int flowfd_repoll_init(void (*poll)(struct flowfd_repoll_entry *entry))
 {
 	struct workqueue_struct *workqueue;
 	unsigned int i;
 
+	poll_entry = poll;
 	for (i = 0; i < REPOLL_CLASSES; i++) {
 		workqueue = alloc_workqueue("%s", WQ_UNBOUND, 0, classes[i].name);
 		if (!workqueue) {
@@ -148,8 +152,8 @@ int repoll_init(void)
 	return 0;
 }
 
-/** repoll_exit - the last ring is gone, and its worker about to end */
-void repoll_exit(void)
+/** flowfd_repoll_exit - the last ring is gone; waits for its worker to end */
+void flowfd_repoll_exit(void)
 {
 	destroy_workqueues(REPOLL_CLASSES);
 }

@@ -1,68 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A watched file: what it announces to its wait queues is published in the ring.
- * Adding, changing and removing, called by ring.c under the ring's lock;
- * closing.c ends watches of files that are being closed; repoll.c polls files that
- * do not say what they announce.
+ * The watch: a ring publishes the wakeups of a file. It joins the wait queues of the
+ * file, and has a worker poll a file whose wakeups do not say enough. Watches are
+ * started, changed and stopped under the ring's lock; wakeups come under the lock of
+ * the file's wait queue.
  */
 #include <linux/cred.h>
 #include <linux/file.h>
-#include <linux/hash.h>
-#include <linux/magic.h>
-#include <linux/module.h>
-#include <linux/random.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "compat.h"
-#include "flowfd.h"
 #include "publish.h"
+#include "watch.h"
 
-/* What can be asked for and is published. */
-#define WATCH_EVENTS (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP | \
-		      EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | \
-		      EPOLLMSG | EPOLLRDHUP)
-
-/* Files that fdinfo tells of by themselves; a ring can have a million. */
-#define WATCH_SHOWN_MAX 4096U
-
-static_assert((__force u32)WATCH_EVENTS < WATCH_RARE_MIN);
-
-/* A socket claims these with each wakeup, whether they are true or not. */
+/* A socket sets these in each wakeup, whether they are true or not. */
 #define WATCH_CLAIMS (EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND)
 
 static struct kmem_cache *watch_cache;
 
-/* fdinfo lists watches in the order of their hash, which is of an address. */
-static u64 watch_hash_key;
-
 struct watch_poll {
 	poll_table table;
-	struct watch *watch;
+	struct flowfd_watch *watch;
 	int err;
 };
 
-/**
- * watch_set_mask - say what is published from now on
- * @w: watch
- * @mask: EPOLL* bits, perhaps with EPOLLONESHOT; 0: nothing
- */
-void watch_set_mask(struct watch *w, u32 mask)
+/* Sets which events are published from now on: EPOLL* bits, 0 for none. */
+static void watch_set_mask(struct flowfd_watch *w, u32 mask)
 {
 	const u32 slow = (__force u32)(WATCH_CLAIMS | EPOLLONESHOT);
 
 	/* After the item's data, which a wakeup that sees the mask publishes. */
 	smp_store_release(&w->mask, mask);
-	/* The same. */
+	/* Likewise. */
 	smp_store_release(&w->direct,
-			  mask && !(mask & slow) ? mask | WATCH_RARE : 0);
+			  mask && !(mask & slow) ? mask | WATCH_SLOW_PATH : 0);
 }
 
 /*
- * Runs under the lock of a wait queue, in a worker or in a system call, and
- * these may meet: of a one-shot watch only one of them takes the shot.
+ * Called under the lock of a wait queue, by a worker and by a system call, which may
+ * all run at the same time. Only one of them takes the shot of a one-shot watch.
  */
-static void watch_publish(struct watch *w, __poll_t events, int sync)
+static void watch_publish(struct flowfd_watch *w, __poll_t events, int sync)
 {
 	u32 mask = READ_ONCE(w->mask);
 	__poll_t bits = events & WATCH_EVENTS & (__force __poll_t)mask;
@@ -72,24 +49,29 @@ static void watch_publish(struct watch *w, __poll_t events, int sync)
 	if (mask & (__force u32)EPOLLONESHOT &&
 	    cmpxchg(&w->mask, mask, 0) != mask)
 		return;
-	ring_publish(w, bits, events & EPOLL_URING_WAKE, sync);
+	flowfd_publish(w, bits, events & EPOLL_URING_WAKE, sync);
 }
 
-/* From 7.3 on a pipe wakes for each write only if somebody asks for edges. */
+/* From 7.3 on a pipe wakes for each write only if a poller asks for edges. */
 static __poll_t watch_key(u32 mask)
 {
 	return (__force __poll_t)mask | EPOLLET;
 }
 
-/**
- * watch_repoll - poll a watched file, and publish what it is ready for
- * @w: watch whose file cannot go meanwhile
- *
- * Called by a worker, which nobody waits for: what it finds is dropped if the
- * watch was removed since. If it was changed, what it finds is published by the new
- * mask: some files, such as triggers of pressure, tell a poll only once.
+/* The worker holds a reference, which keeps a pinned file, so removal need not wait. */
+static void watch_queue_repoll(struct flowfd_watch *w)
+{
+	if (!flowfd_repoll_claim(&w->repoll))
+		return;
+	refcount_inc(&w->refs);
+	flowfd_repoll_queue(w->ring, &w->repoll);
+}
+
+/*
+ * If the watch was changed meanwhile, the new mask selects what is published: some
+ * files, such as triggers of pressure, report an event to one poll only.
  */
-void watch_repoll(struct watch *w)
+static void watch_poll_again(struct flowfd_watch *w)
 {
 	u32 mask = READ_ONCE(w->mask);
 	poll_table table = { ._key = watch_key(mask) };
@@ -100,7 +82,7 @@ void watch_repoll(struct watch *w)
 		return;
 	if (w->pinned && w->cred)
 		worker = override_creds(w->cred);
-	events = vfs_poll(w->file, &table);
+	events = vfs_poll(w->closing.file, &table);
 	if (worker)
 		revert_creds(worker);
 
@@ -110,23 +92,43 @@ void watch_repoll(struct watch *w)
 	spin_unlock(&w->ring->repoll_lock);
 }
 
-/* As watch_wake(), for whatever it does not do itself. */
-static noinline int watch_wake_rare(struct wait_queue_entry *wait,
-				    unsigned int mode, int sync, void *key)
+/**
+ * flowfd_watch_repoll - poll a watched file and publish the events
+ * @entry: of the watch
+ *
+ * Called by a worker, with a reference that it drops. Nothing waits for the worker:
+ * what it finds is dropped if the watch was removed meanwhile.
+ */
+void flowfd_watch_repoll(struct flowfd_repoll_entry *entry)
 {
-	struct watch_queue *q = container_of(wait, struct watch_queue, wait);
-	struct watch *w = wait->private;
+	struct flowfd_watch *w = container_of(entry, struct flowfd_watch, repoll);
+
+	if (w->pinned) {
+		watch_poll_again(w);
+	} else if (flowfd_closing_begin_poll(&w->closing)) {
+		watch_poll_again(w);
+		flowfd_closing_end_poll(&w->closing);
+	}
+	flowfd_watch_put(w);
+}
+
+static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync,
+				    void *key)
+{
+	struct flowfd_watch_queue *q =
+		container_of(wait, struct flowfd_watch_queue, wait);
+	struct flowfd_watch *w = wait->private;
 	__poll_t events = key_to_poll(key);
 	__poll_t claims = events & WATCH_CLAIMS;
 	u32 mask = READ_ONCE(w->mask);
 
 	watch_publish(w, events & ~WATCH_CLAIMS, sync);
 	if (mask && (!events || mask & (__force u32)claims))
-		repoll_queue(w);
+		watch_queue_repoll(w);
 
 	/*
-	 * The wait queue goes before the file does. This is the last use of it,
-	 * and of the watch: once watch_leave() sees NULL it can be freed.
+	 * The wait queue is freed before the file. This is the last use of it, and of
+	 * the watch: once watch_leave() sees NULL, the watch may be freed.
 	 */
 	if (unlikely(events & POLLFREE)) {
 		list_del_init(&wait->entry);
@@ -137,23 +139,23 @@ static noinline int watch_wake_rare(struct wait_queue_entry *wait,
 }
 
 /**
- * watch_wake - publish what a watched file announces
- * @wait: the first of a watch
+ * flowfd_watch_wake - publish a wakeup of a watched file
+ * @wait: the first wait queue entry of a watch
  * @mode: not used
- * @sync: handed on to those who wait for the ring
- * @key: what happened
+ * @sync: passed on to pollers and sleepers of the ring
+ * @key: events
  *
- * Called by the watched file with the lock of its wait queue, interrupts off.
- * The watch is there: it leaves the queue, under that lock, before it goes.
+ * Called by the watched file with the lock of its wait queue, interrupts off. The
+ * watch exists: it leaves the queue under that lock before it is freed.
  *
  * Return: 0, always.
  */
-int watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
-	       void *key)
+int flowfd_watch_wake(struct wait_queue_entry *wait, unsigned int mode,
+		      int sync, void *key)
 {
 	if (likely(watch_announce(watch_of_first(wait), key_to_poll(key), sync)))
 		return 0;
-	return watch_wake_rare(wait, mode, sync, key);
+	return watch_wake_slow(wait, sync, key);
 }
 
 static int watch_wake_second(struct wait_queue_entry *wait, unsigned int mode,
@@ -161,7 +163,7 @@ static int watch_wake_second(struct wait_queue_entry *wait, unsigned int mode,
 {
 	if (likely(watch_announce(wait->private, key_to_poll(key), sync)))
 		return 0;
-	return watch_wake_rare(wait, mode, sync, key);
+	return watch_wake_slow(wait, sync, key);
 }
 
 /* Called by a file's poll method, once for each of its wait queues. */
@@ -169,9 +171,9 @@ static void watch_join(struct file *file, wait_queue_head_t *head,
 		       poll_table *table)
 {
 	struct watch_poll *p = container_of(table, struct watch_poll, table);
-	struct watch *w = p->watch;
-	struct watch_queue *q = &w->queue;
-	wait_queue_func_t func = watch_wake;
+	struct flowfd_watch *w = p->watch;
+	struct flowfd_watch_queue *q = &w->queue;
+	wait_queue_func_t func = flowfd_watch_wake;
 
 	if (p->err || READ_ONCE(q->head) == head)
 		return;
@@ -197,20 +199,20 @@ static void watch_join(struct file *file, wait_queue_head_t *head,
 }
 
 /*
- * RCU keeps a wait queue that was announced with POLLFREE until this is done
- * with it. After this no call of watch_wake() is running.
+ * Takes the lock of the wait queue, and leaves the queue if @dead. RCU keeps a wait
+ * queue that was announced with POLLFREE until this has dropped its lock.
  */
-static void watch_leave(struct watch_queue *q, bool for_good)
+static void watch_lock_queue(struct flowfd_watch_queue *q, bool dead)
 {
 	wait_queue_head_t *head;
 	unsigned long flags;
 
 	rcu_read_lock();
-	/* Pairs with smp_store_release() in watch_wake(). */
+	/* Pairs with smp_store_release() in watch_wake_slow(). */
 	head = smp_load_acquire(&q->head);
 	if (head) {
 		spin_lock_irqsave(&head->lock, flags);
-		if (for_good) {
+		if (dead) {
 			list_del_init(&q->wait.entry);
 			WRITE_ONCE(q->head, NULL);
 		}
@@ -219,208 +221,128 @@ static void watch_leave(struct watch_queue *q, bool for_good)
 	rcu_read_unlock();
 }
 
+/* After this no wakeup of the watch is running, and none comes. A worker may poll. */
+static void watch_leave_queues(struct flowfd_watch *w)
+{
+	watch_lock_queue(&w->queue, true);
+	if (w->queue2)
+		watch_lock_queue(w->queue2, true);
+}
+
+/*
+ * Orders this task with the wakeups: later ones see what it stored before, and it sees
+ * what the file stored before earlier ones.
+ */
+static void watch_sync_wakeups(struct flowfd_watch *w)
+{
+	watch_lock_queue(&w->queue, false);
+	if (w->queue2)
+		watch_lock_queue(w->queue2, false);
+}
+
+static struct flowfd_watch *watch_of_hook(struct flowfd_closing *hook)
+{
+	return container_of(hook, struct flowfd_watch, closing);
+}
+
+static void watch_file_leave(struct flowfd_closing *hook)
+{
+	struct flowfd_watch *w = watch_of_hook(hook);
+
+	watch_set_mask(w, 0);
+	watch_leave_queues(w);
+}
+
+/*
+ * The ring's lock is not taken, because it may be held for long. So the item is
+ * returned later; until then it is empty, and nothing publishes it.
+ */
+static void watch_file_closed(struct flowfd_closing *hook)
+{
+	struct flowfd_watch *w = watch_of_hook(hook);
+
+	flowfd_ring_clear_item(w->item);
+	/* The last use of the watch: the ring may free it now. */
+	llist_add(&w->closed, &w->ring->closed);
+}
+
+const struct flowfd_closing_ops flowfd_watch_closing_ops = {
+	.leave	= watch_file_leave,
+	.closed	= watch_file_closed,
+};
+
 /**
- * watch_unhook - leave the wait queues of the file
- * @w: watch with a file that is there
+ * flowfd_watch_alloc - make a watch that publishes nothing yet
+ * @ring: ring
+ * @file: file to watch; the caller keeps it
+ * @fd: its descriptor
  *
- * A worker can still poll the file.
+ * The caller sets the item and the repoll class.
+ *
+ * Return: watch with one reference, or NULL.
  */
-void watch_unhook(struct watch *w)
+struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring,
+					struct file *file, int fd)
 {
-	watch_leave(&w->queue, true);
-	if (w->queue2)
-		watch_leave(w->queue2, true);
-}
+	struct flowfd_watch *w = kmem_cache_alloc(watch_cache, GFP_KERNEL_ACCOUNT);
 
-/* A worker that polls the file publishes nothing of it afterwards. */
-static void watch_drop_repoll(struct watch *w)
-{
-	spin_lock(&w->ring->repoll_lock);
-	w->dropped = true;
-	spin_unlock(&w->ring->repoll_lock);
-}
-
-/*
- * A wakeup that comes after this sees what was stored before it, and what a file
- * stored before a wakeup that came earlier is seen after it.
- */
-static void watch_meet_wakeups(struct watch *w)
-{
-	watch_leave(&w->queue, false);
-	if (w->queue2)
-		watch_leave(w->queue2, false);
-}
-
-/* What would make a cycle of wakeups or of references. */
-static bool file_is_a_watcher(const struct file *file)
-{
-	const char *name = file->f_path.dentry->d_name.name;
-
-	if (file->f_op == &ring_fops)
-		return true;
-	if (file_inode(file)->i_sb->s_magic != ANON_INODE_FS_MAGIC)
-		return false;
-	return !strcmp(name, "[eventpoll]") || !strcmp(name, "[io_uring]");
-}
-
-static bool file_is_of_module(const struct file *file, const char *name)
-{
-	struct module *owner = file->f_op->owner;
-
-	return owner && !strcmp(module_name(owner), name);
-}
-
-/*
- * What poll answers depends on the task that asks: signalfd looks at its signals,
- * binder at its thread. Both wake without events, and a worker is the wrong task.
- */
-static bool file_polls_for_task(const struct file *file)
-{
-	switch (file_inode(file)->i_sb->s_magic) {
-	case ANON_INODE_FS_MAGIC:
-		return !strcmp(file->f_path.dentry->d_name.name, "[signalfd]");
-	case BINDERFS_SUPER_MAGIC:
-		return true;
-	default:
-		return file_is_of_module(file, "binder_linux");
-	}
-}
-
-static bool file_can_be_watched(struct file *file)
-{
-	return file_can_poll(file) && !file_polls_for_task(file);
-}
-
-static struct hlist_head *watch_bucket(const struct ring *ring,
-				       const struct file *file, int fd)
-{
-	u32 hash = hash_64(((uintptr_t)file ^ watch_hash_key) + fd,
-			   ring->hash_bits);
-
-	return &ring->watches[hash];
-}
-
-static struct watch *watch_find(const struct ring *ring,
-				const struct file *file, int fd)
-{
-	struct watch *w;
-
-	hlist_for_each_entry(w, watch_bucket(ring, file, fd), hash) {
-		if (w->file == file && w->fd == fd)
-			return w;
-	}
-	return NULL;
-}
-
-static void item_take(struct ring *ring, struct watch *w)
-{
-	u32 number = ring->free[ring->free_first];
-
-	w->item = &ring->items[number];
-	w->index_entry = number + 1;
-	ring->free_first = (ring->free_first + 1) % ring->max_items;
-	ring->free_count--;
-}
-
-static void item_give_back(struct ring *ring, const struct watch *w)
-{
-	u32 end = (ring->free_first + ring->free_count) % ring->max_items;
-
-	ring->free[end] = w->index_entry - 1;
-	ring->free_count++;
+	if (!w)
+		return NULL;
+	flowfd_ring_get(ring);
+	w->ring = ring;
+	w->fd = fd;
+	watch_set_mask(w, 0);
+	refcount_set(&w->refs, 1);
+	w->dropped = false;
+	w->pinned = false;
+	flowfd_closing_init_hook(&w->closing, file);
+	w->queue.wait.func = NULL;
+	w->queue.head = NULL;
+	w->queue2 = NULL;
+	w->repoll.queued = false;
+	return w;
 }
 
 /**
- * watch_put - give a reference to a watch back
+ * flowfd_watch_put - drop a reference to a watch
  * @w: watch; may sleep
  */
-void watch_put(struct watch *w)
+void flowfd_watch_put(struct flowfd_watch *w)
 {
-	struct ring *ring = w->ring;
+	struct flowfd_ring *ring = w->ring;
 
 	if (!refcount_dec_and_test(&w->refs))
 		return;
 	if (w->pinned) {
-		fput(w->file);
+		fput(w->closing.file);
 		put_cred(w->cred);
 	}
 	kfree(w->queue2);
 	kmem_cache_free(watch_cache, w);
-	ring_put(ring);
+	flowfd_ring_put(ring);
 }
 
-/* It publishes nothing any more, and nothing of its file is used. */
-static void watch_retire(struct watch *w)
-{
-	struct ring *ring = w->ring;
-
-	lockdep_assert_held(&ring->lock);
-
-	hlist_del(&w->hash);
-	item_give_back(ring, w);
-	watch_put(w);
-}
-
-/*
- * Waits for no worker: that may wait for user space, and this may be the end of a
- * ring in somebody else's context. False: the file was closed before, and
- * watch_remove_closed() does the rest.
+/**
+ * flowfd_watch_pin - keep the watched file open
+ * @w: watch without a hook into its file
  */
-static bool watch_remove(struct watch *w)
+void flowfd_watch_pin(struct flowfd_watch *w)
 {
-	watch_set_mask(w, 0);
-	if (w->pinned) {
-		watch_unhook(w);
-		w->state = WATCH_REMOVED;
-	} else if (!closing_remove(w)) {
-		return false;
-	}
-	watch_drop_repoll(w);
-	ring_clear_item(w->item);
-	watch_retire(w);
-	return true;
+	get_file(w->closing.file);
+	w->pinned = true;
+	/* A FUSE server is asked on behalf of the task that added the file. */
+	w->cred = w->repoll.class == REPOLL_KERNEL ? NULL : get_current_cred();
 }
 
-/* Gives the items of closed files back. */
-static void watch_remove_closed(struct ring *ring)
-{
-	struct watch *w, *next;
-
-	lockdep_assert_held(&ring->lock);
-
-	if (llist_empty(&ring->closed))
-		return;
-	llist_for_each_entry_safe(w, next, llist_del_all(&ring->closed), closed)
-		watch_retire(w);
-}
-
-static struct watch *watch_alloc(struct ring *ring, struct file *file, int fd)
-{
-	struct watch *w = kmem_cache_alloc(watch_cache, GFP_KERNEL_ACCOUNT);
-
-	if (!w)
-		return NULL;
-	ring_get(ring);
-	w->ring = ring;
-	w->file = file;
-	w->fd = fd;
-	watch_set_mask(w, 0);
-	refcount_set(&w->refs, 1);
-	w->dirty = false;
-	w->state = WATCH_LIVE;
-	w->dropped = false;
-	w->class = repoll_class(file);
-	w->polling = false;
-	w->pinned = false;
-	w->queue.wait.func = NULL;
-	w->queue.head = NULL;
-	w->queue2 = NULL;
-	w->target = NULL;
-	return w;
-}
-
-/* The file is the caller's: it does not close meanwhile. */
-static int watch_begin(struct watch *w, u32 mask)
+/**
+ * flowfd_watch_start - join the wait queues, and publish what is ready already
+ * @w: new watch; the caller keeps its file open
+ * @mask: EPOLL* bits, perhaps with EPOLLONESHOT
+ *
+ * Return: 0; -EOPNOTSUPP if the file has more than two wait queues; or -ENOMEM. After
+ * an error the watch must be stopped.
+ */
+int flowfd_watch_start(struct flowfd_watch *w, u32 mask)
 {
 	struct watch_poll p = { .watch = w };
 	__poll_t events;
@@ -428,253 +350,83 @@ static int watch_begin(struct watch *w, u32 mask)
 	init_poll_funcptr(&p.table, watch_join);
 	p.table._key = watch_key(mask);
 	watch_set_mask(w, mask);
-	events = vfs_poll(w->file, &p.table);
+	events = vfs_poll(w->closing.file, &p.table);
 	if (!p.err)
 		watch_publish(w, events, 0);
 	return p.err;
 }
 
-static void watch_pin(struct watch *w)
-{
-	get_file(w->file);
-	w->pinned = true;
-	/* A FUSE server is asked on behalf of the task that added the file. */
-	w->cred = w->class == REPOLL_KERNEL ? NULL : get_current_cred();
-}
-
-static int watch_add(struct ring *ring, struct file *file,
-		     const struct flowfd_ring_entry *entry, u32 mask)
-{
-	struct watch *w;
-	int err;
-
-	if (file_is_a_watcher(file))
-		return -ELOOP;
-	if (!file_can_be_watched(file))
-		return -EPERM;
-	if (watch_find(ring, file, entry->fd))
-		return -EEXIST;
-	if (!ring->free_count)
-		return -ENOSPC;
-	w = watch_alloc(ring, file, entry->fd);
-	if (!w)
-		return -ENOMEM;
-	item_take(ring, w);
-	ring_set_item(w->item, entry->data);
-	if (entry->op == FLOWFD_RING_ADD_PINNED && closing_may_pin(file))
-		err = 0;
-	else
-		err = closing_track(w);
-	/* Neither its close is noticed, nor may it be kept open. */
-	if (!err && !closing_may_pin(file))
-		err = -EPERM;
-	if (err < 0) {
-		item_give_back(ring, w);
-		watch_put(w);
-		return err;
-	}
-	if (!err)
-		watch_pin(w);
-	hlist_add_head(&w->hash, watch_bucket(ring, file, entry->fd));
-	err = watch_begin(w, mask);
-	if (err) {
-		watch_remove(w);
-		return err;
-	}
-	return w->pinned ? FLOWFD_RING_PINNED : 0;
-}
-
-/* The file is the caller's: it does not close meanwhile. */
-static int watch_modify(struct watch *w, u64 data, u32 mask)
+/**
+ * flowfd_watch_change - give a watch other events and data
+ * @w: watch; the caller keeps its file open
+ * @data: returned with its events
+ * @mask: EPOLL* bits, perhaps with EPOLLONESHOT
+ */
+void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask)
 {
 	poll_table table = { ._key = watch_key(mask) };
 
 	watch_set_mask(w, 0);
-	watch_meet_wakeups(w);
-	ring_set_item(w->item, data);
+	watch_sync_wakeups(w);
+	flowfd_ring_set_item(w->item, data);
 	watch_set_mask(w, mask);
-	/* The poll methods of counters and eventfds have no barrier, and take no lock. */
-	watch_meet_wakeups(w);
-	watch_publish(w, vfs_poll(w->file, &table), 0);
-	return 0;
+	/* The poll methods of counters and eventfds have no barrier and take no lock. */
+	watch_sync_wakeups(w);
+	watch_publish(w, vfs_poll(w->closing.file, &table), 0);
 }
 
-/* Of files whose descriptors may be gone. */
-static int watch_remove_by_data(struct ring *ring, u64 data)
+/* A worker that polls the file publishes nothing of it afterwards. */
+static void watch_drop_repoll(struct flowfd_watch *w)
 {
-	struct hlist_node *next;
-	struct watch *w;
-	int removed = 0;
-	u32 i;
-
-	watch_remove_closed(ring);
-	for (i = 0; i < 1U << ring->hash_bits; i++) {
-		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
-			if (READ_ONCE(w->item->data) == data)
-				removed += watch_remove(w);
-			cond_resched();
-		}
-		cond_resched();
-	}
-	return removed ?: -ENOENT;
+	spin_lock(&w->ring->repoll_lock);
+	w->dropped = true;
+	spin_unlock(&w->ring->repoll_lock);
 }
 
-static bool entry_is_valid(const struct flowfd_ring_entry *entry)
+/**
+ * flowfd_watch_stop - publish nothing more, and leave the file
+ * @w: watch
+ *
+ * Waits for no worker: a worker may wait for user space, and this may be the release
+ * of a ring in the context of another user's task.
+ *
+ * Return: false if the file was closed before: then the watch is in ring->closed.
+ */
+bool flowfd_watch_stop(struct flowfd_watch *w)
 {
-	const u32 known = (__force u32)(WATCH_EVENTS | EPOLLET | EPOLLONESHOT);
-
-	switch (entry->op) {
-	case FLOWFD_RING_DEL:
-		return !entry->events && !entry->data;
-	case FLOWFD_RING_DEL_DATA:
-		return !entry->events && entry->fd == -1;
-	case FLOWFD_RING_ADD:
-	case FLOWFD_RING_ADD_PINNED:
-	case FLOWFD_RING_MOD:
-		return entry->events & (__force u32)EPOLLET &&
-		       !(entry->events & ~known);
-	default:
+	watch_set_mask(w, 0);
+	if (w->pinned)
+		watch_leave_queues(w);
+	else if (!flowfd_closing_remove(&w->closing))
 		return false;
-	}
+	watch_drop_repoll(w);
+	flowfd_ring_clear_item(w->item);
+	return true;
 }
 
-static int watch_control_file(struct ring *ring, struct file *file,
-			      const struct flowfd_ring_entry *entry)
-{
-	u32 mask = (entry->events & ~(__force u32)EPOLLET) |
-		   (__force u32)(EPOLLERR | EPOLLHUP);
-	struct watch *w;
-
-	watch_remove_closed(ring);
-	if (entry->op == FLOWFD_RING_ADD || entry->op == FLOWFD_RING_ADD_PINNED)
-		return watch_add(ring, file, entry, mask);
-	w = watch_find(ring, file, entry->fd);
-	if (!w)
-		return -ENOENT;
-	if (entry->op == FLOWFD_RING_MOD)
-		return watch_modify(w, entry->data, mask);
-	watch_remove(w);
-	return 0;
-}
-
-/**
- * watch_control - carry out an entry of FLOWFD_IOC_RING_CONTROL
- * @ring: ring
- * @entry: what to do, not checked
- *
- * Return: the result for user space.
- */
-int watch_control(struct ring *ring, const struct flowfd_ring_entry *entry)
-{
-	struct file *file = NULL;
-	int result;
-
-	if (!entry_is_valid(entry))
-		return -EINVAL;
-	if (entry->op != FLOWFD_RING_DEL_DATA) {
-		file = fget(entry->fd);
-		if (!file)
-			return -EBADF;
-	}
-	result = mutex_lock_killable(&ring->lock);
-	if (!result) {
-		if (file)
-			result = watch_control_file(ring, file, entry);
-		else
-			result = watch_remove_by_data(ring, entry->data);
-		mutex_unlock(&ring->lock);
-	}
-	if (file)
-		fput(file);
-	return result;
-}
-
-/**
- * watch_remove_all - the ring ends
- * @ring: ring that has no descriptor any more
- */
-void watch_remove_all(struct ring *ring)
-{
-	struct hlist_node *next;
-	struct watch *w;
-	u32 i;
-
-	mutex_lock(&ring->lock);
-	for (i = 0; i < 1U << ring->hash_bits; i++) {
-		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
-			watch_remove(w);
-			cond_resched();
-		}
-		cond_resched();
-	}
-	watch_remove_closed(ring);
-	mutex_unlock(&ring->lock);
-}
-
-static void watch_show(const struct watch *w, struct seq_file *m)
-{
-	seq_printf(m, "tfd: %8d events: %8x data: %16llx pinned: %d\n", w->fd,
-		   READ_ONCE(w->mask), READ_ONCE(w->item->data), w->pinned);
-}
-
-/* The first of them, so that a reader's time is bounded. */
-static void watch_show_first(struct ring *ring, struct seq_file *m)
-{
-	u32 all = ring->max_items - ring->free_count;
-	u32 left = min(all, WATCH_SHOWN_MAX);
-	const struct watch *w;
-	u32 i;
-
-	seq_printf(m, "flowfd-ring-watches: %u\n", all);
-	for (i = 0; left && !seq_has_overflowed(m); i++)
-		hlist_for_each_entry(w, &ring->watches[i], hash) {
-			watch_show(w, m);
-			if (!--left)
-				break;
-		}
-	if (all > WATCH_SHOWN_MAX)
-		seq_printf(m, "flowfd-ring-more: %u\n", all - WATCH_SHOWN_MAX);
-}
-
-/**
- * watch_show_all - what a ring watches, for fdinfo
- * @ring: ring
- * @m: where to
- *
- * It does not wait: a watched file's poll method may never return, and fdinfo is
- * read by processes that have no part in the ring.
- */
-void watch_show_all(struct ring *ring, struct seq_file *m)
-{
-	if (!mutex_trylock(&ring->lock)) {
-		seq_puts(m, "flowfd-ring-busy: 1\n");
-		return;
-	}
-	watch_remove_closed(ring);
-	watch_show_first(ring, m);
-	mutex_unlock(&ring->lock);
-}
-
+/* With a constructor it is never merged with another cache: see counter.c. */
 static void watch_construct(void *object)
 {
-	struct watch *w = object;
+	struct flowfd_watch *w = object;
 
-	INIT_LIST_HEAD(&w->closing);
+	INIT_LIST_HEAD(&w->closing.node);
 }
 
-/** watch_cache_init - make the slab cache of watches */
-int watch_cache_init(void)
+/**
+ * flowfd_watch_init - make the slab cache of watches
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int flowfd_watch_init(void)
 {
-	watch_cache = kmem_cache_create("flowfd_watch", sizeof(struct watch), 0,
+	watch_cache = kmem_cache_create("flowfd_watch",
+					sizeof(struct flowfd_watch), 0,
 					SLAB_ACCOUNT, watch_construct);
-	if (!watch_cache)
-		return -ENOMEM;
-	get_random_bytes(&watch_hash_key, sizeof(watch_hash_key));
-	return 0;
+	return watch_cache ? 0 : -ENOMEM;
 }
 
-/** watch_cache_exit - the last watch is gone */
-void watch_cache_exit(void)
+/** flowfd_watch_exit - the last watch is gone */
+void flowfd_watch_exit(void)
 {
 	kmem_cache_destroy(watch_cache);
 }

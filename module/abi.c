@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the ioctls of all descriptors share: structures that can grow, descriptors
+ * that are installed last, and FLOWFD_IOC_QUERY. There is no state and no lock.
+ */
+#include <linux/fcntl.h>
+#include <linux/file.h>
+#include <linux/minmax.h>
+#include <linux/uaccess.h>
+
+#include "abi.h"
+
+static_assert(sizeof(struct flowfd_query) == FLOWFD_QUERY_SIZE_VER0);
+
+/**
+ * flowfd_copy_args - get an ioctl's structure from user memory
+ * @args: result; what the caller's structure does not have is zeroed
+ * @known: size of @args
+ * @least: size in the first version of the ABI
+ * @argp: the caller's structure
+ * @size: its size
+ *
+ * Return: 0; -EINVAL if it is smaller than @least; -E2BIG if it is larger than @known
+ * and what @args has no place for is not 0; or -EFAULT.
+ */
+int flowfd_copy_args(void *args, size_t known, size_t least,
+		     const void __user *argp, size_t size)
+{
+	if (size < least)
+		return -EINVAL;
+	return copy_struct_from_user(args, known, argp, size);
+}
+
+/**
+ * flowfd_copy_answer - store a structure in user memory
+ * @argp: where to store it
+ * @size: the caller's size of it; the part beyond @known is zeroed
+ * @answer: structure
+ * @known: size of @answer
+ *
+ * Return: 0 or -EFAULT.
+ */
+long flowfd_copy_answer(void __user *argp, size_t size, const void *answer,
+			size_t known)
+{
+	known = min(size, known);
+	if (copy_to_user(argp, answer, known) ||
+	    clear_user(argp + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
+/**
+ * flowfd_install_file - give the caller a descriptor of a new file
+ * @file: file that is ready for use; it is released if this fails
+ * @flags: FLOWFD_KEEP_ON_EXEC or 0; other bits are ignored
+ *
+ * Return: descriptor or a negative errno.
+ */
+int flowfd_install_file(struct file *file, u32 flags)
+{
+	int fd = get_unused_fd_flags(flags & FLOWFD_KEEP_ON_EXEC ? 0 : O_CLOEXEC);
+
+	if (fd < 0)
+		fput(file);
+	else
+		fd_install(fd, file);
+	return fd;
+}
+
+static long query(void __user *argp, size_t size)
+{
+	static const struct flowfd_query answer = {
+		.abi_version	= FLOWFD_ABI_VERSION,
+		.token_rate_max	= FLOWFD_TOKEN_RATE_MAX,
+		.features	= FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
+				  FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP,
+	};
+
+	if (size < FLOWFD_QUERY_SIZE_VER0)
+		return -EINVAL;
+	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
+}
+
+/**
+ * flowfd_common_ioctl - ioctls of every descriptor
+ * @cmd: command, with the caller's size of its structure in it
+ * @argp: structure in user memory
+ *
+ * Creates nothing: a process that was given a counter or a ring must not gain the
+ * right to create more.
+ *
+ * Return: 0 or a negative errno.
+ */
+long flowfd_common_ioctl(unsigned int cmd, void __user *argp)
+{
+	switch (without_size(cmd)) {
+	case without_size(FLOWFD_IOC_QUERY):
+		return query(argp, _IOC_SIZE(cmd));
+	case without_size(FLOWFD_IOC_CREATE_COUNTER):
+	case without_size(FLOWFD_IOC_CREATE_RING):
+		return -EPERM;
+	default:
+		return -ENOTTY;
+	}
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The counter: what is behind a descriptor that reads and writes as an eventfd. */
+#ifndef FLOWFD_COUNTER_H
+#define FLOWFD_COUNTER_H
+
+#include <linux/fs.h>
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/poll.h>
+#include <linux/wait.h>
+
+#include "bucket.h"
+#include "flowfd.h"
+
+/**
+ * struct flowfd_counter - the state behind a counter's descriptor
+ * @wqh: readers, writers and pollers; its lock protects the members below
+ * @count: what a read returns, never above @maximum
+ * @maximum: writes keep @count below it
+ * @events: what poll returns, read without the lock
+ * @semaphore: a read takes 1
+ * @write_refused: a write failed with EAGAIN since pollers were last told of room
+ * @sealed: has its settings, and may not create others; never cleared
+ * @wakeup_deferred: @timer will wake the readers
+ * @id: number shown in fdinfo; fixed
+ * @bucket: limits the wakeups of readers
+ * @qos: settings of @bucket
+ * @timer: expires when @bucket has its next token
+ * @hooks: into the release of its file, see closing.c
+ *
+ * A counter lives as long as its file. Nothing else points to it; release waits for
+ * @timer and ends @hooks.
+ */
+struct flowfd_counter {
+	wait_queue_head_t wqh;
+	u64 count;
+	u64 maximum;
+	__poll_t events;
+	bool semaphore;
+	bool write_refused;
+	bool sealed;
+	bool wakeup_deferred;
+	int id;
+	struct bucket bucket;
+	struct eventfd_qos qos;
+	struct hrtimer timer;
+	struct list_head hooks;
+};
+
+/* counter_wake.c */
+bool flowfd_counter_wake_one(wait_queue_entry_t *entry, __poll_t events);
+void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events);
+
+/* bucket.c */
+bool flowfd_qos_is_valid(const struct eventfd_qos *qos);
+void flowfd_bucket_init(struct flowfd_counter *c, const struct eventfd_qos *qos);
+void flowfd_bucket_exit(struct flowfd_counter *c);
+void flowfd_bucket_replace(struct flowfd_counter *c,
+			   const struct eventfd_qos *qos);
+void flowfd_bucket_wake(struct flowfd_counter *c);
+
+/* counter.c */
+int flowfd_counter_init(void);
+void flowfd_counter_exit(void);
+struct flowfd_counter *
+flowfd_counter_alloc(const struct flowfd_create_counter *args);
+void flowfd_counter_free(struct flowfd_counter *c);
+int flowfd_counter_set_up(struct flowfd_counter *c,
+			  const struct flowfd_create_counter *args);
+int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum);
+ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size,
+			    loff_t *pos);
+ssize_t flowfd_counter_write(struct file *file, const char __user *buf,
+			     size_t size, loff_t *pos);
+ssize_t flowfd_counter_read_iter(struct kiocb *iocb, struct iov_iter *to);
+ssize_t flowfd_counter_write_iter(struct kiocb *iocb, struct iov_iter *from);
+__poll_t flowfd_counter_poll(struct file *file, poll_table *wait);
+
+/* counter_file.c */
+extern const struct file_operations flowfd_counter_fops;
+int flowfd_counter_open(struct file *file);
+long flowfd_counter_create(const void __user *argp, size_t size);
+long flowfd_counter_ioctl(struct file *file, unsigned int cmd,
+			  unsigned long arg);
+struct flowfd_counter *flowfd_counter_of(const struct file *file);
+
+#endif /* FLOWFD_COUNTER_H */

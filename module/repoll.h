@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Files that a worker polls: a list and a work item for each class of files. */
+#ifndef FLOWFD_REPOLL_H
+#define FLOWFD_REPOLL_H
+
+#include <linux/llist.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct file;
+struct flowfd_ring;
+
+/**
+ * enum flowfd_repoll_class - how long the poll method of a file may take
+ * @REPOLL_KERNEL: common sockets, pipes, counters, anonymous inodes: it does not wait
+ * @REPOLL_DEVICE: other files: it may wait for a lock or a device
+ * @REPOLL_FUSE: it waits for a FUSE server
+ * @REPOLL_CLASSES: number of classes
+ */
+enum flowfd_repoll_class {
+	REPOLL_KERNEL,
+	REPOLL_DEVICE,
+	REPOLL_FUSE,
+	REPOLL_CLASSES
+};
+
+/**
+ * struct flowfd_repoll - the files of a ring and class that a worker must poll
+ * @entries: to poll
+ * @work: polls them; holds a reference to @ring while it is pending
+ * @ring: fixed
+ */
+struct flowfd_repoll {
+	struct llist_head entries;
+	struct work_struct work;
+	struct flowfd_ring *ring;
+};
+
+/**
+ * struct flowfd_repoll_entry - a file that a worker may have to poll
+ * @node: in the list of its ring and class
+ * @queued: not 0: it is in the list
+ * @class: enum flowfd_repoll_class; fixed
+ */
+struct flowfd_repoll_entry {
+	struct llist_node node;
+	u32 queued;
+	u8 class;
+};
+
+int flowfd_repoll_init(void (*poll)(struct flowfd_repoll_entry *entry));
+void flowfd_repoll_exit(void);
+enum flowfd_repoll_class flowfd_repoll_class(const struct file *file);
+void flowfd_repoll_init_ring(struct flowfd_ring *ring);
+bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry);
+void flowfd_repoll_queue(struct flowfd_ring *ring,
+			 struct flowfd_repoll_entry *entry);
+
+#endif /* FLOWFD_REPOLL_H */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The ring: its memory, how it is woken, and how tasks sleep on it. */
+#ifndef FLOWFD_RING_H
+#define FLOWFD_RING_H
+
+#include <linux/atomic.h>
+#include <linux/ktime.h>
+#include <linux/mutex.h>
+#include <linux/poll.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "flowfd.h"
+#include "repoll.h"
+
+/* Bits of ring->listening. */
+#define RING_POLLERS	1	/* a poller looked since pollers were woken last */
+#define RING_SLEEPERS	2	/* tasks may sleep on the ring */
+
+/**
+ * struct flowfd_ring - the state behind a ring's descriptor
+ * @header: start of the memory that is shared with user space
+ * @items: in the same memory
+ * @index: in the same memory
+ * @mask: index slots - 1; fixed, as are all members above
+ * @tail: entries put into the index so far
+ * @listening: RING_POLLERS and RING_SLEEPERS: a publisher must look at @wqh
+ * @wqh: pollers; its lock protects @sleepers
+ * @sleepers: tasks that wait for entries, by how many they want
+ * @wake_work: wakes pollers if there are many; holds a reference while pending
+ * @repoll: files that a worker must poll, by class
+ * @repoll_lock: publishing by a worker against removal of the watch
+ * @lock: protects the members from @watches to @free_count
+ * @watches: hash table by file and descriptor
+ * @free: free items, a queue, so that an item rests before it is used again
+ * @free_first: position of its first
+ * @free_count: its length
+ * @hash_bits: log2 of the length of @watches; fixed, as is @max_items
+ * @max_items: length of @free
+ * @id: number shown in fdinfo, never used for another ring
+ * @closed: watches whose file was closed, to be removed
+ * @refs: one of the descriptor, one of each watch and of each pending work item
+ * @owner: credentials of the user whom the memory is charged to, or NULL
+ * @pages: how much is charged
+ */
+struct flowfd_ring {
+	struct flowfd_ring_header *header;
+	struct flowfd_ring_item *items;
+	u32 *index;
+	u32 mask;
+	atomic_t tail ____cacheline_aligned_in_smp;
+	atomic_t listening;
+	wait_queue_head_t wqh;
+	struct rb_root_cached sleepers;
+	struct work_struct wake_work;
+	struct flowfd_repoll repoll[REPOLL_CLASSES];
+	spinlock_t repoll_lock;	/* publishing by a worker */
+	struct mutex lock;	/* watches and free items */
+	struct hlist_head *watches;
+	u32 *free;
+	u32 free_first;
+	u32 free_count;
+	u32 hash_bits;
+	u32 max_items;
+	u64 id;
+	struct llist_head closed;
+	refcount_t refs;
+	const struct cred *owner;
+	unsigned long pages;
+};
+
+/* ring.c */
+int flowfd_ring_init(void);
+void flowfd_ring_exit(void);
+struct flowfd_ring *flowfd_ring_alloc(u32 max_items);
+void flowfd_ring_get(struct flowfd_ring *ring);
+void flowfd_ring_put(struct flowfd_ring *ring);
+void flowfd_ring_describe(const struct flowfd_ring *ring,
+			  struct flowfd_create_ring *info);
+void flowfd_ring_queue_work(struct flowfd_ring *ring,
+			    struct workqueue_struct *queue,
+			    struct work_struct *work);
+void flowfd_ring_end_work(struct flowfd_ring *ring);
+u32 flowfd_ring_take_item(struct flowfd_ring *ring);
+void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number);
+void flowfd_ring_set_item(struct flowfd_ring_item *item, u64 data);
+void flowfd_ring_clear_item(struct flowfd_ring_item *item);
+u32 flowfd_ring_pending(const struct flowfd_ring *ring);
+
+/* ring_wake.c */
+int flowfd_ring_wake_init(void);
+void flowfd_ring_wake_exit(void);
+void flowfd_ring_wake_init_ring(struct flowfd_ring *ring);
+void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync);
+int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end);
+
+/* ring_file.c */
+long flowfd_ring_create(void __user *argp, size_t size);
+
+#endif /* FLOWFD_RING_H */

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The file of a ring: its methods and ioctls, and how rings are created. What a ring
+ * watches is changed under the ring's lock in watch_control.c.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "abi.h"
+#include "compat.h"
+#include "ring.h"
+#include "watch.h"
+
+static_assert(sizeof(struct flowfd_create_ring) ==
+	      FLOWFD_CREATE_RING_SIZE_VER0);
+static_assert(sizeof(struct flowfd_ring_entry) == 24);
+static_assert(sizeof(struct flowfd_ring_control) ==
+	      FLOWFD_RING_CONTROL_SIZE_VER0);
+static_assert(sizeof(struct flowfd_ring_wait) == FLOWFD_RING_WAIT_SIZE_VER0);
+
+static const struct file_operations ring_fops;
+
+static ktime_t deadline(u64 timeout)
+{
+	if (timeout >= KTIME_MAX)
+		return KTIME_MAX;
+	return ktime_add_safe(ktime_get(), timeout);
+}
+
+static int ring_wait(struct flowfd_ring *ring, const struct flowfd_ring_wait *args)
+{
+	u32 wanted = args->min_events ?: 1;
+	int result = flowfd_ring_pending(ring);
+	ktime_t end, gathered;
+
+	if (result >= wanted || !args->timeout)
+		return result;
+	end = deadline(args->timeout);
+	gathered = args->min_wait ? deadline(args->min_wait) : end;
+	result = flowfd_ring_sleep(ring, wanted, min(gathered, end));
+	if (!result && gathered < end)
+		result = flowfd_ring_sleep(ring, 1, end);
+	return result;
+}
+
+/* As ppoll(2) does; the kernel's function for that is not exported. */
+static int set_sigmask(const struct flowfd_ring_wait *args)
+{
+	sigset_t mask;
+
+	if (!args->sigmask)
+		return args->sigmask_size ? -EINVAL : 0;
+	if (args->sigmask_size != sizeof(mask))
+		return -EINVAL;
+	if (copy_from_user(&mask, u64_to_user_ptr(args->sigmask), sizeof(mask)))
+		return -EFAULT;
+	sigdelsetmask(&mask, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	sigprocmask(SIG_SETMASK, &mask, &current->saved_sigmask);
+	set_restore_sigmask();
+	return 0;
+}
+
+/*
+ * After -EINTR the delivery of the signal restores the old mask: the handler must
+ * still run with the new one.
+ */
+static void restore_sigmask(int result)
+{
+	if (result != -EINTR && test_and_clear_restore_sigmask())
+		sigprocmask(SIG_SETMASK, &current->saved_sigmask, NULL);
+}
+
+static long ring_ioctl_wait(struct flowfd_ring *ring, const void __user *argp,
+			    size_t size)
+{
+	struct flowfd_ring_wait args;
+	int err, result;
+
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_RING_WAIT_SIZE_VER0,
+			       argp, size);
+	if (err)
+		return err;
+	if (args.flags || args.reserved || args.min_events > ring->mask + 1)
+		return -EINVAL;
+	err = set_sigmask(&args);
+	if (err)
+		return err;
+	result = ring_wait(ring, &args);
+	restore_sigmask(result);
+	return result;
+}
+
+/*
+ * The simplest wait: for one entry, without a timeout. It is cheaper as a read than as
+ * an ioctl, because security modules check the number and path of each ioctl.
+ */
+static ssize_t ring_read(struct file *file, char __user *buf, size_t size,
+			 loff_t *pos)
+{
+	struct flowfd_ring *ring = file->private_data;
+	int result;
+
+	if (size < sizeof(u64))
+		return -EINVAL;
+	result = flowfd_ring_pending(ring);
+	if (!result && file->f_flags & O_NONBLOCK)
+		return -EAGAIN;
+	if (!result)
+		result = flowfd_ring_sleep(ring, 1, KTIME_MAX);
+	if (result < 0)
+		return result;
+	if (put_user((u64)result, (u64 __user *)buf))
+		return -EFAULT;
+	return sizeof(u64);
+}
+
+/* A ring that watched one of these could cause a cycle of wakeups or of references. */
+static bool file_is_a_watcher(const struct file *file)
+{
+	const char *name = file->f_path.dentry->d_name.name;
+
+	if (file->f_op == &ring_fops)
+		return true;
+	/* The kernel does not export the methods of the others; the names are ABI. */
+	if (file_inode(file)->i_sb->s_magic != ANON_INODE_FS_MAGIC)
+		return false;
+	return !strcmp(name, "[eventpoll]") || !strcmp(name, "[io_uring]");
+}
+
+static bool entry_adds(const struct flowfd_ring_entry *entry)
+{
+	return entry->op == FLOWFD_RING_ADD ||
+	       entry->op == FLOWFD_RING_ADD_PINNED;
+}
+
+/* Carries out an entry, and returns its result. */
+static int ring_control(struct flowfd_ring *ring,
+			const struct flowfd_ring_entry *entry)
+{
+	struct file *file;
+	int result;
+
+	if (!flowfd_watch_entry_is_valid(entry))
+		return -EINVAL;
+	if (entry->op == FLOWFD_RING_DEL_DATA)
+		return flowfd_watch_remove_by_data(ring, entry->data);
+	file = fget(entry->fd);
+	if (!file)
+		return -EBADF;
+	if (entry_adds(entry) && file_is_a_watcher(file))
+		result = -ELOOP;
+	else
+		result = flowfd_watch_control(ring, file, entry);
+	fput(file);
+	return result;
+}
+
+/*
+ * Checks that the result can be stored before anything is done, because that could not
+ * be undone.
+ */
+static int ring_control_entry(struct flowfd_ring *ring,
+			      struct flowfd_ring_entry __user *user)
+{
+	struct flowfd_ring_entry entry;
+	int result;
+
+	if (copy_from_user(&entry, user, sizeof(entry)) ||
+	    put_user(-ECANCELED, &user->result))
+		return -EFAULT;
+	result = ring_control(ring, &entry);
+	if (put_user(result, &user->result))
+		return -EFAULT;
+	return result < 0;
+}
+
+static long ring_ioctl_control(struct flowfd_ring *ring, const void __user *argp,
+			       size_t size)
+{
+	struct flowfd_ring_entry __user *entries;
+	struct flowfd_ring_control args;
+	int err, failed = 0;
+	u32 i;
+
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_RING_CONTROL_SIZE_VER0,
+			       argp, size);
+	if (err)
+		return err;
+	if (args.flags || args.count > FLOWFD_RING_ITEMS_MAX)
+		return -EINVAL;
+	entries = u64_to_user_ptr(args.entries);
+	for (i = 0; i < args.count; i++) {
+		err = ring_control_entry(ring, entries + i);
+		if (err < 0)
+			return err;
+		failed += err;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return failed;
+}
+
+static long ring_ioctl_info(const struct flowfd_ring *ring, void __user *argp,
+			    size_t size)
+{
+	struct flowfd_create_ring info = { .max_items = ring->max_items };
+
+	if (size < FLOWFD_CREATE_RING_SIZE_VER0)
+		return -EINVAL;
+	flowfd_ring_describe(ring, &info);
+	return flowfd_copy_answer(argp, size, &info, sizeof(info));
+}
+
+static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct flowfd_ring *ring = file->private_data;
+	void __user *argp = (void __user *)arg;
+	size_t size = _IOC_SIZE(cmd);
+
+	switch (without_size(cmd)) {
+	case without_size(FLOWFD_IOC_RING_CONTROL):
+		return ring_ioctl_control(ring, argp, size);
+	case without_size(FLOWFD_IOC_RING_WAIT):
+		return ring_ioctl_wait(ring, argp, size);
+	case without_size(FLOWFD_IOC_RING_INFO):
+		return ring_ioctl_info(ring, argp, size);
+	default:
+		return flowfd_common_ioctl(cmd, argp);
+	}
+}
+
+/*
+ * Compares the tail, rather than reading the slot at the head: a consumer that is
+ * harvesting has emptied slots and not stored the head yet, and a multishot poll may
+ * look again at that moment. If it found nothing and the consumer then slept on that
+ * poll, the wakeup of all entries that came meanwhile would be lost.
+ */
+static __poll_t ring_poll(struct file *file, poll_table *wait)
+{
+	struct flowfd_ring *ring = file->private_data;
+
+	poll_wait(file, &ring->wqh, wait);
+	/* A caller that wants to be woken is in the queue by now. */
+	if (waitqueue_active(&ring->wqh)) {
+		atomic_or(RING_POLLERS, &ring->listening);
+		/* e: a full barrier. Pairs with d, in flowfd_publish(). */
+		smp_mb__after_atomic();
+	}
+	return READ_ONCE(ring->header->head) != atomic_read(&ring->tail) ?
+	       EPOLLIN | EPOLLRDNORM : 0;
+}
+
+/*
+ * The mapping holds the file, and the file holds the memory. A private mapping would be
+ * a copy that no event ever reaches. Nothing in the memory is code.
+ */
+static int ring_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct flowfd_ring *ring = file->private_data;
+
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	vm_flags_clear(vma, VM_MAYEXEC);
+	return remap_vmalloc_range(vma, ring->header, vma->vm_pgoff);
+}
+
+#ifdef CONFIG_PROC_FS
+static void ring_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct flowfd_ring *ring = file->private_data;
+
+	seq_printf(m,
+		   "flowfd-ring-id: %llu\n"
+		   "flowfd-ring-max-items: %u\n"
+		   "flowfd-ring-head: %u\n"
+		   "flowfd-ring-tail: %u\n",
+		   ring->id, ring->max_items, READ_ONCE(ring->header->head),
+		   (u32)atomic_read(&ring->tail));
+	flowfd_watch_show_all(ring, m);
+}
+#endif
+
+static int ring_release(struct inode *inode, struct file *file)
+{
+	struct flowfd_ring *ring = file->private_data;
+
+	flowfd_watch_remove_all(ring);
+	flowfd_ring_put(ring);
+	return 0;
+}
+
+static const struct file_operations ring_fops = {
+	.owner		= THIS_MODULE,
+	.read		= ring_read,
+	.release	= ring_release,
+	.poll		= ring_poll,
+	.unlocked_ioctl	= ring_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.mmap		= ring_mmap,
+	.llseek		= noop_llseek,
+#ifdef CONFIG_PROC_FS
+	.show_fdinfo	= ring_show_fdinfo,
+#endif
+};
+
+/* The ring is the file's once there is a file. */
+static struct file *ring_create_file(u32 max_items)
+{
+	struct flowfd_ring *ring = flowfd_ring_alloc(max_items);
+	struct file *file;
+
+	if (IS_ERR(ring))
+		return ERR_CAST(ring);
+	flowfd_ring_wake_init_ring(ring);
+	flowfd_repoll_init_ring(ring);
+	file = anon_inode_getfile("[flowfd-ring]", &ring_fops, ring, O_RDWR);
+	if (IS_ERR(file))
+		flowfd_ring_put(ring);
+	return file;
+}
+
+/**
+ * flowfd_ring_create - FLOWFD_IOC_CREATE_RING
+ * @argp: struct flowfd_create_ring in user memory; its output members are set before
+ *	the descriptor can be used
+ * @size: the caller's size of it
+ *
+ * Return: a new descriptor or a negative errno.
+ */
+long flowfd_ring_create(void __user *argp, size_t size)
+{
+	struct flowfd_create_ring args;
+	struct file *file;
+	int err;
+
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_CREATE_RING_SIZE_VER0,
+			       argp, size);
+	if (err)
+		return err;
+	if (args.flags & ~FLOWFD_KEEP_ON_EXEC)
+		return -EINVAL;
+	if (!args.max_items || args.max_items > FLOWFD_RING_ITEMS_MAX)
+		return -EINVAL;
+	file = ring_create_file(args.max_items);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	flowfd_ring_describe(file->private_data, &args);
+	err = flowfd_copy_answer(argp, size, &args, sizeof(args));
+	if (err) {
+		fput(file);
+		return err;
+	}
+	return flowfd_install_file(file, args.flags);
+}

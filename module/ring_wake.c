@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waking the tasks that sleep on a ring and the pollers of a ring, and sleeping.
+ * All of it is under the lock of ring->wqh, and called with interrupts on or off.
+ */
+#include <linux/hrtimer.h>
+#include <linux/sched/rt.h>
+#include <linux/sched/signal.h>
+
+#include "ring.h"
+
+/*
+ * How many pollers a publisher wakes itself, with interrupts off. A file may be in a
+ * ring many times, and each of its wakeups then comes here as often. Whatever one
+ * poller wakes in turn, as an epoll does, its own kind must bound.
+ */
+#define RING_POLLERS_AT_ONCE	4
+
+/* How many pollers the work item wakes before it enables interrupts. */
+#define RING_POLLERS_BATCH	64
+
+static struct workqueue_struct *ring_workqueue;
+
+/*
+ * A sleeping task. It is woken once, and only when there are as many entries as it
+ * wants. The first in the tree is the task that wants fewest, so a publisher looks at
+ * no sleeper that it does not wake.
+ */
+struct ring_sleeper {
+	struct rb_node node;
+	struct wait_queue_entry entry;	/* for default_wake_function() */
+	u32 wanted;
+	bool queued;
+};
+
+static void ring_wake_sleepers(struct flowfd_ring *ring, int sync)
+{
+	u32 pending = flowfd_ring_pending(ring);
+	struct ring_sleeper *s;
+	struct rb_node *node;
+
+	while ((node = rb_first_cached(&ring->sleepers))) {
+		s = rb_entry(node, struct ring_sleeper, node);
+		if (pending < s->wanted)
+			return;
+		rb_erase_cached(node, &ring->sleepers);
+		default_wake_function(&s->entry, TASK_NORMAL, sync, NULL);
+		/* The last use of it. Pairs with ring_sleeper_leave(). */
+		smp_store_release(&s->queued, false);
+	}
+	atomic_andnot(RING_SLEEPERS, &ring->listening);
+}
+
+/*
+ * A poller must not signal an eventfd from here, because a ring may watch that
+ * eventfd. in_eventfd makes it defer the signal, as in a wakeup by an eventfd. This may
+ * be inside such a wakeup already. Interrupts are off, so no handler sees the change.
+ */
+static void ring_call_poller(wait_queue_entry_t *entry, int sync, void *key)
+{
+	bool outer = current->in_eventfd;
+
+	current->in_eventfd = 1;
+	entry->func(entry, TASK_NORMAL, sync, key);
+	current->in_eventfd = outer;
+}
+
+/* All of them: an exclusive poller may go away before it looks at the ring. */
+static void ring_wake_pollers(struct flowfd_ring *ring, int sync, void *key)
+{
+	wait_queue_entry_t *entry, *next;
+	unsigned int count = 0;
+
+	list_for_each_entry_safe(entry, next, &ring->wqh.head, entry) {
+		if (count++ == RING_POLLERS_AT_ONCE) {
+			flowfd_ring_queue_work(ring, ring_workqueue,
+					       &ring->wake_work);
+			return;
+		}
+		ring_call_poller(entry, sync, key);
+	}
+}
+
+/**
+ * flowfd_ring_wake - wake the tasks that sleep on a ring, and its pollers
+ * @ring: ring
+ * @flags: EPOLL_URING_WAKE or 0
+ * @sync: whether the waker is about to sleep, a hint for the scheduler
+ *
+ * A sleeper is woken once. Pollers are woken once until one of them looks at the ring:
+ * all others have yet to look, and will see the entries that came meanwhile.
+ */
+void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
+{
+	unsigned long irq;
+	int listening;
+
+	spin_lock_irqsave(&ring->wqh.lock, irq);
+	listening = atomic_read(&ring->listening);
+	if (listening & RING_SLEEPERS)
+		ring_wake_sleepers(ring, sync);
+	if (listening & RING_POLLERS) {
+		/* Before the wakeups: a poller that looks from here on is woken again. */
+		atomic_andnot(RING_POLLERS, &ring->listening);
+		/* Orders that before what the pollers do. Pairs with e. */
+		smp_mb__after_atomic();
+		ring_wake_pollers(ring, sync, poll_to_key(EPOLLIN | EPOLLRDNORM |
+							  flags));
+	}
+	spin_unlock_irqrestore(&ring->wqh.lock, irq);
+}
+
+static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
+			 void *key)
+{
+	return 0;
+}
+
+/* Wakes a batch of the pollers behind the bookmark; false if there are no more. */
+static bool ring_wake_behind(struct flowfd_ring *ring, wait_queue_entry_t *bookmark)
+{
+	wait_queue_entry_t *entry;
+	unsigned int i;
+
+	for (i = 0; i < RING_POLLERS_BATCH; i++) {
+		if (list_is_last(&bookmark->entry, &ring->wqh.head))
+			return false;
+		entry = list_next_entry(bookmark, entry);
+		list_move(&bookmark->entry, &entry->entry);
+		ring_call_poller(entry, 0, poll_to_key(EPOLLIN | EPOLLRDNORM));
+	}
+	return true;
+}
+
+/* Wakes all pollers of a ring that has more of them than a publisher wakes. */
+static void ring_wake_work(struct work_struct *work)
+{
+	struct flowfd_ring *ring = container_of(work, struct flowfd_ring, wake_work);
+	wait_queue_entry_t bookmark;
+
+	init_waitqueue_func_entry(&bookmark, bookmark_wake);
+	add_wait_queue(&ring->wqh, &bookmark);
+	spin_lock_irq(&ring->wqh.lock);
+	while (ring_wake_behind(ring, &bookmark)) {
+		spin_unlock_irq(&ring->wqh.lock);
+		cond_resched();
+		spin_lock_irq(&ring->wqh.lock);
+	}
+	__remove_wait_queue(&ring->wqh, &bookmark);
+	spin_unlock_irq(&ring->wqh.lock);
+	flowfd_ring_end_work(ring);
+}
+
+static bool sleeper_wants_less(struct rb_node *node, const struct rb_node *other)
+{
+	return rb_entry(node, struct ring_sleeper, node)->wanted <
+	       rb_entry(other, struct ring_sleeper, node)->wanted;
+}
+
+static void ring_sleeper_join(struct flowfd_ring *ring, struct ring_sleeper *s)
+{
+	spin_lock_irq(&ring->wqh.lock);
+	if (!s->queued) {
+		s->queued = true;
+		rb_add_cached(&s->node, &ring->sleepers, sleeper_wants_less);
+	}
+	atomic_or(RING_SLEEPERS, &ring->listening);
+	/* e: a full barrier. Pairs with d, in flowfd_publish(). */
+	set_current_state(TASK_INTERRUPTIBLE);
+	spin_unlock_irq(&ring->wqh.lock);
+}
+
+static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
+{
+	__set_current_state(TASK_RUNNING);
+	/* Pairs with ring_wake_sleepers(). */
+	if (!smp_load_acquire(&s->queued))
+		return;
+	spin_lock_irq(&ring->wqh.lock);
+	if (s->queued)
+		rb_erase_cached(&s->node, &ring->sleepers);
+	spin_unlock_irq(&ring->wqh.lock);
+}
+
+/* Kernels before 6.3 have a slack for real-time tasks as well. */
+static u64 timer_slack(void)
+{
+	return rt_task(current) ? 0 : current->timer_slack_ns;
+}
+
+/**
+ * flowfd_ring_sleep - sleep until there are entries, a deadline or a signal
+ * @ring: ring
+ * @wanted: how many entries to wait for, at least 1
+ * @end: deadline on CLOCK_MONOTONIC, KTIME_MAX for none
+ *
+ * Return: number of entries, fewer than @wanted after @end; or -EINTR.
+ */
+int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end)
+{
+	struct ring_sleeper s = { .entry.private = current, .wanted = wanted };
+	bool expired = false;
+	int result;
+
+	do {
+		ring_sleeper_join(ring, &s);
+		result = flowfd_ring_pending(ring);
+		if (result >= wanted)
+			break;
+		if (signal_pending(current)) {
+			result = -EINTR;
+			break;
+		}
+		expired = !schedule_hrtimeout_range(end == KTIME_MAX ? NULL : &end,
+						    timer_slack(),
+						    HRTIMER_MODE_ABS);
+		result = flowfd_ring_pending(ring);
+	} while (result < wanted && !expired);
+	ring_sleeper_leave(ring, &s);
+	return result;
+}
+
+/**
+ * flowfd_ring_wake_init_ring - there is no poller yet
+ * @ring: new ring
+ */
+void flowfd_ring_wake_init_ring(struct flowfd_ring *ring)
+{
+	INIT_WORK(&ring->wake_work, ring_wake_work);
+}
+
+/**
+ * flowfd_ring_wake_init - make the workqueue that wakes pollers
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int flowfd_ring_wake_init(void)
+{
+	ring_workqueue = alloc_workqueue("flowfd", WQ_UNBOUND, 0);
+	return ring_workqueue ? 0 : -ENOMEM;
+}
+
+/** flowfd_ring_wake_exit - the last ring is gone; waits for its worker to end */
+void flowfd_ring_wake_exit(void)
+{
+	destroy_workqueue(ring_workqueue);
+}

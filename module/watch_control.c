@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Adding, changing and removing the watches of a ring, as FLOWFD_IOC_RING_CONTROL
+ * asks for, and listing them. All of it is under the ring's lock.
+ */
+#include <linux/hash.h>
+#include <linux/magic.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+
+#include "counter.h"
+#include "watch.h"
+
+/* Watches that fdinfo lists; a ring can have a million. */
+#define WATCH_SHOWN_MAX 4096U
+
+/* fdinfo lists watches in the order of their hash, and what is hashed is an address. */
+static u64 watch_hash_key;
+
+static bool file_is_of_module(const struct file *file, const char *name)
+{
+	struct module *owner = file->f_op->owner;
+
+	return owner && !strcmp(module_name(owner), name);
+}
+
+/*
+ * Whether poll answers for the calling task: signalfd_poll() checks the signals of
+ * current, binder's poll its thread. Both wake without events, and in a worker poll
+ * would answer for the wrong task.
+ */
+static bool file_polls_for_task(const struct file *file)
+{
+	switch (file_inode(file)->i_sb->s_magic) {
+	case ANON_INODE_FS_MAGIC:
+		return !strcmp(file->f_path.dentry->d_name.name, "[signalfd]");
+	case BINDERFS_SUPER_MAGIC:
+		return true;
+	default:
+		return file_is_of_module(file, "binder_linux");
+	}
+}
+
+static bool file_can_be_watched(struct file *file)
+{
+	return file_can_poll(file) && !file_polls_for_task(file);
+}
+
+static struct hlist_head *watch_bucket(const struct flowfd_ring *ring,
+				       const struct file *file, int fd)
+{
+	u32 hash = hash_64(((uintptr_t)file ^ watch_hash_key) + fd,
+			   ring->hash_bits);
+
+	return &ring->watches[hash];
+}
+
+static struct flowfd_watch *watch_find(const struct flowfd_ring *ring,
+				       const struct file *file, int fd)
+{
+	struct flowfd_watch *w;
+
+	hlist_for_each_entry(w, watch_bucket(ring, file, fd), hash) {
+		if (w->closing.file == file && w->fd == fd)
+			return w;
+	}
+	return NULL;
+}
+
+/* The watch publishes nothing more and does not use its file. */
+static void watch_retire(struct flowfd_watch *w)
+{
+	struct flowfd_ring *ring = w->ring;
+
+	lockdep_assert_held(&ring->lock);
+
+	hlist_del(&w->hash);
+	flowfd_ring_return_item(ring, w->index_entry - 1);
+	flowfd_watch_put(w);
+}
+
+/* False: the file was closed before, and watch_remove_closed() does the rest. */
+static bool watch_remove(struct flowfd_watch *w)
+{
+	if (!flowfd_watch_stop(w))
+		return false;
+	watch_retire(w);
+	return true;
+}
+
+/* Makes the items of closed files free again. */
+static void watch_remove_closed(struct flowfd_ring *ring)
+{
+	struct flowfd_watch *w, *next;
+
+	lockdep_assert_held(&ring->lock);
+
+	if (llist_empty(&ring->closed))
+		return;
+	llist_for_each_entry_safe(w, next, llist_del_all(&ring->closed), closed)
+		watch_retire(w);
+}
+
+/* As flowfd_closing_track_file(), for counters too. */
+static int watch_track(struct flowfd_watch *w)
+{
+	struct flowfd_counter *c = flowfd_counter_of(w->closing.file);
+
+	if (!c)
+		return flowfd_closing_track_file(&w->closing);
+	flowfd_closing_track_list(&w->closing, &c->hooks);
+	return 1;
+}
+
+/* Hooks into the file's close, or keeps the file open. */
+static int watch_hold(struct flowfd_watch *w, bool pin)
+{
+	bool may_pin = flowfd_closing_may_pin(w->closing.file);
+	int tracked = pin && may_pin ? 0 : watch_track(w);
+
+	if (tracked)
+		return min(tracked, 0);
+	if (!may_pin)
+		return -EPERM;
+	flowfd_watch_pin(w);
+	return 0;
+}
+
+static int watch_add(struct flowfd_ring *ring, struct file *file,
+		     const struct flowfd_ring_entry *entry, u32 mask)
+{
+	struct flowfd_watch *w;
+	u32 number;
+	int err;
+
+	if (!file_can_be_watched(file))
+		return -EPERM;
+	if (watch_find(ring, file, entry->fd))
+		return -EEXIST;
+	if (!ring->free_count)
+		return -ENOSPC;
+	w = flowfd_watch_alloc(ring, file, entry->fd);
+	if (!w)
+		return -ENOMEM;
+	w->repoll.class = flowfd_counter_of(file) ? REPOLL_KERNEL :
+						    flowfd_repoll_class(file);
+	number = flowfd_ring_take_item(ring);
+	w->item = &ring->items[number];
+	w->index_entry = number + 1;
+	flowfd_ring_set_item(w->item, entry->data);
+	err = watch_hold(w, entry->op == FLOWFD_RING_ADD_PINNED);
+	if (err) {
+		flowfd_ring_return_item(ring, number);
+		flowfd_watch_put(w);
+		return err;
+	}
+	hlist_add_head(&w->hash, watch_bucket(ring, file, entry->fd));
+	err = flowfd_watch_start(w, mask);
+	if (err) {
+		watch_remove(w);
+		return err;
+	}
+	return w->pinned ? FLOWFD_RING_PINNED : 0;
+}
+
+static int watch_control_locked(struct flowfd_ring *ring, struct file *file,
+				const struct flowfd_ring_entry *entry)
+{
+	u32 mask = (entry->events & ~(__force u32)EPOLLET) |
+		   (__force u32)(EPOLLERR | EPOLLHUP);
+	struct flowfd_watch *w;
+
+	watch_remove_closed(ring);
+	if (entry->op == FLOWFD_RING_ADD || entry->op == FLOWFD_RING_ADD_PINNED)
+		return watch_add(ring, file, entry, mask);
+	w = watch_find(ring, file, entry->fd);
+	if (!w)
+		return -ENOENT;
+	if (entry->op == FLOWFD_RING_MOD)
+		flowfd_watch_change(w, entry->data, mask);
+	else
+		watch_remove(w);
+	return 0;
+}
+
+/**
+ * flowfd_watch_control - add, change or remove the watch of a file
+ * @ring: ring
+ * @file: file of entry->fd, no ring, epoll or io_uring; the caller keeps it
+ * @entry: valid entry, not FLOWFD_RING_DEL_DATA
+ *
+ * Return: the result for user space.
+ */
+int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,
+			 const struct flowfd_ring_entry *entry)
+{
+	int result = mutex_lock_killable(&ring->lock);
+
+	if (result)
+		return result;
+	result = watch_control_locked(ring, file, entry);
+	mutex_unlock(&ring->lock);
+	return result;
+}
+
+/**
+ * flowfd_watch_entry_is_valid - check an entry of FLOWFD_IOC_RING_CONTROL
+ * @entry: from user space
+ */
+bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry)
+{
+	const u32 known = (__force u32)(WATCH_EVENTS | EPOLLET | EPOLLONESHOT);
+
+	switch (entry->op) {
+	case FLOWFD_RING_DEL:
+		return !entry->events && !entry->data;
+	case FLOWFD_RING_DEL_DATA:
+		return !entry->events && entry->fd == -1;
+	case FLOWFD_RING_ADD:
+	case FLOWFD_RING_ADD_PINNED:
+	case FLOWFD_RING_MOD:
+		return entry->events & (__force u32)EPOLLET &&
+		       !(entry->events & ~known);
+	default:
+		return false;
+	}
+}
+
+/**
+ * flowfd_watch_remove_by_data - remove watches whose descriptors may be gone
+ * @ring: ring
+ * @data: of the watches
+ *
+ * Return: number of watches removed, -ENOENT if there is none, or -EINTR.
+ */
+int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data)
+{
+	struct flowfd_watch *w;
+	struct hlist_node *next;
+	int removed = 0;
+	u32 i;
+
+	if (mutex_lock_killable(&ring->lock))
+		return -EINTR;
+	watch_remove_closed(ring);
+	for (i = 0; i < 1U << ring->hash_bits; i++) {
+		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
+			if (READ_ONCE(w->item->data) == data)
+				removed += watch_remove(w);
+			cond_resched();
+		}
+		cond_resched();
+	}
+	mutex_unlock(&ring->lock);
+	return removed ?: -ENOENT;
+}
+
+/**
+ * flowfd_watch_remove_all - the ring is being released
+ * @ring: ring that has no descriptor any more
+ */
+void flowfd_watch_remove_all(struct flowfd_ring *ring)
+{
+	struct flowfd_watch *w;
+	struct hlist_node *next;
+	u32 i;
+
+	mutex_lock(&ring->lock);
+	for (i = 0; i < 1U << ring->hash_bits; i++) {
+		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
+			watch_remove(w);
+			cond_resched();
+		}
+		cond_resched();
+	}
+	watch_remove_closed(ring);
+	mutex_unlock(&ring->lock);
+}
+
+static void watch_show(const struct flowfd_watch *w, struct seq_file *m)
+{
+	seq_printf(m, "tfd: %8d events: %8x data: %16llx pinned: %d\n", w->fd,
+		   READ_ONCE(w->mask), READ_ONCE(w->item->data), w->pinned);
+}
+
+/* Only so many, so that the time of a reader is bounded. */
+static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
+{
+	u32 all = ring->max_items - ring->free_count;
+	u32 left = min(all, WATCH_SHOWN_MAX);
+	const struct flowfd_watch *w;
+	u32 i;
+
+	seq_printf(m, "flowfd-ring-watches: %u\n", all);
+	for (i = 0; left && !seq_has_overflowed(m); i++)
+		hlist_for_each_entry(w, &ring->watches[i], hash) {
+			watch_show(w, m);
+			if (!--left)
+				break;
+		}
+	if (all > WATCH_SHOWN_MAX)
+		seq_printf(m, "flowfd-ring-more: %u\n", all - WATCH_SHOWN_MAX);
+}
+
+/**
+ * flowfd_watch_show_all - list the watches of a ring, for fdinfo
+ * @ring: ring
+ * @m: output
+ *
+ * Does not wait: the poll method of a watched file may never return, and any process
+ * of the ring's user may read fdinfo.
+ */
+void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m)
+{
+	if (!mutex_trylock(&ring->lock)) {
+		seq_puts(m, "flowfd-ring-busy: 1\n");
+		return;
+	}
+	watch_remove_closed(ring);
+	watch_show_first(ring, m);
+	mutex_unlock(&ring->lock);
+}
+
+/** flowfd_watch_control_init - choose the key of the hash tables */
+void flowfd_watch_control_init(void)
+{
+	get_random_bytes(&watch_hash_key, sizeof(watch_hash_key));
+}
