@@ -23,7 +23,7 @@ static DEFINE_IDA(counter_ids);
  */
 struct waiter {
 	struct wait_queue_entry entry;
-	const struct flowfd_counter *counter;
+	struct flowfd_counter *counter;
 	__poll_t event;		/* EPOLLIN: a reader; EPOLLOUT: a writer */
 	u64 value;		/* what the writer adds */
 };
@@ -66,33 +66,65 @@ static bool waiter_can_proceed(const struct waiter *w)
 }
 
 static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode,
+		       int sync, void *key);
+
+/*
+ * Adds a sleeper behind earlier ones, and all of them before exclusive pollers, which
+ * are at the tail: a wakeup ends at the first exclusive entry that it woke. In constant
+ * time, because any number of tasks may sleep and interrupts are off.
+ */
+static void waiter_join(struct waiter *w)
+{
+	struct flowfd_counter *c = w->counter;
+
+	list_add(&w->entry.entry, c->last_sleeper ?: &c->wqh.head);
+	c->last_sleeper = &w->entry.entry;
+}
+
+static void waiter_leave(struct waiter *w)
+{
+	struct flowfd_counter *c = w->counter;
+	wait_queue_entry_t *before = list_prev_entry(&w->entry, entry);
+
+	if (c->last_sleeper == &w->entry.entry) {
+		c->last_sleeper = NULL;
+		/* Sleepers stand together. */
+		if (!list_is_head(&before->entry, &c->wqh.head) &&
+		    before->func == waiter_wake)
+			c->last_sleeper = &before->entry;
+	}
+	list_del_init(&w->entry.entry);
+}
+
+/* A task that runs already, because of a signal, stays in the queue and leaves it. */
+static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode,
 		       int sync, void *key)
 {
-	const struct waiter *w = container_of(entry, struct waiter, entry);
+	struct waiter *w = container_of(entry, struct waiter, entry);
+	int woken;
 
 	if (!(key_to_poll(key) & w->event) || !waiter_can_proceed(w))
 		return 0;
-	return autoremove_wake_function(entry, mode, sync, key);
+	woken = default_wake_function(entry, mode, sync, key);
+	if (woken)
+		waiter_leave(w);
+	return woken;
 }
 
-/* Wakes sleepers in read or write: all of them are before all pollers. */
+/* Wakes sleepers in read or write, and no pollers. */
 static void counter_wake_sleepers(struct flowfd_counter *c, __poll_t events)
 {
 	wait_queue_entry_t *entry, *next;
 
 	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
-		if (entry->func != waiter_wake)
-			break;
-		flowfd_counter_wake_one(entry, events);
+		if (entry->func == waiter_wake)
+			flowfd_counter_wake_one(entry, events);
 	}
 }
 
 /*
- * Sleeps, with the lock released, until the caller can proceed.
- *
- * A wakeup ends at the first exclusive entry that it woke. WQ_FLAG_PRIORITY puts a
- * sleeper before all pollers, exclusive ones included, and behind earlier sleepers.
- * do_wait_intr_irq() adds an entry at the tail only if it is in no queue.
+ * Sleeps, with the lock released, until the caller can proceed. do_wait_intr_irq() does
+ * not add an entry that is in the queue.
  */
 static noinline int counter_wait(struct flowfd_counter *c, __poll_t event, u64 value)
 {
@@ -101,13 +133,13 @@ static noinline int counter_wait(struct flowfd_counter *c, __poll_t event, u64 v
 
 	init_wait(&w.entry);
 	w.entry.func = waiter_wake;
-	w.entry.flags = WQ_FLAG_PRIORITY;
 	do {
 		if (list_empty(&w.entry.entry))
-			__add_wait_queue(&c->wqh, &w.entry);
+			waiter_join(&w);
 		err = do_wait_intr_irq(&c->wqh, &w.entry);
 	} while (!err && !waiter_can_proceed(&w));
-	__remove_wait_queue(&c->wqh, &w.entry);
+	if (!list_empty(&w.entry.entry))
+		waiter_leave(&w);
 	__set_current_state(TASK_RUNNING);
 	return err;
 }
@@ -313,6 +345,9 @@ ssize_t flowfd_counter_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	u64 value;
 	int err;
 
+	/* io_uring writes nothing to an eventfd then, and calls this for a counter. */
+	if (!iov_iter_count(from))
+		return 0;
 	do {
 		size = iter_is_iovec(from) ? iov_iter_single_seg_count(from) :
 					     iov_iter_count(from);
@@ -402,6 +437,7 @@ flowfd_counter_alloc(const struct flowfd_create_counter *args)
 	c->semaphore = args->flags & FLOWFD_SEMAPHORE;
 	c->sealed = true;
 	c->write_refused = false;
+	c->last_sleeper = NULL;
 	flowfd_bucket_init(c, &args->qos);
 	return c;
 }

@@ -25,6 +25,7 @@
  * @id: number shown in fdinfo; fixed
  * @bucket: limits the wakeups of readers
  * @qos: settings of @bucket
+ * @last_sleeper: in @wqh, of the tasks that sleep in read or write; or NULL
  * @timer: expires when @bucket has its next token
  * @hooks: into the release of its file, see closing.c
  *
@@ -43,6 +44,7 @@ struct flowfd_counter {
 	int id;
 	struct bucket bucket;
 	struct eventfd_qos qos;
+	struct list_head *last_sleeper;
 	struct hrtimer timer;
 	struct list_head hooks;
 };
