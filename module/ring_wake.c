@@ -65,6 +65,16 @@ static void ring_call_poller(wait_queue_entry_t *entry, int sync, void *key)
 	current->in_eventfd = outer;
 }
 
+/*
+ * Without events, so that each poller looks at the ring. A multishot poll of io_uring
+ * would complete with the events of a wakeup, never look, and not be woken again.
+ * EPOLL_URING_WAKE ends such a poll; io_uring ignores that flag without events.
+ */
+static void *ring_key(__poll_t flags)
+{
+	return flags ? poll_to_key(EPOLLIN | EPOLLRDNORM | flags) : NULL;
+}
+
 /* All of them: an exclusive poller may go away before it looks at the ring. */
 static void ring_wake_pollers(struct flowfd_ring *ring, int sync, void *key)
 {
@@ -104,8 +114,7 @@ void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
 		atomic_andnot(RING_POLLERS, &ring->listening);
 		/* Orders that before what the pollers do. Pairs with e. */
 		smp_mb__after_atomic();
-		ring_wake_pollers(ring, sync, poll_to_key(EPOLLIN | EPOLLRDNORM |
-							  flags));
+		ring_wake_pollers(ring, sync, ring_key(flags));
 	}
 	spin_unlock_irqrestore(&ring->wqh.lock, irq);
 }
@@ -127,7 +136,7 @@ static bool ring_wake_behind(struct flowfd_ring *ring, wait_queue_entry_t *bookm
 			return false;
 		entry = list_next_entry(bookmark, entry);
 		list_move(&bookmark->entry, &entry->entry);
-		ring_call_poller(entry, 0, poll_to_key(EPOLLIN | EPOLLRDNORM));
+		ring_call_poller(entry, 0, ring_key(0));
 	}
 	return true;
 }
