@@ -133,15 +133,23 @@ static void target_destroy(struct flowfd_closing_target *t)
  * The file of a hook in the list is there: its close cannot complete before the hook
  * has left the list. Hooks of files that are being closed move to the head, in one
  * pass, however many there are.
+ *
+ * The count of a file is read once, and the answer kept: from 6.13 on a lookup that is
+ * about to fail can raise a count of 0 for a moment. No descriptor refers to such a
+ * file any more, so to end its hooks then is right.
  */
 static void gather_closing(struct list_head *hooks)
 {
 	struct flowfd_closing *hook, *next;
 
 	list_for_each_entry_safe(hook, next, hooks, node) {
-		if (!file_count(hook->file))
-			list_move(&hook->node, hooks);
+		if (!hook->closing && file_count(hook->file))
+			continue;
+		hook->closing = true;
+		list_move(&hook->node, hooks);
 	}
+	/* Orders the counts before the use of the hooks, which others have set up. */
+	smp_acquire__after_ctrl_dep();
 }
 
 static struct flowfd_closing *first_of_closing_file(struct list_head *hooks)
@@ -149,7 +157,7 @@ static struct flowfd_closing *first_of_closing_file(struct list_head *hooks)
 	struct flowfd_closing *hook;
 
 	hook = list_first_entry_or_null(hooks, struct flowfd_closing, node);
-	return hook && !file_count(hook->file) ? hook : NULL;
+	return hook && hook->closing ? hook : NULL;
 }
 
 /*
@@ -285,6 +293,7 @@ void flowfd_closing_init_hook(struct flowfd_closing *hook, struct file *file)
 	hook->file = file;
 	hook->target = NULL;
 	hook->state = CLOSING_LIVE;
+	hook->closing = false;
 	hook->polling = false;
 }
 

@@ -28,6 +28,7 @@ enum flowfd_closing_state {
  * @target: owner of the list if it is an inode's, else NULL
  * @shard: number of the lock
  * @state: enum flowfd_closing_state
+ * @closing: @file is being closed
  * @polling: a worker polls @file
  *
  * @file and @shard are fixed, the rest is under the shard's lock.
@@ -38,6 +39,7 @@ struct flowfd_closing {
 	struct flowfd_closing_target *target;
 	u8 shard;
 	u8 state;
+	bool closing;
 	bool polling;
 };
 
