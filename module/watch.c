@@ -68,7 +68,7 @@ static void watch_queue_repoll(struct flowfd_watch *w)
 }
 
 /*
- * If the watch was changed meanwhile, the new mask selects what is published: some
+ * If the watch is changed meanwhile, the new mask selects what is published: some
  * files, such as triggers of pressure, report an event to one poll only.
  */
 static void watch_poll_again(struct flowfd_watch *w)
@@ -366,10 +366,13 @@ void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask)
 {
 	poll_table table = { ._key = watch_key(mask) };
 
+	/* A worker publishes what it found by the old mask or by the new one. */
+	spin_lock(&w->ring->repoll_lock);
 	watch_set_mask(w, 0);
 	watch_sync_wakeups(w);
 	flowfd_ring_set_item(w->item, data);
 	watch_set_mask(w, mask);
+	spin_unlock(&w->ring->repoll_lock);
 	/* The poll methods of counters and eventfds have no barrier and take no lock. */
 	watch_sync_wakeups(w);
 	watch_publish(w, vfs_poll(w->closing.file, &table), 0);
