@@ -52,8 +52,10 @@ enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 		return socket_polls_without_lock(file) ? REPOLL_KERNEL :
 							 REPOLL_DEVICE;
 	case PIPEFS_MAGIC:
-	case ANON_INODE_FS_MAGIC:
 		return REPOLL_KERNEL;
+	case ANON_INODE_FS_MAGIC:
+		/* Those of drivers may lock what a read holds as it copies. */
+		return file->f_op->owner ? REPOLL_DEVICE : REPOLL_KERNEL;
 	default:
 		return REPOLL_DEVICE;
 	}
