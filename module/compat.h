@@ -15,6 +15,7 @@
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 
@@ -85,6 +86,11 @@ static inline struct class *device_class_create(const char *name)
 	return class_create(THIS_MODULE, name);
 #endif
 }
+
+/* 6.18: binder in Rust has a file system of its own. */
+#ifndef RUST_BINDERFS_SUPER_MAGIC
+#define RUST_BINDERFS_SUPER_MAGIC 0x6c6f6f71
+#endif
 
 /* 6.2: the devnode callback of a class gets a const device. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)

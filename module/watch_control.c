@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 
+#include "compat.h"
 #include "counter.h"
 #include "watch.h"
 
@@ -37,6 +38,7 @@ static bool file_polls_for_task(const struct file *file)
 	case ANON_INODE_FS_MAGIC:
 		return !strcmp(file->f_path.dentry->d_name.name, "[signalfd]");
 	case BINDERFS_SUPER_MAGIC:
+	case RUST_BINDERFS_SUPER_MAGIC:
 		return true;
 	default:
 		return file_is_of_module(file, "binder_linux");
