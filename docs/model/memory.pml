@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A memory that reorders, for ring.pml.
+ * A memory that reorders, for ring.pml and poller.pml.
  *
  * Each processor (cpu) has a buffer of stores that the others do not see yet. A
- * process of its own moves them to memory, at any time and in any order, but:
- * stores to one place stay in order, and a release store goes after everything
- * that was stored before it. With -DTSO they all stay in order, and an atomic
- * operation waits for the buffer to be empty: that is x86.
+ * separate process moves them to memory, at any time and in any order, except that
+ * stores to one place stay in order, and a release store follows everything that
+ * was stored before it. With -DTSO all stores stay in order, and an atomic operation
+ * waits for an empty buffer: that is x86.
  *
- * An atomic operation without a result (atomic_or) is buffered as stores are; one
- * with a result (exchange) acts on memory at once, past what is in the buffer. So
- * both can be seen in another order than they were made in, as on arm64.
+ * An atomic operation without a result (atomic_or) is buffered like a store; one with
+ * a result (exchange) acts on memory at once, before what is in the buffer. So the
+ * others can see both in another order than the program order, as on arm64.
  *
- * Loads are made in order, which hides nothing here: each depends on the load
- * before it, follows a full barrier, or is repeated after one. The one that needs
- * an acquire, of an item's data, is in data.litmus.
+ * Loads stay in order, which hides nothing here: each depends on the load before it,
+ * follows a full barrier, or is repeated after one. The load that needs an acquire,
+ * of an item's data, is in data.litmus.
  *
- * A store reaches all others at once. POWER does not promise that: the litmus
- * tests, which the kernel's memory model judges, cover it.
+ * A store reaches all others at once. POWER does not guarantee that: the litmus
+ * tests, which use the kernel's memory model, cover it.
  *
- * Who includes this defines PLACES, CPUS, OR_PLACE(place), RELEASE(place, value),
- * and stored(cpu, place, value): what to do when a store is about to reach memory.
+ * A file that includes this must define PLACES, CPUS, OR_PLACE(place),
+ * RELEASE(place, value), and stored(cpu, place, value): what to do when a store is
+ * about to reach memory.
  */
 
 #define DEPTH 3
@@ -34,7 +35,7 @@ typedef store_buffer {
 byte memory[PLACES];
 store_buffer buffer[CPUS];
 
-/* A full barrier is to wait for this. */
+/* A full barrier waits for this. */
 #define drained(cpu) (buffer[cpu].length == 0)
 
 #ifdef TSO
@@ -47,7 +48,7 @@ store_buffer buffer[CPUS];
 	 !RELEASE(buffer[cpu].place[a], buffer[cpu].value[a]))
 #endif
 
-/* Only inside atomic. A full buffer blocks: no processor's is without end. */
+/* Only inside atomic. A full buffer blocks, as every processor's buffer is finite. */
 inline store(cpu, where, what)
 {
 	buffer[cpu].length < DEPTH;
@@ -64,7 +65,7 @@ inline store(cpu, where, what)
 	 (own(cpu, 1, where) -> buffer[cpu].value[1] : \
 	  (own(cpu, 0, where) -> buffer[cpu].value[0] : memory[where])))
 
-/* Moves store n to memory; entries that are not used are zero: fewer states. */
+/* Moves store n to memory. Unused entries are zero, for fewer states. */
 inline drain(cpu, n)
 {
 	stored(cpu, buffer[cpu].place[n], buffer[cpu].value[n]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pollers of a ring (docs/ring.md): producers that publish, a consumer that takes
- * events and sleeps until a multishot poll completes, and pollers that are woken
- * once until one of them looks at the ring. Proven: each poller looks after the last
- * event was published, and the consumer takes all events.
+ * Pollers of a ring (docs/ring.md): producers that publish, a consumer that harvests
+ * and sleeps until a multishot poll completes, and pollers that are woken once, and
+ * again only after one of them has looked at the ring. Proven: each poller looks after
+ * the last event was published, and the consumer harvests all events.
  *
  * The conventions are those of ring.pml. Each producer has an item of its own.
  */
@@ -48,14 +48,14 @@ inline stored(cpu, where, what)
 
 /* Private to the kernel. Neither it nor the head wraps here. */
 byte tail;
-/* What a poller saw of it when it looked. */
+/* The tail that a poller saw when it looked. */
 byte seen[POLLERS];
-/* A poller was woken, or begins. */
+/* A poller was woken, or starts. */
 bool woken[POLLERS];
-/* The first poller is the consumer's. */
+/* The first poller is the consumer's multishot poll. */
 bool completed;
 
-/* What poll answers for. */
+/* Whether poll reports EPOLLIN. */
 #ifdef LOOKS_AT_SLOT
 #define HAS_EVENTS(cpu) (load(cpu, SLOT(memory[HEAD])) != 0)
 #else
@@ -159,7 +159,7 @@ harvest:
 	};
 	goto harvest;
 
-stop:	/* It has found nothing, and stores the head only now. */
+stop:	/* It found nothing, and stores the head only now. */
 	atomic { store(CONSUMER, HEAD, head) };
 	if
 	:: atomic { completed -> completed = false };

@@ -4,13 +4,13 @@
  * until the slot at its head is empty, and then sleeps. Proven: no event is lost,
  * no wakeup is lost, no entry is overwritten, an item is in the index at most
  * once. docs/model/prove checks this file as it is, then with each -D below that
- * takes a piece of the algorithm away, when there must be an error.
+ * removes a part of the algorithm; then there must be an error.
  *
- * Every step that another process can see is a step of its own here. What shares
- * an atomic or d_step with it is private to the process: its variables, and what
- * it puts in its own buffer, which nobody sees before it is drained. Waiting for
- * the buffer to drain shares a step with the access that follows, because the
- * process does nothing in between.
+ * Every step that another process can see is a separate step here. The rest of its
+ * atomic or d_step is private to the process: its variables, and what it puts in its
+ * own buffer, which no other process sees before it is drained. Waiting for the buffer
+ * to drain shares a step with the access that follows, because the process does
+ * nothing in between.
  *
  * Two publishers of one item are possible: a file can have two wait queues.
  */
@@ -52,7 +52,7 @@
 
 #define OTHER(place) ((place) == SLOT(0) -> SLOT(SLOTS - 1) : SLOT(0))
 
-/* Bits that were published and not delivered. */
+/* Bits that were published and not yet delivered. */
 byte due[ITEMS];
 
 inline stored(cpu, where, what)
@@ -70,14 +70,14 @@ inline stored(cpu, where, what)
 
 #include "memory.pml"
 
-/* Private to the kernel; only its lower bits are ever looked at. */
+/* Private to the kernel; only its lower bits are ever used. */
 byte tail;
 /*
  * The head as the kernel sees it. The consumer stores it before it takes the
  * wait queue's lock to announce itself, and wakers read it under that lock.
  */
 byte kernel_head;
-/* If the slot at the head is filled: the tail went on, perhaps all the way round. */
+/* If the slot at the head is filled: the tail has advanced, perhaps by all slots. */
 #define ENTRIES \
 	(tail == kernel_head -> SLOTS : (tail + SLOTS - kernel_head) % SLOTS)
 
@@ -113,7 +113,7 @@ work:
 		rounds > 0 && atomic_may_run(me) ->
 		if
 		:: item = 0
-		/* The items are alike, so the first choice of all is none. */
+		/* The items are alike, so the very first choice is fixed. */
 		:: me > 0 || rounds < ROUNDS -> item = 1
 		fi;
 		rounds--;
@@ -136,9 +136,9 @@ work:
 		tail = (tail + 1) % SLOTS
 	   };
 	   /*
-	    * The look for sleepers, then the wakeup: the sleeper's wake function
-	    * looks whether there are entries enough. That a sleeper that was seen
-	    * is woken, should it be another sleep by now, costs it one more look.
+	    * The look for sleepers, then the wakeup, if there are enough entries for
+	    * the sleeper. If the sleeper that was seen has begun another sleep by now,
+	    * the wakeup is spurious.
 	    */
 	   atomic {
 		before_sleeper(me);
@@ -237,7 +237,7 @@ sleep:	/* in the kernel, announced as sleeper */
 	   };
 	   goto harvest
 	:: timeout ->
-		/* All is done and drained, and nobody is going to wake us. */
+		/* All is done and drained, and no process will wake this one. */
 #if WANTED > 1
 		if
 		:: memory[SLOT(kernel_head)] != 0 ->

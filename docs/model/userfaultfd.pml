@@ -2,14 +2,14 @@
 /*
  * Exclusive readers of a userfaultfd (docs/livepatch.md): faults that queue a
  * message and wake, an event that cannot be delivered, and readers that read once
- * and do not come back. With DEATH one of them is killed, at any time, and with
- * BAD_BUFFER the copy to another fails.
- * Proven: when all is quiet, no message is pending while a reader sleeps, and none
- * went with a reader that could not use it. docs/model/prove takes each piece of the
- * fix away, when there must be an error.
+ * and exit. With DEATH one of them is killed, at any time, and with BAD_BUFFER the
+ * copy to another fails.
+ * Proven: when no process can go on, no message is pending while a reader sleeps, and
+ * none was lost with a reader that could not use it. docs/model/prove removes each
+ * part of the fix; then there must be an error.
  *
- * fd_wqh.lock is a lock here; what the locks of the two message queues make one
- * step is one step. Which sleeper is woken is left open: more than the kernel does.
+ * fd_wqh.lock is a lock here; an operation under the locks of the two message queues
+ * is one step. Any sleeper may be woken, which covers more than the kernel does.
  */
 
 #define FAULTS 3
@@ -62,7 +62,7 @@ proctype fault(byte me)
 	if
 	:: lock(); wake_one(); unlock()
 #ifndef EVERY_FAULT_WAKES
-	:: pending[me] = false	/* the page has come: no wakeup */
+	:: pending[me] = false	/* the page has arrived: no wakeup */
 #endif
 	fi
 }
@@ -80,7 +80,7 @@ proctype killer()
 	atomic { dying[VICTIM] = true; asleep[VICTIM] = false }
 }
 
-/* What is in the queue goes to the buffer, and then out of the queue. */
+/* A message is copied to the buffer first, and then leaves the queue. */
 inline take(message)
 {
 	if
