@@ -3,6 +3,8 @@
  * Reads and writes that wait: who wakes them, what a signal does to them, and
  * that nothing is lost or made up between several readers and writers.
  */
+#include <sys/wait.h>
+
 #include "fixtures.h"
 
 #define WORKERS 2
@@ -281,6 +283,80 @@ TEST_F(flowfd, sum_below_a_maximum)
 TEST_F(flowfd, sum_below_a_maximum_nonblocking)
 {
 	expect_all_arrived(_metadata, self->fd, 10, true);
+}
+
+#define SLEEPERS 1500
+#define SMALL_STACK 65536
+
+static void *read_one(void *arg)
+{
+	__u64 value;
+
+	take(*(int *)arg, &value);
+	return NULL;
+}
+
+/* A process with many threads that read; it says on @ready how many. */
+static pid_t start_sleepers(int fd, int ready)
+{
+	pid_t child = fork();
+	pthread_attr_t attr;
+	pthread_t thread;
+	int n = 0;
+
+	if (child)
+		return child;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, SMALL_STACK);
+	while (n < SLEEPERS && !pthread_create(&thread, &attr, read_one, &fd))
+		n++;
+	sleep_ms(QUIET_MS);
+	if (write(ready, &n, sizeof(n)) == sizeof(n))
+		pause();
+	_exit(1);
+}
+
+/* The least time of a poller that comes and goes. */
+static __u64 time_of_poller(int ep, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	__u64 start, time, least = ULLONG_MAX;
+
+	for (int i = 0; i < 100; i++) {
+		start = now_ns();
+		epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event);
+		epoll_ctl(ep, EPOLL_CTL_DEL, fd, NULL);
+		time = now_ns() - start;
+		least = time < least ? time : least;
+	}
+	return least;
+}
+
+/* Interrupts are off as a task joins the queue, so the others there must not matter. */
+TEST_F(counter, joining_does_not_search)
+{
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	__u64 alone, among_many;
+	int ready[2], n = 0;
+	pid_t child;
+
+	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	alone = time_of_poller(ep, self->fd);
+	child = start_sleepers(self->fd, ready[1]);
+	ASSERT_LT(0, child);
+	ASSERT_EQ(sizeof(n), read(ready[0], &n, sizeof(n)));
+	among_many = time_of_poller(ep, self->fd);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	EXPECT_LT(0, n);
+	EXPECT_LT(among_many, 3 * alone)
+	{
+		TH_LOG("alone: %llu ns, with %d sleepers: %llu ns", alone, n,
+		       among_many);
+	}
+	close(ready[0]);
+	close(ready[1]);
+	close(ep);
 }
 
 TEST_HARNESS_MAIN

@@ -451,4 +451,21 @@ TEST_F(flowfd, limited_wakeups_arrive)
 	}
 }
 
+/* Plain write(2) fails then; io_uring does not even call an eventfd. */
+TEST_F(counter, write_of_nothing)
+{
+	struct io_uring_sqe *sqe;
+	struct completion c;
+	__u64 value = 1;
+
+	NEED_RING();
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_write(sqe, self->fd, &value, 0, 0);
+	submit(sqe, 1);
+	c = complete(PATIENCE_MS);
+	EXPECT_EQ(1, c.id);
+	EXPECT_EQ(0, c.result);
+	EXPECT_EQ(0, count_of(self->fd));
+}
+
 TEST_HARNESS_MAIN
