@@ -55,6 +55,37 @@ TEST_F(nested, polled_by_io_uring)
 	io_uring_queue_exit(&uring);
 }
 
+/* Each time there is something new, though io_uring keeps the poll itself. */
+TEST_F(nested, multishot_poll_goes_on)
+{
+	struct __kernel_timespec patience = { .tv_sec = PATIENCE_MS / 1000 };
+	struct io_uring uring;
+	struct io_uring_cqe *cqe;
+	int err = io_uring_queue_init(64, &uring, 0);
+
+	if (err == -EPERM || err == -ENOSYS)
+		SKIP(return, "no io_uring");
+	ASSERT_EQ(0, err);
+	io_uring_prep_poll_multishot(io_uring_get_sqe(&uring), self->ring.fd,
+				     POLLIN);
+	ASSERT_EQ(1, io_uring_submit(&uring));
+	for (int i = 0; i < 10; i++) {
+		ASSERT_EQ(1, write(self->pipe[1], "x", 1));
+		ASSERT_EQ(0, io_uring_wait_cqe_timeout(&uring, &cqe, &patience))
+		{
+			TH_LOG("no completion of event %d", i);
+		}
+		EXPECT_TRUE(cqe->res & POLLIN);
+		ASSERT_TRUE(cqe->flags & IORING_CQE_F_MORE);
+		io_uring_cqe_seen(&uring, cqe);
+		EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+		/* One event may complete more than once. */
+		while (!io_uring_peek_cqe(&uring, &cqe))
+			io_uring_cqe_seen(&uring, cqe);
+	}
+	io_uring_queue_exit(&uring);
+}
+
 /*
  * What an io_uring with a registered eventfd gets from a multishot poll of
  * something that each of its own completions wakes: -1, no io_uring; else how
