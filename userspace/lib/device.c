@@ -52,7 +52,8 @@ static int open_error(int error)
 int flowfd__open(int flags)
 {
 	int saved = errno;
-	int fd = syscall(SYS_openat, AT_FDCWD, FLOWFD_DEVICE, O_RDWR | flags);
+	int fd = syscall(SYS_openat, AT_FDCWD, FLOWFD_DEVICE,
+			 O_RDWR | O_NOCTTY | flags);
 
 	if (fd < 0) {
 		fd = open_error(errno);
