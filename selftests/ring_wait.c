@@ -1,34 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Waiting for the ring: FLOWFD_IOC_RING_WAIT with its times, numbers and signal
- * mask, read, and the ring in poll, epoll and io_uring.
+ * mask, and read. The ring in poll and epoll is in ring_poll.c.
  */
-#include "ring_user.h"
+#include "ring_fixtures.h"
 
 #include <sched.h>
 #include <sys/wait.h>
-
-FIXTURE(wait)
-{
-	struct user_ring ring;
-	int events[3];
-};
-
-FIXTURE_SETUP(wait)
-{
-	ASSERT_EQ(0, ring_open(&self->ring, 4));
-	for (int i = 0; i < 3; i++) {
-		self->events[i] = eventfd(0, EFD_CLOEXEC);
-		ASSERT_LE(0, ring_add(&self->ring, self->events[i], EPOLLIN, i));
-	}
-}
-
-FIXTURE_TEARDOWN(wait)
-{
-	ring_close(&self->ring);
-	for (int i = 0; i < 3; i++)
-		close(self->events[i]);
-}
 
 /* How many entries read says there are. */
 static long ring_read_pending(struct user_ring *r)
@@ -373,74 +351,6 @@ TEST_F(wait, can_be_killed)
 	EXPECT_EQ(SIGKILL, WTERMSIG(status));
 }
 
-TEST_F(wait, poll)
-{
-	EXPECT_EQ(0, poll_now(self->ring.fd));
-	add(self->events[0], 1);
-	EXPECT_EQ(POLLIN, poll_now(self->ring.fd));
-	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
-	EXPECT_EQ(0, poll_now(self->ring.fd));
-}
-
-TEST_F(wait, nested_in_epoll)
-{
-	int level = epoll_on(self->ring.fd, EPOLLIN);
-	int edge = epoll_on(self->ring.fd, EPOLLIN | EPOLLET);
-
-	EXPECT_EQ(0, epoll_take(level, 0));
-	EXPECT_EQ(0, epoll_take(edge, 0));
-	for (int i = 0; i < 20; i++) {
-		add(self->events[i % 3], 1);
-		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
-		EXPECT_EQ(EPOLLIN, epoll_take(edge, 0));
-		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
-		EXPECT_EQ(0, epoll_take(edge, 0));
-		EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
-		EXPECT_EQ(0, epoll_take(level, 0));
-	}
-	close(level);
-	close(edge);
-}
-
-/*
- * A consumer takes an entry and has not stored the head yet when somebody else polls
- * the ring for it, as io_uring's multishot poll does.
- */
-TEST_F(wait, poll_while_entries_are_taken)
-{
-	struct user_ring *r = &self->ring;
-
-	add(self->events[0], 1);
-	ASSERT_NE(0, r->index[0]);
-	r->index[0] = 0;
-	__atomic_exchange_n((__u64 *)&r->items[0], 0, __ATOMIC_SEQ_CST);
-	add(self->events[1], 1);
-	EXPECT_EQ(POLLIN, poll_now(r->fd));
-	r->header->head = 1;
-	EXPECT_EQ(POLLIN, poll_now(r->fd));
-	EXPECT_EQ(EPOLLIN, ring_take_only(r));
-	EXPECT_EQ(0, poll_now(r->fd));
-}
-
-/* More than a publisher wakes itself: none is left out, however often they look. */
-TEST_F(wait, many_pollers)
-{
-	enum { POLLERS = 150 };
-	int eps[POLLERS];
-
-	for (int i = 0; i < POLLERS; i++)
-		eps[i] = epoll_on(self->ring.fd, EPOLLIN | EPOLLET |
-				  (i % 3 ? 0 : EPOLLEXCLUSIVE));
-	for (int round = 0; round < 5; round++) {
-		add(self->events[round % 3], 1);
-		for (int i = 0; i < POLLERS; i++)
-			ASSERT_EQ(EPOLLIN, epoll_take(eps[i], PATIENCE_MS));
-		ASSERT_EQ(EPOLLIN, ring_take_only(&self->ring));
-	}
-	for (int i = 0; i < POLLERS; i++)
-		close(eps[i]);
-}
-
 /* Each sleeper is woken when there is what it wants, in whatever order they came. */
 TEST_F(wait, sleepers_that_want_different_numbers)
 {
@@ -468,28 +378,6 @@ TEST_F(wait, sleepers_that_want_different_numbers)
 							     __ATOMIC_ACQUIRE));
 		}
 	}
-}
-
-static void *add_soon(void *arg)
-{
-	sleep_ms(QUIET_MS);
-	add(*(int *)arg, 1);
-	return NULL;
-}
-
-TEST_F(wait, epoll_sleeps_on_it)
-{
-	int ep = epoll_on(self->ring.fd, EPOLLIN);
-	pthread_t thread;
-
-	pthread_create(&thread, NULL, add_soon, &self->events[2]);
-	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
-	pthread_join(thread, NULL);
-	pthread_create(&thread, NULL, add_soon, &self->events[2]);
-	ring_take_only(&self->ring);
-	EXPECT_EQ(POLLIN, poll_for(self->ring.fd, POLLIN, PATIENCE_MS));
-	pthread_join(thread, NULL);
-	close(ep);
 }
 
 TEST_HARNESS_MAIN

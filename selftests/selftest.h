@@ -124,6 +124,14 @@ static inline long set_qos(int fd, __u32 capacity, __u32 rate)
 	return result_of(ioctl(fd, EFD_IOC_SET_QOS, &qos));
 }
 
+static inline struct eventfd_qos qos_of(int fd)
+{
+	struct eventfd_qos qos = { UINT_MAX, UINT_MAX };
+
+	ioctl(fd, EFD_IOC_GET_QOS, &qos);
+	return qos;
+}
+
 static inline void set_nonblock(int fd, bool nonblock)
 {
 	int flags = fcntl(fd, F_GETFL);

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which wakeups of a file become events of a ring: files that wake without a key,
+ * with two wait queues or with events that are not true, and edges, compared with
+ * those of epoll on the same file.
+ */
+#include "ring_fixtures.h"
+#include "sockets.h"
+
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+
+/* Wakes without saying for what, so it is polled from a work item. */
+TEST_F(ring, file_that_does_not_say)
+{
+	int notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct ring_event event;
+
+	ASSERT_LE(0, inotify_add_watch(notify, "/tmp", IN_CREATE));
+	ASSERT_EQ(FLOWFD_RING_PINNED,
+		  ring_add(&self->ring, notify, EPOLLIN, 7));
+	for (int i = 0; i < 10; i++) {
+		char name[] = "/tmp/ring-XXXXXX", buffer[4096];
+		int fd = mkstemp(name);
+
+		ASSERT_LE(0, fd);
+		ASSERT_TRUE(ring_take_wait(&self->ring, &event));
+		EXPECT_EQ(EPOLLIN, event.events);
+		EXPECT_EQ(7, event.data);
+		EXPECT_LT(0, read(notify, buffer, sizeof(buffer)));
+		close(fd);
+		unlink(name);
+	}
+	close(notify);
+}
+
+TEST_F(ring, timer)
+{
+	struct itimerspec in_10_ms = { .it_value.tv_nsec = 10000000 };
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	struct ring_event event;
+
+	ASSERT_LE(0, ring_add(&self->ring, timer, EPOLLIN, 9));
+	ASSERT_EQ(0, timerfd_settime(timer, 0, &in_10_ms, NULL));
+	EXPECT_FALSE(ring_take(&self->ring, &event));
+	ASSERT_LE(1, ring_wait_ms(&self->ring, 1, PATIENCE_MS));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	close(timer);
+}
+
+/* Two wait queues: one to read, one to write. */
+TEST_F(ring, file_with_two_queues)
+{
+	char name[] = "/tmp/fifo-XXXXXX", page[4096] = "";
+	int fd;
+
+	ASSERT_NE(NULL, mkdtemp(name));
+	rmdir(name);
+	ASSERT_EQ(0, mkfifo(name, 0600));
+	fd = open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	unlink(name);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(FLOWFD_RING_PINNED,
+		  ring_add(&self->ring, fd, EPOLLIN | EPOLLOUT, 1));
+	EXPECT_EQ(EPOLLOUT, ring_take_only(&self->ring));
+	ASSERT_EQ(1, write(fd, "x", 1));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+	ring_take_only(&self->ring);
+	while (read(fd, page, sizeof(page)) > 0)
+		;
+	EXPECT_EQ(EPOLLOUT, ring_take_only(&self->ring) & EPOLLOUT);
+	EXPECT_EQ(0, ring_del(&self->ring, fd));
+	ASSERT_EQ(1, write(fd, "x", 1));
+	EXPECT_EQ(0, ring_take_only(&self->ring));
+	close(fd);
+}
+
+TEST_F(ring, exclusive_of_nobody)
+{
+	struct user_ring other;
+
+	ASSERT_EQ(0, ring_open(&other, 1));
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
+	ASSERT_LE(0, ring_add(&other, self->event, EPOLLIN, 2));
+	add(self->event, 1);
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&other));
+	ring_close(&other);
+}
+
+/* A socket claims urgent data with each wakeup: what is published is true. */
+TEST(only_what_is_there)
+{
+	const __u32 asked = EPOLLIN | EPOLLPRI | EPOLLRDBAND;
+	struct ring_event event;
+	struct user_ring r;
+	int ends[2], ep;
+
+	ASSERT_EQ(0, tcp_pair(ends));
+	ASSERT_EQ(0, ring_open(&r, 2));
+	ep = epoll_on(ends[0], asked | EPOLLET);
+	ASSERT_EQ(0, ring_add(&r, ends[0], asked, 1));
+	ASSERT_EQ(1, write(ends[1], "x", 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_EQ(EPOLLIN, event.events);
+	sleep_ms(QUIET_MS);
+	while (ring_take(&r, &event))
+		EXPECT_EQ(EPOLLIN, event.events);
+	/* Nor is a shot spent on it. */
+	ASSERT_EQ(0, ring_mod(&r, ends[0], EPOLLPRI | EPOLLONESHOT, 2));
+	ASSERT_EQ(1, write(ends[1], "x", 1));
+	sleep_ms(QUIET_MS);
+	EXPECT_EQ(0, ring_take_only(&r));
+	ASSERT_EQ(1, send(ends[1], "!", 1, MSG_OOB));
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_EQ(EPOLLPRI, event.events);
+	EXPECT_EQ(2, event.data);
+	ring_close(&r);
+	close(ends[0]);
+	close(ends[1]);
+	close(ep);
+}
+
+/* Edges: after each step ring and epoll say the same of it. */
+FIXTURE(edges)
+{
+	struct user_ring ring;
+	int ep;
+	int ends[2];
+};
+
+FIXTURE_VARIANT(edges)
+{
+	int kind;
+};
+
+FIXTURE_VARIANT_ADD(edges, eventfd) { .kind = 0 };
+FIXTURE_VARIANT_ADD(edges, counter) { .kind = 1 };
+FIXTURE_VARIANT_ADD(edges, pipe) { .kind = 2 };
+FIXTURE_VARIANT_ADD(edges, stream) { .kind = 3 };
+FIXTURE_VARIANT_ADD(edges, datagram) { .kind = 4 };
+
+FIXTURE_SETUP(edges)
+{
+	int *ends = self->ends;
+
+	switch (variant->kind) {
+	case 0:
+	case 1:
+		ends[0] = open_counter(variant->kind ? OPENED : EVENTFD, 0,
+				       EFD_NONBLOCK);
+		ends[1] = dup(ends[0]);
+		break;
+	case 2:
+		ASSERT_EQ(0, pipe2(ends, O_NONBLOCK | O_CLOEXEC));
+		break;
+	default:
+		ASSERT_EQ(0, socketpair(AF_UNIX, (variant->kind == 3 ?
+						  SOCK_STREAM : SOCK_DGRAM) |
+					SOCK_NONBLOCK, 0, ends));
+	}
+	ASSERT_LE(0, ends[0]);
+	self->ep = epoll_on(ends[0], EPOLLIN | EPOLLRDHUP | EPOLLET);
+	ASSERT_LE(0, self->ep);
+	ASSERT_EQ(0, ring_open(&self->ring, 1));
+	ASSERT_LE(0, ring_add(&self->ring, ends[0], EPOLLIN | EPOLLRDHUP, 1));
+}
+
+FIXTURE_TEARDOWN(edges)
+{
+	ring_close(&self->ring);
+	close(self->ep);
+	close(self->ends[0]);
+}
+
+TEST_F(edges, same_as_epoll)
+{
+	__u64 value = 1;
+
+	EXPECT_EQ(epoll_take(self->ep, 0), ring_take_only(&self->ring));
+	for (int i = 0; i < 50; i++) {
+		if (i % 7 < 4) {
+			ASSERT_EQ(8, write(self->ends[1], &value, 8));
+		} else {
+			read(self->ends[0], &value, 8);
+		}
+		value = 1;
+		EXPECT_EQ(epoll_take(self->ep, 0), ring_take_only(&self->ring))
+			TH_LOG("step %d", i);
+		EXPECT_EQ(0, ring_take_only(&self->ring));
+	}
+}
+
+TEST_F(edges, end_of_the_other_side)
+{
+	struct ring_event event;
+	__u32 events;
+
+	close(self->ends[1]);
+	events = epoll_take(self->ep, QUIET_MS);
+	if (!events) {
+		EXPECT_EQ(0, ring_take_only(&self->ring));
+		return;
+	}
+	ASSERT_TRUE(ring_take_wait(&self->ring, &event));
+	EXPECT_EQ(events, event.events);
+}
+
+TEST_HARNESS_MAIN
