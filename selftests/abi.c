@@ -239,15 +239,13 @@ TEST_F(flowfd, bad_pointer)
 		EFD_IOC_SET_MAXIMUM, EFD_IOC_GET_MAXIMUM, EFD_IOC_SET_QOS,
 		EFD_IOC_GET_QOS, FLOWFD_IOC_QUERY,
 	};
-	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = page_before_a_hole();
 
-	ASSERT_NE(MAP_FAILED, pages);
-	ASSERT_EQ(0, munmap(pages + 4096, 4096));
+	ASSERT_NE(MAP_FAILED, page);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		EXPECT_EQ(-EFAULT, call(self->fd, all[i], NULL));
 		EXPECT_EQ(-EFAULT, call(self->fd, all[i], (void *)-8L));
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], pages + 4096 - 4))
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], page + 4096 - 4))
 			TH_LOG("ioctl %#lx", all[i]);
 	}
 	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
@@ -259,15 +257,13 @@ TEST_F(device, bad_pointer)
 		FLOWFD_IOC_CREATE_COUNTER, FLOWFD_IOC_CREATE_RING,
 		FLOWFD_IOC_SETUP_COUNTER,
 	};
-	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = page_before_a_hole();
 
-	ASSERT_NE(MAP_FAILED, pages);
-	ASSERT_EQ(0, munmap(pages + 4096, 4096));
+	ASSERT_NE(MAP_FAILED, page);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		EXPECT_EQ(-EFAULT, call(self->fd, all[i], NULL));
 		EXPECT_EQ(-EFAULT, call(self->fd, all[i], (void *)-8L));
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], pages + 4096 - 4))
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], page + 4096 - 4))
 			TH_LOG("ioctl %#lx", all[i]);
 	}
 }
@@ -318,14 +314,12 @@ TEST_F(flowfd, query_sizes)
 
 TEST_F(flowfd, query_tail_at_a_bad_address)
 {
-	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = page_before_a_hole();
 
-	ASSERT_NE(MAP_FAILED, pages);
-	ASSERT_EQ(0, munmap(pages + 4096, 4096));
+	ASSERT_NE(MAP_FAILED, page);
 	EXPECT_EQ(-EFAULT, call(self->fd, resized(FLOWFD_IOC_QUERY, 24),
-				pages + 4096 - 16));
-	EXPECT_EQ(0, call(self->fd, FLOWFD_IOC_QUERY, pages + 4096 - 16));
+				page + 4096 - 16));
+	EXPECT_EQ(0, call(self->fd, FLOWFD_IOC_QUERY, page + 4096 - 16));
 }
 
 TEST_F(device, create_sizes)

@@ -54,7 +54,7 @@ static int work_once(void)
 /* How often it got done in a given time, or minus what went wrong. */
 static long work(unsigned int ms)
 {
-	__u64 end = now_ns() + ms * 1000000ULL;
+	__u64 end = ms_from_now(ms);
 	int fds[2], status;
 	long done = 0;
 	pid_t child;
@@ -100,7 +100,7 @@ FIXTURE_SETUP(attack)
 /* All is given back. */
 FIXTURE_TEARDOWN(attack)
 {
-	__u64 end = now_ns() + 3 * PATIENCE_MS * 1000000ULL;
+	__u64 end = ms_from_now(3 * PATIENCE_MS);
 
 	kill(self->attacker, SIGKILL);
 	waitpid(self->attacker, NULL, 0);
@@ -411,7 +411,7 @@ static int send_cycles(void)
 /* Gone while the attacker is there, too. */
 TEST_F(attack, cycles)
 {
-	__u64 end = now_ns() + 3 * PATIENCE_MS * 1000000ULL;
+	__u64 end = ms_from_now(3 * PATIENCE_MS);
 
 	ASSERT_EQ(0, start_attack(self, send_cycles));
 	EXPECT_LT(0, work(ATTACK_MS));

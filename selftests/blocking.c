@@ -85,18 +85,6 @@ TEST_F(semaphore, read_makes_room_for_one)
 	EXPECT_EQ(ULLONG_MAX - 1, count_of(self->fd));
 }
 
-static void on_signal(int signal)
-{
-}
-
-static void catch_signal(int flags)
-{
-	struct sigaction action = { .sa_handler = on_signal,
-				    .sa_flags = flags };
-
-	sigaction(SIGUSR1, &action, NULL);
-}
-
 TEST_F(counter, signal_interrupts_read)
 {
 	struct call reader;

@@ -36,16 +36,13 @@ TEST(close_while_the_timer_is_armed)
 	close(id);
 	for (unsigned long i = 0; i < rounds; i++) {
 		struct watched w;
-		__u64 end;
 
 		ASSERT_TRUE(watched_open(&w, 1, 2000 + rand_r(&seed) % 20000,
 					 EPOLLIN));
 		add(w.fd, 1);
 		add(w.fd, 1);
 		deferred += wakeup_is_deferred(w.fd);
-		end = now_ns() + rand_r(&seed) % 500000;
-		while (now_ns() < end)
-			;
+		spin_ns(rand_r(&seed) % 500000);
 		/* Either may be the one that ends the wait queue. */
 		close(i % 2 ? w.fd : w.ep);
 		close(i % 2 ? w.ep : w.fd);

@@ -213,7 +213,7 @@ static inline void fuse_mute(struct fuse_server *f)
 
 static inline bool fuse_wait_unanswered(struct fuse_server *f, unsigned long n)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+	__u64 end = ms_from_now(PATIENCE_MS);
 
 	while (__atomic_load_n(&f->control->unanswered, __ATOMIC_SEQ_CST) < n) {
 		if (now_ns() > end)
@@ -225,7 +225,7 @@ static inline bool fuse_wait_unanswered(struct fuse_server *f, unsigned long n)
 
 static inline bool fuse_is_mounted(const struct fuse_server *f)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+	__u64 end = ms_from_now(PATIENCE_MS);
 	struct stat st;
 
 	while (stat(f->file, &st)) {

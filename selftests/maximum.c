@@ -160,7 +160,7 @@ static void *hammer_run(void *arg)
 
 TEST_F(flowfd, poll_sees_one_moment)
 {
-	__u64 end = now_ns() + parameter("FLOWFD_HAMMER_MS", 1500) * 1000000ULL;
+	__u64 end = ms_from_now(parameter("FLOWFD_HAMMER_MS", 1500));
 	struct hammer h = { .fd = self->fd };
 	unsigned long readable = 0, looks = 0;
 	struct pollfd fds[LOOKS];

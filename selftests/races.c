@@ -52,14 +52,10 @@ static void do_bucket(struct scene *s)
 /* Leaves a wakeup to the timer, and stays until that is over. */
 static void do_timer(struct scene *s)
 {
-	__u64 end;
-
 	set_qos(s->counter, 1, 30000);
 	add(s->counter, 1);
 	add(s->counter, 1);
-	end = now_ns() + 50000;
-	while (now_ns() < end)
-		;
+	spin_ns(50000);
 }
 
 static void do_poll(struct scene *s)
@@ -308,16 +304,13 @@ static void start_together(int *started)
 static void *race(void *arg)
 {
 	struct racer *r = arg;
-	__u64 end;
 
 	for (;;) {
 		pthread_barrier_wait(r->meet);
 		if (!r->operation)
 			return NULL;
 		start_together(r->started);
-		end = now_ns() + rand_r(&r->random) % DELAY_NS;
-		while (now_ns() < end)
-			;
+		spin_ns(rand_r(&r->random) % DELAY_NS);
 		r->operation->run(r->scene);
 		pthread_barrier_wait(r->meet);
 	}
@@ -388,16 +381,6 @@ FIXTURE_TEARDOWN(races)
 	close(self->scene.device);
 }
 
-/* Whatever a round held has gone, if perhaps a little later. */
-static bool users_are(long users)
-{
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
-
-	while (module_users() != users && now_ns() < end)
-		sleep_ms(1);
-	return module_users() == users;
-}
-
 TEST_F(races, against_each)
 {
 	unsigned long rounds = parameter("FLOWFD_RACES", 5), i;
@@ -423,7 +406,7 @@ TEST_F(races, against_each)
 					TH_LOG("%s, %s", a->name, b->name);
 			scene_close(s, child);
 		}
-		EXPECT_TRUE(users_are(self->users))
+		EXPECT_EQ(self->users, settled_module_users(self->users))
 			TH_LOG("%s, %s: in use", a->name, b->name);
 		TH_LOG("%s, %s: %lu rounds", a->name, b->name, rounds);
 	}

@@ -3,10 +3,10 @@
  * What closing does: a ring does not keep sockets, pipes and counters open, and
  * forgets them with their last descriptor; other files it keeps.
  */
+#include "files.h"
 #include "ring_user.h"
 #include "sockets.h"
 
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 FIXTURE(closing)
@@ -317,14 +317,12 @@ TEST(eventfd_is_pinned)
 /* A named pipe is pinned; when the ring goes the writer gets its EPIPE. */
 TEST(pin_ends_with_the_ring)
 {
-	char name[] = "/tmp/fifo-XXXXXX";
+	char name[FIFO_NAME_SIZE];
 	struct user_ring ring;
 	int reader, writer;
 
 	signal(SIGPIPE, SIG_IGN);
-	ASSERT_NE(NULL, mkdtemp(name));
-	rmdir(name);
-	ASSERT_EQ(0, mkfifo(name, 0600));
+	ASSERT_TRUE(fifo_make(name));
 	reader = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	writer = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	unlink(name);
@@ -342,7 +340,6 @@ TEST(pin_ends_with_the_ring)
 TEST(ring_sent_over_a_watched_socket_goes)
 {
 	long users = module_users();
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
 
 	ASSERT_LE(0, users);
 	for (int i = 0; i < 20; i++) {
@@ -359,9 +356,7 @@ TEST(ring_sent_over_a_watched_socket_goes)
 		close(ends[0]);
 		close(ends[1]);
 	}
-	while (module_users() != users && now_ns() < end)
-		sleep_ms(10);
-	EXPECT_EQ(users, module_users());
+	EXPECT_EQ(users, settled_module_users(users));
 }
 
 TEST_HARNESS_MAIN

@@ -7,11 +7,6 @@
 
 #include <sys/socket.h>
 
-static __u64 stress_ns(void)
-{
-	return parameter("FLOWFD_STRESS_MS", 1500) * 1000000ULL;
-}
-
 /* A fixture, for only its tests can take longer than 30 seconds. */
 FIXTURE(races)
 {
@@ -95,16 +90,6 @@ struct partner {
 	int close;		/* or closed, unless negative */
 	bool stop;
 };
-
-/* Both must run at the same time; yields if they cannot. */
-static void spin_until(const unsigned int *word, unsigned int value)
-{
-	for (unsigned int i = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) !=
-				 value; i++) {
-		if (i % 4096 == 0)
-			sched_yield();
-	}
-}
 
 static void *partner_run(void *arg)
 {

@@ -4,11 +4,11 @@
  * with two wait queues or with events that are not true, and edges, compared with
  * those of epoll on the same file.
  */
+#include "files.h"
 #include "ring_fixtures.h"
 #include "sockets.h"
 
 #include <sys/inotify.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
 
 /* Wakes without saying for what, so it is polled from a work item. */
@@ -52,12 +52,10 @@ TEST_F(ring, timer)
 /* Two wait queues: one to read, one to write. */
 TEST_F(ring, file_with_two_queues)
 {
-	char name[] = "/tmp/fifo-XXXXXX", page[4096] = "";
+	char name[FIFO_NAME_SIZE], page[4096] = "";
 	int fd;
 
-	ASSERT_NE(NULL, mkdtemp(name));
-	rmdir(name);
-	ASSERT_EQ(0, mkfifo(name, 0600));
+	ASSERT_TRUE(fifo_make(name));
 	fd = open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	unlink(name);
 	ASSERT_LE(0, fd);

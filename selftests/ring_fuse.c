@@ -72,14 +72,7 @@ static bool change_waits(struct change *c)
 
 static bool change_join(struct change *c)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
-
-	while (!__atomic_load_n(&c->finished, __ATOMIC_ACQUIRE)) {
-		if (now_ns() > end)
-			return false;
-		sleep_ms(1);
-	}
-	return !pthread_join(c->thread, NULL);
+	return wait_until_set(&c->finished) && !pthread_join(c->thread, NULL);
 }
 
 TEST_F(fuse, delivers)
@@ -107,19 +100,25 @@ TEST_F(fuse, delivers)
 	close(ep);
 }
 
-/* Ends while its parent looks; true: it was killed. */
-static bool kill_child(pid_t child)
+/* False: the child does not end. */
+static bool child_ends(pid_t child, int *status)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
-	int status;
+	__u64 end = ms_from_now(PATIENCE_MS);
 
-	kill(child, SIGKILL);
-	while (!waitpid(child, &status, WNOHANG)) {
+	while (!waitpid(child, status, WNOHANG)) {
 		if (now_ns() > end)
 			return false;
 		sleep_ms(1);
 	}
-	return WIFSIGNALED(status);
+	return true;
+}
+
+static bool kill_child(pid_t child)
+{
+	int status;
+
+	kill(child, SIGKILL);
+	return child_ends(child, &status) && WIFSIGNALED(status);
 }
 
 /* What goes on while somebody holds the ring's lock for long. */
@@ -249,20 +248,6 @@ TEST_F(fuse, wakeup_waits_and_nobody_else)
 	rmdir(name);
 }
 
-/* True: a child ends with this status before its parent loses patience. */
-static bool child_ends(pid_t child, int expected)
-{
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
-	int status;
-
-	while (!waitpid(child, &status, WNOHANG)) {
-		if (now_ns() > end)
-			return false;
-		sleep_ms(1);
-	}
-	return WIFEXITED(status) && WEXITSTATUS(status) == expected;
-}
-
 /*
  * The last reference to a ring is dropped by whoever has it: a process that ends, a
  * reader of a socket, the collector of sockets. None of them waits for a server.
@@ -271,6 +256,7 @@ TEST_F(fuse, end_of_a_ring_waits_for_nobody)
 {
 	long users = module_users();
 	pid_t child = fork();
+	int status;
 
 	if (!child) {
 		struct user_ring r;
@@ -281,13 +267,12 @@ TEST_F(fuse, end_of_a_ring_waits_for_nobody)
 		fuse_command(&self->server, 'n');
 		_exit(fuse_wait_unanswered(&self->server, 1) ? 0 : 2);
 	}
-	EXPECT_TRUE(child_ends(child, 0));
+	ASSERT_TRUE(child_ends(child, &status));
+	EXPECT_EQ(0, status);
 	/* What polls the file keeps the module, until it is answered. */
 	EXPECT_LT(users, module_users());
 	fuse_unmute(&self->server);
-	for (int i = 0; i < PATIENCE_MS && module_users() != users; i++)
-		sleep_ms(1);
-	EXPECT_EQ(users, module_users());
+	EXPECT_EQ(users, settled_module_users(users));
 }
 
 static bool write_file(const char *name, const char *text)

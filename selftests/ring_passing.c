@@ -3,10 +3,10 @@
  * Rings and watched files that are handed to other processes: over sockets, by
  * fork and through exec.
  */
+#include "files.h"
 #include "ring_user.h"
 #include "sockets.h"
 
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 /* Receives and maps one. */
@@ -137,7 +137,7 @@ TEST_F(flight, ends_with_the_message)
 /* In its own queue: only the kernel's collector finds it. */
 TEST_F(flight, of_a_socket_in_itself)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+	__u64 end = ms_from_now(PATIENCE_MS);
 	struct user_ring *r = &self->ring;
 	int ends[2];
 
@@ -184,9 +184,9 @@ struct pinned {
 
 static bool pinned_open(struct pinned *p)
 {
-	char name[] = "/tmp/fifo-XXXXXX";
+	char name[FIFO_NAME_SIZE];
 
-	if (!mkdtemp(name) || rmdir(name) || mkfifo(name, 0600))
+	if (!fifo_make(name))
 		return false;
 	p->reader = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	p->writer = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);

@@ -3,9 +3,9 @@
  * Files with several wait queues: two that wake at the same time, which must not
  * both take the one shot, and more than a ring can join.
  */
+#include "files.h"
 #include "ring_user.h"
 
-#include <termios.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -26,16 +26,6 @@ struct race {
 
 #define STREAK_MAX	14
 #define DELAY_MAX	(1U << 24)
-
-/* Spins, as both sides must run at the same time; yields if they cannot. */
-static void spin_until(const unsigned int *word, unsigned int value)
-{
-	for (unsigned int i = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) !=
-				 value; i++) {
-		if (i % 4096 == 0)
-			sched_yield();
-	}
-}
 
 static void spin(unsigned int n)
 {
@@ -66,19 +56,8 @@ FIXTURE(terminal)
 
 FIXTURE_SETUP(terminal)
 {
-	struct termios t;
-
 	ASSERT_EQ(0, ring_open(&self->ring, 4));
-	self->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-	ASSERT_LE(0, self->master);
-	ASSERT_EQ(0, grantpt(self->master));
-	ASSERT_EQ(0, unlockpt(self->master));
-	self->slave = open(ptsname(self->master),
-			   O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-	ASSERT_LE(0, self->slave);
-	ASSERT_EQ(0, tcgetattr(self->slave, &t));
-	cfmakeraw(&t);
-	ASSERT_EQ(0, tcsetattr(self->slave, TCSANOW, &t));
+	ASSERT_TRUE(terminal_open(&self->master, &self->slave, O_NONBLOCK));
 }
 
 FIXTURE_TEARDOWN(terminal)
@@ -135,8 +114,7 @@ static void balance(struct race *race, unsigned int *delay, __u32 winner)
 /* Whoever is first has it, and the other has nothing. */
 TEST_F_TIMEOUT(terminal, one_shot_is_one, 24 * 3600)
 {
-	__u64 end = now_ns() +
-		    parameter("FLOWFD_STRESS_MS", 1500) * 2 * 1000000ULL;
+	__u64 end = now_ns() + 2 * stress_ns();
 	__u32 events = EPOLLIN | EPOLLOUT | EPOLLONESHOT;
 	struct race race = { .slave = self->slave };
 	unsigned int delay = 0, round = 0, typed = 0;

@@ -249,7 +249,7 @@ static void run_actors(__u64 end)
 /* In a child, which leaves the closing to its end. */
 TEST(all_goes_in_the_end)
 {
-	__u64 end = now_ns() + parameter("FLOWFD_STRESS_MS", 1500) * 1000000ULL;
+	__u64 end = now_ns() + stress_ns();
 	long users = module_users();
 	int status;
 	pid_t child;
@@ -263,10 +263,7 @@ TEST(all_goes_in_the_end)
 	}
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	EXPECT_EQ(0, status);
-	end = now_ns() + PATIENCE_MS * 1000000ULL;
-	while (module_users() != users && now_ns() < end)
-		sleep_ms(10);
-	EXPECT_EQ(users, module_users());
+	EXPECT_EQ(users, settled_module_users(users));
 }
 
 TEST_HARNESS_MAIN

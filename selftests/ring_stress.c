@@ -59,11 +59,6 @@ static unsigned long producers_stop(struct producer *p, struct load *load)
 	return sum;
 }
 
-static __u64 stress_ns(void)
-{
-	return parameter("FLOWFD_STRESS_MS", 1500) * 1000000ULL;
-}
-
 FIXTURE(stress)
 {
 	struct load load;
@@ -207,7 +202,7 @@ static void *write_in_turn(void *arg)
  */
 TEST_F_TIMEOUT(stress, armed_as_it_is_written, 24 * 3600)
 {
-	__u64 end = now_ns() + parameter("FLOWFD_STRESS_MS", 1500) * 1000000ULL;
+	__u64 end = now_ns() + stress_ns();
 	struct ring_event event;
 	struct turn turn = { 0 };
 	struct user_ring ring;

@@ -8,7 +8,6 @@
 
 #include "selftest.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 struct user_ring {
@@ -188,7 +187,7 @@ static inline long ring_wait_ms(struct user_ring *r, __u32 min_events,
 static inline bool ring_take_wait(struct user_ring *r,
 				  struct ring_event *event)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+	__u64 end = ms_from_now(PATIENCE_MS);
 
 	while (!ring_take(r, event)) {
 		if (now_ns() > end)

@@ -70,14 +70,7 @@ static bool sleeper_sleeps(struct sleeper *s)
 
 static bool sleeper_join(struct sleeper *s)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
-
-	while (!__atomic_load_n(&s->finished, __ATOMIC_ACQUIRE)) {
-		if (now_ns() > end)
-			return false;
-		sleep_ms(1);
-	}
-	return !pthread_join(s->thread, NULL);
+	return wait_until_set(&s->finished) && !pthread_join(s->thread, NULL);
 }
 
 TEST_F(wait, does_not_wait_without_time)

@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <linux/flowfd.h>
@@ -267,6 +268,54 @@ static inline void sleep_ms(unsigned int ms)
 	sleep_until_ns(now_ns() + ms * 1000000ULL);
 }
 
+/* A point in time for loops that must not go on for ever. */
+static inline __u64 ms_from_now(unsigned int ms)
+{
+	return now_ns() + ms * 1000000ULL;
+}
+
+/* Waits without giving up the processor. */
+static inline void spin_ns(__u64 ns)
+{
+	__u64 end = now_ns() + ns;
+
+	while (now_ns() < end)
+		;
+}
+
+/* Spins, as both threads must run at the same time; yields if they cannot. */
+static inline void spin_until(const unsigned int *word, unsigned int value)
+{
+	for (unsigned int i = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) !=
+				 value; i++) {
+		if (i % 4096 == 0)
+			sched_yield();
+	}
+}
+
+/* False: another thread did not set the flag in time. */
+static inline bool wait_until_set(const bool *flag)
+{
+	__u64 end = ms_from_now(PATIENCE_MS);
+
+	while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) {
+		if (now_ns() > end)
+			return false;
+		sleep_ms(1);
+	}
+	return true;
+}
+
+/* The module's references are dropped a little later than the call returns. */
+static inline long settled_module_users(long expected)
+{
+	__u64 end = ms_from_now(PATIENCE_MS);
+
+	while (module_users() != expected && now_ns() < end)
+		sleep_ms(1);
+	return module_users();
+}
+
 static inline bool thread_sleeps_in(pid_t tid, long call)
 {
 	char path[64], text[32] = "";
@@ -285,7 +334,7 @@ static inline bool thread_sleeps_in(pid_t tid, long call)
 /* For a thread that stores its id when it starts; false: it did not sleep. */
 static inline bool wait_until_asleep(pid_t *tid, long call)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+	__u64 end = ms_from_now(PATIENCE_MS);
 
 	while (now_ns() < end) {
 		pid_t t = __atomic_load_n(tid, __ATOMIC_ACQUIRE);
@@ -357,14 +406,30 @@ static inline bool start_write(struct call *c, int fd, __u64 value)
 /* False: it still sleeps after all our patience. */
 static inline bool call_join(struct call *c)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+	return wait_until_set(&c->finished) && !pthread_join(c->thread, NULL);
+}
 
-	while (!call_finished(c)) {
-		if (now_ns() > end)
-			return false;
-		sleep_ms(1);
-	}
-	return !pthread_join(c->thread, NULL);
+static inline void on_signal(int signal)
+{
+}
+
+/* Has SIGUSR1 interrupt system calls; with SA_RESTART they are restarted. */
+static inline void catch_signal(int flags)
+{
+	struct sigaction action = { .sa_handler = on_signal,
+				    .sa_flags = flags };
+
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+/* A page that no memory follows; MAP_FAILED: none. */
+static inline char *page_before_a_hole(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return pages == MAP_FAILED || munmap(pages + 4096, 4096) ?
+	       MAP_FAILED : pages;
 }
 
 /* Takes a number from the environment, for longer runs than by default. */
@@ -373,6 +438,12 @@ static inline unsigned long parameter(const char *name, unsigned long value)
 	const char *text = getenv(name);
 
 	return text ? strtoul(text, NULL, 10) : value;
+}
+
+/* How long a test goes on that waits for something rare. */
+static inline __u64 stress_ns(void)
+{
+	return parameter("FLOWFD_STRESS_MS", 1500) * 1000000ULL;
 }
 
 #endif /* SELFTEST_H */

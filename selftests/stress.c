@@ -148,7 +148,7 @@ static void run(struct __test_metadata *_metadata, struct shared *s,
 		ASSERT_EQ(0, pthread_create(&worker[i].thread, NULL,
 					    i ? work : first, &worker[i]));
 	}
-	sleep_ms(parameter("FLOWFD_STRESS_MS", 1500));
+	sleep_until_ns(now_ns() + stress_ns());
 	__atomic_store_n(&s->stop, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < THREADS; i++) {
 		ASSERT_EQ(0, pthread_join(worker[i].thread, NULL));

@@ -75,6 +75,20 @@ static struct completion complete(unsigned int ms)
 	return c;
 }
 
+/* Request 1 is cancelled by request 2, which ends with this result. */
+static void expect_cancelled(struct __test_metadata *_metadata, int result)
+{
+	__u64 ids = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct completion c = complete(PATIENCE_MS);
+
+		ids |= c.id;
+		EXPECT_EQ(c.id == 1 ? -ECANCELED : result, c.result);
+	}
+	EXPECT_EQ(3, ids);
+}
+
 static int workers(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -206,18 +220,12 @@ TEST_F(counter, poll_many_times)
 
 TEST_F(counter, cancelled_read_takes_nothing)
 {
-	__u64 value = 42, ids = 0;
+	__u64 value = 42;
 
 	NEED_RING();
 	submit_read(self->fd, &value, 1);
 	submit_cancel(1, 2);
-	for (int i = 0; i < 2; i++) {
-		struct completion c = complete(PATIENCE_MS);
-
-		ids |= c.id;
-		EXPECT_EQ(c.id == 1 ? -ECANCELED : 0, c.result);
-	}
-	EXPECT_EQ(3, ids);
+	expect_cancelled(_metadata, 0);
 	ASSERT_EQ(8, add(self->fd, 5));
 	EXPECT_EQ(5, count_of(self->fd));
 	EXPECT_EQ(42, value);
@@ -356,20 +364,14 @@ TEST_F(flowfd, waiting_writes_come_through_one_by_one)
 
 TEST_F(flowfd, cancelled_write_adds_nothing)
 {
-	__u64 value = 1, taken, ids = 0;
+	__u64 value = 1, taken;
 
 	NEED_RING();
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
 	ASSERT_EQ(8, add(self->fd, 9));
 	submit_write(self->fd, &value, 1);
 	submit_cancel(1, 2);
-	for (int i = 0; i < 2; i++) {
-		struct completion c = complete(PATIENCE_MS);
-
-		ids |= c.id;
-		EXPECT_EQ(c.id == 1 ? -ECANCELED : 0, c.result);
-	}
-	EXPECT_EQ(3, ids);
+	expect_cancelled(_metadata, 0);
 	ASSERT_EQ(8, take(self->fd, &taken));
 	EXPECT_EQ(0, complete(QUIET_MS).id);
 	EXPECT_EQ(0, count_of(self->fd));
@@ -378,7 +380,7 @@ TEST_F(flowfd, cancelled_write_adds_nothing)
 TEST_F(flowfd, timed_out_write_adds_nothing)
 {
 	struct __kernel_timespec timeout = { 0, QUIET_MS * 1000000 };
-	__u64 value = 1, taken, ids = 0;
+	__u64 value = 1, taken;
 	struct io_uring_sqe *sqe;
 
 	NEED_RING();
@@ -391,13 +393,7 @@ TEST_F(flowfd, timed_out_write_adds_nothing)
 	sqe = io_uring_get_sqe(&ring);
 	io_uring_prep_link_timeout(sqe, &timeout, 0);
 	submit(sqe, 2);
-	for (int i = 0; i < 2; i++) {
-		struct completion c = complete(PATIENCE_MS);
-
-		ids |= c.id;
-		EXPECT_EQ(c.id == 1 ? -ECANCELED : -ETIME, c.result);
-	}
-	EXPECT_EQ(3, ids);
+	expect_cancelled(_metadata, -ETIME);
 	ASSERT_EQ(8, take(self->fd, &taken));
 	EXPECT_EQ(0, complete(QUIET_MS).id);
 	EXPECT_EQ(0, count_of(self->fd));

@@ -64,14 +64,6 @@ struct reader {
 	__u64 taken;
 };
 
-static void spin(unsigned int ns)
-{
-	__u64 end = now_ns() + ns;
-
-	while (now_ns() < end)
-		;
-}
-
 static void reader_wait(struct reader *r)
 {
 	struct epoll_event event;
@@ -98,14 +90,14 @@ static void *reader_run(void *arg)
 				break;
 		}
 		if (rand_r(&seed) % 2)
-			spin(rand_r(&seed) % 20000);
+			spin_ns(rand_r(&seed) % 20000);
 	}
 	return NULL;
 }
 
 static bool reader_has(struct reader *r, __u64 written)
 {
-	__u64 end = now_ns() + PATIENCE_MS * 1000000ULL;
+	__u64 end = ms_from_now(PATIENCE_MS);
 
 	while (__atomic_load_n(&r->taken, __ATOMIC_SEQ_CST) != written) {
 		if (now_ns() > end)
@@ -139,7 +131,7 @@ static __u64 random_burst(int fd, unsigned int *seed)
 		written += value;
 		switch (rand_r(seed) % 4) {
 		case 0:
-			spin(rand_r(seed) % 50000);
+			spin_ns(rand_r(seed) % 50000);
 			break;
 		case 1:
 			sched_yield();

@@ -147,17 +147,12 @@ TEST_F(flowfd, lowered_below_a_waiting_value)
 	EXPECT_EQ(7, count_of(self->fd));
 }
 
-static void on_signal(int signal)
-{
-}
-
 TEST_F(flowfd, interrupted_writer_adds_nothing)
 {
-	struct sigaction action = { .sa_handler = on_signal };
 	struct call writer;
 	__u64 value;
 
-	sigaction(SIGUSR1, &action, NULL);
+	catch_signal(0);
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
 	ASSERT_EQ(8, add(self->fd, 5));
 	ASSERT_TRUE(start_write(&writer, self->fd, 5));

@@ -63,17 +63,22 @@ void call_write(const __u32 *a)
 	(void)!write(any_fd(a[0]), any_address(a[1], space, size), size);
 }
 
-/* Two segments, of any length and at any place. */
-void call_read_parts(const __u32 *a)
+/* Two segments of any length, at any address. */
+static void any_parts(struct iovec parts[2], __u64 space[2][8], const __u32 *a)
 {
-	__u64 space[2][8];
-	struct iovec parts[2];
-
 	for (int i = 0; i < 2; i++) {
 		parts[i].iov_len = any_size(a[1 + i]) % sizeof(space[i]);
 		parts[i].iov_base = any_address(a[1 + i] / 32, space[i],
 						parts[i].iov_len);
 	}
+}
+
+void call_read_parts(const __u32 *a)
+{
+	__u64 space[2][8];
+	struct iovec parts[2];
+
+	any_parts(parts, space, a);
 	preadv2(any_fd(a[0]), parts, 1 + a[3] % 2, -1,
 		a[3] % 4 ? 0 : 0x8 /* RWF_NOWAIT */);
 }
@@ -83,11 +88,7 @@ void call_write_parts(const __u32 *a)
 	__u64 space[2][8] = { { any_value(a[3]) }, { any_value(a[3] / 8) } };
 	struct iovec parts[2];
 
-	for (int i = 0; i < 2; i++) {
-		parts[i].iov_len = any_size(a[1 + i]) % sizeof(space[i]);
-		parts[i].iov_base = any_address(a[1 + i] / 32, space[i],
-						parts[i].iov_len);
-	}
+	any_parts(parts, space, a);
 	pwritev2(any_fd(a[0]), parts, 1 + a[3] % 2, -1,
 		 a[3] % 4 ? 0 : 0x8 /* RWF_NOWAIT */);
 }
