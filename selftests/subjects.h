@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A file of each kind that a ring can watch, for ring_files.c: how it is opened, made
+ * ready and drained, by itself or from its other side.
+ */
+#ifndef SUBJECTS_H
+#define SUBJECTS_H
+
+#include "files.h"
+#include "selftest.h"
+#include "sockets.h"
+
+#include <mqueue.h>
+#include <sys/inotify.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+
+/* A file that is watched, and what is on its other side: a file or a process. */
+struct subject {
+	int fd;
+	int other;
+	char name[32];
+};
+
+static char page[4096];
+
+static inline bool ends_of(struct subject *s, const int ends[2])
+{
+	s->fd = ends[0];
+	s->other = ends[1];
+	return true;
+}
+
+static inline bool open_tcp(struct subject *s)
+{
+	int ends[2];
+
+	return !tcp_pair(ends) && ends_of(s, ends);
+}
+
+static inline bool open_udp(struct subject *s)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t size = sizeof(a);
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	s->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	s->other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return !bind(s->fd, (void *)&a, size) &&
+	       !getsockname(s->fd, (void *)&a, &size) &&
+	       !connect(s->other, (void *)&a, size);
+}
+
+static inline bool open_unix(struct subject *s, int type)
+{
+	int ends[2];
+
+	return !socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) &&
+	       ends_of(s, ends);
+}
+
+static inline bool open_stream(struct subject *s)
+{
+	return open_unix(s, SOCK_STREAM);
+}
+
+static inline bool open_datagram(struct subject *s)
+{
+	return open_unix(s, SOCK_DGRAM);
+}
+
+static inline bool open_packets(struct subject *s)
+{
+	return open_unix(s, SOCK_SEQPACKET);
+}
+
+static inline bool open_pipe_reader(struct subject *s)
+{
+	int ends[2];
+
+	return !pipe2(ends, O_CLOEXEC) && ends_of(s, ends);
+}
+
+static inline bool open_pipe_writer(struct subject *s)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return false;
+	s->fd = ends[1];
+	s->other = ends[0];
+	return true;
+}
+
+static inline bool open_fifo(struct subject *s)
+{
+	if (!fifo_make(s->name))
+		return false;
+	s->fd = open(s->name, O_RDWR | O_CLOEXEC);
+	s->other = open(s->name, O_WRONLY | O_CLOEXEC);
+	return !unlink(s->name);
+}
+
+/* A second descriptor is its other side. */
+static inline bool itself(struct subject *s, int fd)
+{
+	s->fd = fd;
+	s->other = dup(fd);
+	return s->other >= 0;
+}
+
+static inline bool open_eventfd(struct subject *s)
+{
+	return itself(s, eventfd(0, EFD_CLOEXEC));
+}
+
+static inline bool open_opened(struct subject *s)
+{
+	return itself(s, open_counter(OPENED, 0, 0));
+}
+
+static inline bool open_created(struct subject *s)
+{
+	return itself(s, open_counter(CREATED, 0, 0));
+}
+
+static inline bool open_timer(struct subject *s)
+{
+	return itself(s, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+}
+
+static inline bool open_inotify(struct subject *s)
+{
+	strcpy(s->name, "/tmp/dir-XXXXXX");
+	if (!mkdtemp(s->name))
+		return false;
+	s->fd = inotify_init1(IN_CLOEXEC);
+	s->other = open(s->name, O_RDONLY | O_CLOEXEC);
+	return inotify_add_watch(s->fd, s->name, IN_ATTRIB) >= 0;
+}
+
+static inline bool open_queue(struct subject *s)
+{
+	struct mq_attr attr = { .mq_maxmsg = 8, .mq_msgsize = 8 };
+	mqd_t queue;
+
+	snprintf(s->name, sizeof(s->name), "/flowfd-%d", getpid());
+	queue = mq_open(s->name, O_RDWR | O_CREAT | O_CLOEXEC, 0600, &attr);
+	return queue >= 0 && !mq_unlink(s->name) && itself(s, queue);
+}
+
+/* Its process is on the other side. */
+static inline bool open_pidfd(struct subject *s)
+{
+	s->other = fork();
+	if (!s->other) {
+		pause();
+		_exit(0);
+	}
+	s->fd = syscall(SYS_pidfd_open, s->other, 0);
+	return true;
+}
+
+static inline bool open_master(struct subject *s)
+{
+	return terminal_open(&s->fd, &s->other, 0);
+}
+
+static inline bool open_slave(struct subject *s)
+{
+	return terminal_open(&s->other, &s->fd, 0);
+}
+
+static inline bool open_tcp_listener(struct subject *s)
+{
+	struct sockaddr_in address;
+
+	s->fd = tcp_listener(&address);
+	s->other = -1;
+	return s->fd >= 0;
+}
+
+static inline bool open_unix_listener(struct subject *s)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	s->other = -1;
+	/* The address alone: the kernel finds a name. */
+	return !bind(s->fd, (void *)&address, sizeof(address.sun_family)) &&
+	       !listen(s->fd, 4);
+}
+
+static inline bool ready_by_write(struct subject *s)
+{
+	return write(s->other, page, 8) == 8;
+}
+
+static inline bool ready_by_count(struct subject *s)
+{
+	return add(s->other, 1) == 8;
+}
+
+static inline bool ready_by_time(struct subject *s)
+{
+	struct itimerspec soon = { .it_value.tv_nsec = 1 };
+
+	return !timerfd_settime(s->other, 0, &soon, NULL);
+}
+
+static inline bool ready_by_change(struct subject *s)
+{
+	return !fchmod(s->other, 0700);
+}
+
+static inline bool ready_by_message(struct subject *s)
+{
+	return !mq_send(s->other, page, 8, 0);
+}
+
+static inline bool ready_by_exit(struct subject *s)
+{
+	return !kill(s->other, SIGKILL);
+}
+
+static inline bool ready_by_connect(struct subject *s)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+
+	if (getsockname(s->fd, (void *)&address, &size))
+		return false;
+	s->other = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return !connect(s->other, (void *)&address, size);
+}
+
+/* What is on its way can fill the other end of a connection once more. */
+static inline bool ready_by_read(struct subject *s)
+{
+	__u64 end = ms_from_now(PATIENCE_MS);
+
+	set_nonblock(s->other, true);
+	do {
+		while (read(s->other, page, sizeof(page)) > 0)
+			;
+	} while (poll_for(s->fd, POLLOUT, 10) <= 0 && now_ns() < end);
+	return true;
+}
+
+static inline void drain_by_read(struct subject *s)
+{
+	set_nonblock(s->fd, true);
+	while (read(s->fd, page, sizeof(page)) > 0)
+		;
+}
+
+static inline void drain_by_write(struct subject *s)
+{
+	set_nonblock(s->fd, true);
+	while (write(s->fd, page, sizeof(page)) > 0)
+		;
+}
+
+static inline void drain_by_accept(struct subject *s)
+{
+	close(accept4(s->fd, NULL, NULL, SOCK_CLOEXEC));
+	close(s->other);
+	s->other = -1;
+}
+
+static inline void drain_by_receive(struct subject *s)
+{
+	mq_receive(s->fd, page, sizeof(page), NULL);
+}
+
+#endif /* SUBJECTS_H */
