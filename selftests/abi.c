@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ABI: numbers, layouts, sizes, and the error of each wrong call. Built
- * for 64- and for 32-bit callers, who must not notice any difference.
+ * The ABI: ioctl numbers, layouts, sizes of structures, and the error of each wrong
+ * call. Built for 64-bit and 32-bit callers, which must see no difference.
  */
 #include <stddef.h>
 
 #include "fixtures.h"
 #include "ring_user.h"
 
-/* A structure of a later header, as its callers will send it. */
+/* Structures of a later header, as its callers will send them. */
 struct future_create {
 	struct flowfd_create_counter known;
 	__u64 unknown[2];
@@ -30,7 +30,7 @@ static long call(int fd, unsigned long cmd, void *arg)
 	return result_of(syscall(SYS_ioctl, fd, cmd, arg));
 }
 
-/* The numbers of the patches that proposed them. */
+/* EFD_IOC_*: the numbers of the patches that proposed them. */
 TEST(numbers)
 {
 	EXPECT_EQ(0x40084a00, EFD_IOC_SET_MAXIMUM);
@@ -113,7 +113,7 @@ struct future_ring {
 	__u64 unknown[2];
 };
 
-/* Created, asked and changed by callers of either word size. */
+/* Callers of either word size create rings with a structure of each size. */
 TEST_F(device, ring_of_every_size)
 {
 	struct future_ring future;
@@ -176,7 +176,10 @@ TEST_F(flowfd, ring_calls_of_every_size)
 	EXPECT_EQ(-EFAULT, call(fd, FLOWFD_IOC_RING_WAIT, NULL));
 	EXPECT_EQ(-EFAULT, call(fd, FLOWFD_IOC_RING_CONTROL, NULL));
 
-	/* A ring is no counter, and a counter no ring. */
+	/*
+	 * A ring does not know the requests of a counter, nor a counter those of a
+	 * ring.
+	 */
 	EXPECT_EQ(-ENOTTY, call(fd, EFD_IOC_GET_MAXIMUM, &wait));
 	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_WAIT, &wait));
 	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_CONTROL, &control));
@@ -185,7 +188,7 @@ TEST_F(flowfd, ring_calls_of_every_size)
 	close(fd);
 }
 
-/* By literal numbers, as a program without our header would. */
+/* By literal numbers, as a program without this header would call. */
 TEST_F(flowfd, numbers_work)
 {
 	__u64 maximum = 10;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Not a test: makes counters whose next wakeup is held back by a timer, and
- * exits. unload.sh removes the module straight after.
+ * Not a test by itself: makes counters whose next wakeup is deferred to a timer, and
+ * exits. unload.sh removes the module right after.
  */
 #include "bucket_watch.h"
 

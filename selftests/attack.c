@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One user without rights takes all that can be had: descriptors, rings, watches,
- * timers, wakeups. It is refused at its limits, another user goes on meanwhile, and
- * all is there again when it has ended.
+ * A user without privileges takes all the resources that a user can get: descriptors,
+ * rings, watches, timers, wakeups. The kernel must refuse it at its limits, another
+ * user must make progress meanwhile, and everything must be released when the attacker
+ * ends.
  */
 #include "ring_user.h"
 #include "sockets.h"
@@ -17,7 +18,7 @@
 #define LOCKED_PAGES 256
 #define DESCRIPTORS 4096
 
-/* How long an attack goes on beside the other user's work. */
+/* How long the other user works while an attack is running. */
 #define ATTACK_MS 1500
 
 static void become(uid_t uid)
@@ -28,11 +29,11 @@ static void become(uid_t uid)
 	if (setrlimit(RLIMIT_MEMLOCK, &memlock) ||
 	    setrlimit(RLIMIT_NOFILE, &files) || setgid(uid) || setuid(uid))
 		_exit(100);
-	/* Changing users cancels it. */
+	/* setuid() cleared the parent-death signal. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* What another user wants: its own counter, ring and mapping, and an event. */
+/* The other user's work: its own counter, ring and mapping, and one event. */
 static int work_once(void)
 {
 	struct ring_event event;
@@ -51,7 +52,7 @@ static int work_once(void)
 	return 0;
 }
 
-/* How often it got done in a given time, or minus what went wrong. */
+/* How often the work was done within this time, or a negative number: its error. */
 static long work(unsigned int ms)
 {
 	__u64 end = ms_from_now(ms);
@@ -66,7 +67,7 @@ static long work(unsigned int ms)
 		int failed = 0;
 
 		become(OTHER);
-		/* Once at least: the machine can be busy with something else. */
+		/* At least once, even on a busy machine. */
 		do {
 			failed = work_once();
 			done++;
@@ -97,7 +98,7 @@ FIXTURE_SETUP(attack)
 	ASSERT_EQ(0, pipe2(self->answer, O_CLOEXEC));
 }
 
-/* All is given back. */
+/* Everything must be released, and the other user can work. */
 FIXTURE_TEARDOWN(attack)
 {
 	__u64 end = ms_from_now(3 * PATIENCE_MS);
@@ -112,13 +113,15 @@ FIXTURE_TEARDOWN(attack)
 
 static int answer_to;
 
-/* An attack that is never over says so itself. */
+/* Reports that an attack has begun that never ends by itself. */
 static void begun(int result)
 {
 	(void)!write(answer_to, &result, sizeof(result));
 }
 
-/* Returns what the attack says: 0, all is taken. Then it holds that, or goes on. */
+/*
+ * Returns the attack's result; 0: it took all there is. It then holds that or goes on.
+ */
 static int start_attack(FIXTURE_DATA(attack) *self, int (*attack)(void))
 {
 	int result = -1;
@@ -136,7 +139,7 @@ static int start_attack(FIXTURE_DATA(attack) *self, int (*attack)(void))
 	return result;
 }
 
-/* Counters until there is no number left. */
+/* Creates counters until no descriptor is left. */
 static int take_descriptors(void)
 {
 	int fd;
@@ -153,7 +156,7 @@ TEST_F(attack, descriptors)
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
-/* Pages that RLIMIT_MEMLOCK allows, and none beyond; nor by a namespace. */
+/* Gets as many pages as RLIMIT_MEMLOCK allows and no more, nor by a user namespace. */
 static int take_rings(void)
 {
 	struct flowfd_create_ring args = { .max_items = 1 };
@@ -164,7 +167,7 @@ static int take_rings(void)
 		pages += args.map_size / 4096;
 	if (fd != -ENOMEM || pages != LOCKED_PAGES)
 		return 1;
-	/* Root of its own namespace may not lock memory of this one. */
+	/* Root of a user namespace has no CAP_IPC_LOCK in the initial one. */
 	if (unshare(CLONE_NEWUSER))
 		return 0;
 	return ring_create(&args) == -ENOMEM ? 0 : 2;
@@ -176,7 +179,10 @@ TEST_F(attack, rings)
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
-/* As many watches as there are numbers, all of one file, which tells all of them. */
+/*
+ * As many watches as there are descriptors, all of one file, so that one write wakes
+ * all.
+ */
 static int take_watches(void)
 {
 	struct flowfd_create_ring args = {
@@ -204,9 +210,9 @@ TEST_F(attack, watches)
 }
 
 /*
- * Buckets of every speed, each with a reader and a writer that never stops: a
- * timer is armed by a write alone, and once, so there are no more of them than
- * there are writes.
+ * Buckets of every rate, each with a reader and a writer that never stops. Only a write
+ * arms a timer, and only one that is not armed, so that there are no more expiries than
+ * writes.
  */
 static int storm_timers(void)
 {
@@ -237,7 +243,7 @@ TEST_F(attack, timers)
 
 static struct user_ring fan_ring;
 
-/* Looks at the ring all the time, so that its pollers want to be told again. */
+/* Polls the ring all the time, so that its pollers are to be woken again. */
 static void *look_again(void *arg)
 {
 	struct pollfd p = { .fd = fan_ring.fd, .events = POLLIN };
@@ -247,7 +253,7 @@ static void *look_again(void *arg)
 	return NULL;
 }
 
-/* Of a number of writes, each of which finds all slots of the ring empty: ns. */
+/* The least time of a few writes, in ns, each of which finds the ring empty. */
 static __u64 least_write_time(int event)
 {
 	__u64 least = ~0ULL, start, time;
@@ -265,8 +271,8 @@ static __u64 least_write_time(int event)
 }
 
 /*
- * One file many times in a ring, and the ring in many epolls, which epoll itself
- * would not allow: a write must cost the sum of both, and not their product.
+ * One file many times in a ring, and the ring in many epolls, which epoll itself would
+ * not allow. A write must cost the sum of both, not the product.
  */
 static int fan_out(void)
 {
@@ -305,7 +311,7 @@ TEST_F(attack, fan_out)
 
 static struct user_ring storm_ring;
 
-/* Forgets what is queued at once, so that each event is a new entry. */
+/* Clears the flags of queued items at once, so that each event fills a new slot. */
 static void *never_queued(void *arg)
 {
 	for (;;) {
@@ -316,7 +322,7 @@ static void *never_queued(void *arg)
 	return NULL;
 }
 
-/* A wakeup that comes back to where it began, by way of AIO and io_uring. */
+/* A wakeup that returns to its source, by way of AIO and io_uring. */
 static bool close_the_circle(int event)
 {
 	static struct io_uring uring;
@@ -353,7 +359,7 @@ static int storm_wakeups(void)
 	    ring_add(&storm_ring, event, EPOLLIN, 1) < 0 ||
 	    ring_add(&storm_ring, ends[0], EPOLLIN, 2) < 0)
 		return 1;
-	/* Rings do not watch epolls, so that is where a chain of these ends. */
+	/* Rings do not watch epolls, which ends such a chain. */
 	if (epoll_ctl(inner, EPOLL_CTL_ADD, storm_ring.fd, &watched) ||
 	    epoll_ctl(outer, EPOLL_CTL_ADD, inner, &watched) ||
 	    ring_add(&storm_ring, outer, EPOLLIN, 3) != -ELOOP)
@@ -376,9 +382,9 @@ TEST_F(attack, wakeups)
 }
 
 /*
- * Rings and counters on their way over sockets that these rings watch, and nobody
- * has them otherwise. What keeps a socket alive that is on its way is for the
- * collector of sockets, which knows no rings: they must not hold any.
+ * Rings and counters in flight over sockets that the rings watch, with no other
+ * reference. The garbage collector of UNIX sockets does not know rings, so watches must
+ * not hold a socket in flight.
  */
 static int send_cycles(void)
 {
@@ -408,7 +414,7 @@ static int send_cycles(void)
 	return 0;
 }
 
-/* Gone while the attacker is there, too. */
+/* They must be released while the attacker still runs. */
 TEST_F(attack, cycles)
 {
 	__u64 end = ms_from_now(3 * PATIENCE_MS);
@@ -416,14 +422,14 @@ TEST_F(attack, cycles)
 	ASSERT_EQ(0, start_attack(self, send_cycles));
 	EXPECT_LT(0, work(ATTACK_MS));
 	while (module_users() != self->users && now_ns() < end) {
-		/* The collector comes when a socket is closed. */
+		/* Closing a UNIX socket starts the garbage collector. */
 		close(socket(AF_UNIX, SOCK_STREAM, 0));
 		sleep_ms(10);
 	}
 	EXPECT_EQ(self->users, module_users());
 }
 
-/* Processes that die in the middle of everything, again and again. */
+/* Processes that are killed in the middle of everything, again and again. */
 static int die_often(void)
 {
 	begun(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads and writes that wait: who wakes them, what a signal does to them, and
- * that nothing is lost or made up between several readers and writers.
+ * Blocking reads and writes: which operations wake them, what a signal does to them,
+ * and that several readers and writers lose nothing and make nothing up.
  */
 #include <sys/wait.h>
 
@@ -38,7 +38,7 @@ TEST_F(counter, write_waits_for_read)
 	EXPECT_EQ(5, count_of(self->fd));
 }
 
-/* Wakes every reader; one takes the count, the other goes back to sleep. */
+/* Both readers are woken; one takes the count, the other goes back to sleep. */
 TEST_F(counter, one_of_two_readers)
 {
 	struct call reader[2];
@@ -111,7 +111,7 @@ TEST_F(counter, signal_interrupts_write)
 	EXPECT_EQ(ULLONG_MAX - 5, count_of(self->fd));
 }
 
-/* Waits until the thread has slept anew after the signal. */
+/* Waits until the thread sleeps again after the signal. */
 static bool sleeps_again(struct call *c, long sleeps, long call)
 {
 	for (int i = 0; i < PATIENCE_MS; i++) {
@@ -159,7 +159,7 @@ TEST_F(counter, restart_of_write)
 	EXPECT_EQ(5, count_of(self->fd));
 }
 
-/* Two readers and two writers on one counter, and what they must agree on. */
+/* Two readers and two writers of one counter; the sums must agree. */
 struct flow {
 	int fd;
 	unsigned int writes;
@@ -172,7 +172,7 @@ static void wait_for(int fd, short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };
 
-	/* Bounded, as the one who stops us does not write. */
+	/* Bounded, as stopping the readers does not write. */
 	poll(&p, 1, 20);
 }
 
@@ -205,8 +205,8 @@ static void *flow_read(void *arg)
 }
 
 /*
- * Ends blocked readers with one unit each, which is written and taken like all
- * others. A reader that has gone leaves its unit in the counter.
+ * Ends blocked readers by writing a unit for each, which counts as written and taken
+ * like all others. If the reader has gone, the unit stays in the counter.
  */
 static void flow_run(struct flow *f)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The token bucket, step by step: its settings, the burst, what is held back
- * and what delivers it. Rates over time are in rate.c, races in wakeup.c.
+ * The token bucket, step by step: its settings, the burst, deferred wakeups and their
+ * delivery. rate.c measures rates over time, bucket_timer.c and wakeup.c have the
+ * races.
  */
 #include "bucket_watch.h"
 #include "fixtures.h"
@@ -54,7 +55,7 @@ TEST(semaphore_has_no_bucket)
 	close(fd);
 }
 
-/* Its wakeups come one for one, as without a module. */
+/* Each write wakes, as with eventfd. */
 TEST_F(flowfd, rate_of_zero_is_no_limit)
 {
 	struct watched w;
@@ -67,8 +68,8 @@ TEST_F(flowfd, rate_of_zero_is_no_limit)
 }
 
 /*
- * A full bucket wakes as often as it has tokens, if the whole burst is over
- * before the first of them is replaced.
+ * A full bucket gives as many wakeups as its capacity, if the burst ends before the
+ * first token is replaced.
  */
 #define SLOW_RATE 4
 #define SLOW_INTERVAL (NSEC_PER_SEC / SLOW_RATE)
@@ -129,8 +130,8 @@ TEST(deferred_wakeup_of_a_sleeping_read)
 	watched_close(&w);
 }
 
-/* The limit is on wakeups: who asks is answered. */
-TEST(count_is_there_for_who_asks)
+/* Only wakeups are limited: poll and read see the count at once. */
+TEST(poll_and_read_see_a_deferred_count)
 {
 	struct watched w;
 	__u64 value;
@@ -141,7 +142,7 @@ TEST(count_is_there_for_who_asks)
 	set_nonblock(w.fd, false);
 	EXPECT_EQ(8, take(w.fd, &value));
 	EXPECT_EQ(2, value);
-	/* All this did not need the token. */
+	/* No token was needed so far. */
 	EXPECT_GT(NSEC_PER_SEC, now_ns() - w.made);
 	watched_close(&w);
 }
@@ -156,7 +157,7 @@ TEST(fdinfo_shows_what_is_held_back)
 	watched_close(&w);
 }
 
-/* The ioctl itself wakes: no timer can be meant when no time passes. */
+/* The ioctl itself delivers: no time passes in which a timer could expire. */
 static void expect_delivery(struct __test_metadata *_metadata, __u32 capacity,
 			    __u32 rate)
 {
@@ -210,7 +211,7 @@ TEST(another_bucket_has_nothing_to_deliver)
 	watched_close(&w);
 }
 
-/* Replaced by a bucket of the same size, it is a full one. */
+/* A bucket that replaces another is full, even if it has the same settings. */
 TEST(another_bucket_is_full)
 {
 	struct watched w;
@@ -223,8 +224,8 @@ TEST(another_bucket_is_full)
 }
 
 /*
- * An epoll that asks for EPOLLOUT too reports any wakeup, as a counter that was
- * emptied is writable.
+ * The epoll asks for EPOLLOUT too: a counter that was emptied is writable, so any
+ * wakeup shows as an event.
  */
 TEST(no_wakeup_when_the_count_is_gone)
 {
@@ -246,7 +247,7 @@ TEST(no_wakeup_when_the_count_is_gone)
 	watched_close(&w);
 }
 
-/* Whatever raises the count goes through the bucket, not writes alone. */
+/* Every increase of the count goes through the bucket, not writes alone. */
 TEST(given_back_count_is_limited_too)
 {
 	struct watched w;
@@ -279,8 +280,8 @@ TEST(room_is_not_limited)
 }
 
 /*
- * epoll polls anew for every wakeup: told of room by each read, it would report each
- * write as well, with or without a token.
+ * epoll polls again for every wakeup. If each read woke it for EPOLLOUT, it would
+ * report each write as well, with or without a token.
  */
 TEST(reads_do_not_report_writes)
 {
@@ -302,7 +303,10 @@ TEST(reads_do_not_report_writes)
 	watched_close(&w);
 }
 
-/* There was room for 1, so poll saw no change: still, this writer waits for more. */
+/*
+ * There was room for 1 all the time, so POLLOUT did not change. Still, this writer
+ * waits for more room and must be woken.
+ */
 TEST(room_after_a_refused_write)
 {
 	struct watched w;
@@ -322,7 +326,7 @@ TEST(room_after_a_refused_write)
 	watched_close(&w);
 }
 
-/* The one that was told last can be gone. */
+/* The waiter that was woken last may be gone. */
 TEST(room_for_an_exclusive_waiter)
 {
 	struct watched w;
@@ -338,8 +342,8 @@ TEST(room_for_an_exclusive_waiter)
 }
 
 /*
- * There are programs that are woken by an edge and never read. So a wakeup must not
- * be spared because the one before it was not followed by a read.
+ * Some programs wait for edges and never read. So a wakeup must not be skipped because
+ * no read followed the one before it.
  */
 TEST(edges_without_a_read)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The timer of the token bucket, which delivers deferred wakeups, together with
- * close and with changes of the bucket.
+ * The timer of the token bucket, which delivers deferred wakeups, while the counter is
+ * closed and while the bucket is changed.
  */
 #include "bucket_watch.h"
 #include "fixtures.h"
 
-/* A copy that is closed does not take the pending wakeup with it. */
+/* Closing a copy of the descriptor does not cancel the deferred wakeup. */
 TEST(closed_copy_leaves_the_wakeup)
 {
 	struct watched w;
@@ -24,7 +24,7 @@ TEST(closed_copy_leaves_the_wakeup)
 	watched_close(&w);
 }
 
-/* From never fired, over just firing, to long over. */
+/* Closes before, while and after the timer fires. */
 TEST(close_while_the_timer_is_armed)
 {
 	unsigned long rounds = parameter("FLOWFD_CLOSES", 1000);
@@ -43,7 +43,7 @@ TEST(close_while_the_timer_is_armed)
 		add(w.fd, 1);
 		deferred += wakeup_is_deferred(w.fd);
 		spin_ns(rand_r(&seed) % 500000);
-		/* Either may be the one that ends the wait queue. */
+		/* Either close can be the one that frees the wait queue. */
 		close(i % 2 ? w.fd : w.ep);
 		close(i % 2 ? w.ep : w.fd);
 	}
@@ -96,7 +96,7 @@ static void *changes_look(void *arg)
 	return NULL;
 }
 
-/* Buckets come and go while writers write and the timer fires. */
+/* The bucket is replaced while writers write and the timer fires. */
 TEST_F(flowfd, change_while_the_timer_fires)
 {
 	struct changes c = { .fd = self->fd };
@@ -119,7 +119,7 @@ TEST_F(flowfd, change_while_the_timer_fires)
 	EXPECT_LT(0, edges);
 	EXPECT_EQ(0, c.torn);
 
-	/* It works as ever afterwards. */
+	/* The bucket works as before. */
 	ASSERT_EQ(0, set_qos(self->fd, 2, 10));
 	while (epoll_take(ep, 0))
 		;

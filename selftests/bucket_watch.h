@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A counter with a bucket and an epoll that sees each wakeup of its readers as
- * an edge. Used by the tests of the bucket.
+ * A counter with a bucket, and an epoll that sees each wakeup of its readers as an
+ * edge. For the tests of the bucket.
  */
 #ifndef BUCKET_WATCH_H
 #define BUCKET_WATCH_H
@@ -13,7 +13,7 @@
 struct watched {
 	int fd;
 	int ep;
-	__u64 made;	/* when: its tokens are at least as young */
+	__u64 made;	/* time of creation: the first tokens are not older */
 };
 
 static inline bool watched_open(struct watched *w, __u32 capacity, __u32 rate,
@@ -27,7 +27,7 @@ static inline bool watched_open(struct watched *w, __u32 capacity, __u32 rate,
 	if (w->fd < 0)
 		return false;
 	w->ep = epoll_on(w->fd, events | EPOLLET);
-	epoll_take(w->ep, 0);	/* what is ready already is no wakeup */
+	epoll_take(w->ep, 0);	/* events that are true already are no wakeups */
 	return w->ep >= 0;
 }
 
@@ -37,7 +37,7 @@ static inline void watched_close(struct watched *w)
 	close(w->fd);
 }
 
-/* Writes, and counts the wakeups that came with the write itself. */
+/* Returns how many of these writes caused a wakeup at once. */
 static inline unsigned int edges_of_writes(struct watched *w,
 					   unsigned int writes)
 {
@@ -51,8 +51,8 @@ static inline unsigned int edges_of_writes(struct watched *w,
 }
 
 /*
- * A fresh counter of capacity one whose next wakeup is held back. Tries again
- * when we were so slow that the next token was there already.
+ * A new counter of capacity one whose next wakeup is deferred. Tries again if this
+ * machine was so slow that the next token was there already.
  */
 static inline bool watched_open_deferred(struct watched *w, __u32 rate,
 					 __u32 events)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory that read and write are given: too short, too long, in segments,
- * not there. The result and the count must be those of an eventfd that is
- * treated the same; where flowfd promises more, the promise is tested.
+ * The buffers of read and write: too short, too long, in segments, not mapped. The
+ * result and the count must be those of an eventfd that gets the same buffers. Where
+ * flowfd promises more, that is tested.
  */
 #include <sys/uio.h>
 
@@ -66,7 +66,7 @@ TEST_F(pair, read_sizes)
 	}
 }
 
-/* Each way of cutting 16 bytes into two or three segments. */
+/* Each way to cut 16 bytes into two or three segments. */
 static int segments(struct iovec *v, __u64 *memory, int first, int second)
 {
 	char *bytes = (char *)memory;
@@ -116,7 +116,10 @@ TEST_F(pair, readv_segments)
 	}
 }
 
-/* The second value does not fit: whatever of the first was accepted counts. */
+/*
+ * The second value does not fit. How much of the first is accepted depends on the
+ * kernel.
+ */
 TEST_F(pair, writev_that_fits_in_part)
 {
 	__u64 memory[2] = { 4, ULLONG_MAX - 4 };
@@ -147,7 +150,7 @@ TEST_F(pair, no_position)
 	EXPECT_EQ(count_of(self->fd[0]), count_of(self->fd[1]));
 }
 
-/* A kind of file has more calls than read and write: they too are eventfd's. */
+/* Other system calls on the descriptor also return what they return on an eventfd. */
 TEST_F(pair, other_calls)
 {
 	EXPECT_EQ(result_of(ftruncate(self->fd[0], 0)),
@@ -202,7 +205,7 @@ TEST_F(flowfd, write_without_waiting)
 	EXPECT_EQ(2, count_of(self->fd));
 }
 
-/* An eventfd loses the count here. */
+/* An eventfd loses the count in this case. */
 TEST_F(flowfd, failed_read_loses_nothing)
 {
 	void *constant = mmap(NULL, 4096, PROT_READ,
@@ -222,7 +225,7 @@ TEST_F(flowfd, failed_read_loses_nothing)
 	EXPECT_EQ(5, value);
 }
 
-/* Half of the value can be stored: it is not taken either. */
+/* Only half of the value can be stored, so it must not be taken. */
 TEST_F(flowfd, read_across_the_end_of_memory)
 {
 	char *page = page_before_a_hole();

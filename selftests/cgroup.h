@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A control group (version 2) for a test, in a mount of its own.
+ * A control group (version 2) for a test, in a mount of its own, so that the test does
+ * not depend on where the system has mounted them.
  */
 #ifndef CGROUP_H
 #define CGROUP_H
@@ -24,7 +25,7 @@ static inline int cgroup_open_file(const struct cgroup *g, const char *name,
 	return open(path, flags | O_CLOEXEC);
 }
 
-/* -1: there is no such file, or no number in it. */
+/* -1: no such file, or no number in it. */
 static inline long long cgroup_number(const struct cgroup *g, const char *name)
 {
 	int fd = cgroup_open_file(g, name, O_RDONLY);
@@ -35,7 +36,7 @@ static inline long long cgroup_number(const struct cgroup *g, const char *name)
 	return n > 0 ? strtoll(text, NULL, 10) : -1;
 }
 
-/* The caller, with all its threads, goes there. */
+/* Moves the calling process there. */
 static inline bool cgroup_enter(const struct cgroup *g)
 {
 	int fd = cgroup_open_file(g, "cgroup.procs", O_WRONLY);
@@ -52,7 +53,7 @@ static inline void cgroup_remove(struct cgroup *g)
 	rmdir(g->mount);
 }
 
-/* False: there are no control groups here, or not this controller. */
+/* False: no control groups, or not this controller. */
 static inline bool cgroup_make(struct cgroup *g, const char *controller)
 {
 	char path[128];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What read and write do with the count: values at the edges, the semaphore,
- * poll's mask for each count, and what /proc says of it.
+ * The count as read, write, poll and fdinfo show it: values at the limits, semaphores,
+ * the event mask for each count.
  */
 #include "fixtures.h"
 
@@ -37,7 +37,7 @@ TEST_F(counter, zero_adds_nothing)
 	EXPECT_EQ(POLLOUT, poll_now(self->fd));
 	set_nonblock(self->fd, true);
 	EXPECT_EQ(-EAGAIN, take(self->fd, &value));
-	/* Full for everything else. */
+	/* Even if no other value fits. */
 	ASSERT_EQ(8, add(self->fd, ULLONG_MAX - 1));
 	EXPECT_EQ(8, add(self->fd, 0));
 	EXPECT_EQ(ULLONG_MAX - 1, count_of(self->fd));
@@ -111,7 +111,7 @@ TEST_F(semaphore, read_takes_one)
 	EXPECT_EQ(8, add(self->fd, 1));
 }
 
-TEST_F(flowfd, fdinfo_speaks_of_all_settings)
+TEST_F(flowfd, fdinfo_shows_all_settings)
 {
 	char line[64];
 
@@ -151,7 +151,7 @@ static unsigned long long references_of(int fd)
 	return fdinfo_number(fd, "flowfd-references", 10);
 }
 
-/* Watches are not counted: flowfd-run moves them, and nothing else. */
+/* Watches are not references: flowfd-run moves them, but nothing else. */
 TEST_F(flowfd, fdinfo_counts_references)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -179,7 +179,7 @@ TEST_F(flowfd, fdinfo_counts_references)
 	close(epoll);
 }
 
-/* The lines that both have, in the order and the form of the eventfd. */
+/* The lines of an eventfd come first, in its order and format. */
 TEST_F(flowfd, fdinfo_of_eventfd_comes_first)
 {
 	char path[64], theirs[64], ours[64];

@@ -65,7 +65,7 @@ TEST(create_checks_everything)
 	}
 }
 
-/* Numbers are handed out lowest first, so a leak shows as a higher one. */
+/* Ids are allocated lowest first, so a leaked one shows as a higher next one. */
 static int next_id(void)
 {
 	int fd = open_counter(CREATED, 0, 0);

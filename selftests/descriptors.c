@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A counter's descriptor as a descriptor: flags, dup, fork, exec, passing it
- * over a socket, and closing it while somebody waits.
+ * The file descriptor of a counter: its flags, dup, fork, exec, passing it over a
+ * socket, and closing it while a task waits.
  */
 #include <sys/file.h>
 #include <sys/inotify.h>
@@ -50,7 +50,7 @@ TEST(create_honours_flags)
 	}
 }
 
-/* Whoever opens it gets a counter of his own. */
+/* Each open() gives a new counter. */
 TEST(each_open_is_another_counter)
 {
 	int first = open_counter(OPENED, 1, 0);
@@ -66,7 +66,7 @@ TEST(each_open_is_another_counter)
 	close(second);
 }
 
-/* A created counter does not need the descriptor that created it. */
+/* A created counter does not depend on the descriptor that created it. */
 TEST(created_outlives_its_creator)
 {
 	int device = open_counter(OPENED, 0, 0);
@@ -108,7 +108,7 @@ TEST(opened_for_one_direction)
 	close(writer);
 }
 
-/* Gives up all rights; returns an inotify that watches all of the device. */
+/* Drops all privileges; returns an inotify that watches every event of the device. */
 static int watch_device_as_nobody(void)
 {
 	int notify = -1;
@@ -138,8 +138,10 @@ static void use_in_every_way(struct __test_metadata *_metadata)
 	close(fd);
 }
 
-/* All opened counters share one inode, which any user may watch. */
-/* Opened counters share an inode, whose locks each close would look through. */
+/*
+ * Opened counters share an inode. If one of them took a file lock, each close of any
+ * would look through the list.
+ */
 TEST(takes_no_locks)
 {
 	static const int commands[] = { F_SETLK, F_OFD_SETLK, F_GETLK };
@@ -158,6 +160,7 @@ TEST(takes_no_locks)
 	}
 }
 
+/* Opened counters share an inode, which any user may watch. */
 TEST(watcher_of_the_device_sees_no_counter)
 {
 	struct inotify_event event;
@@ -217,7 +220,7 @@ TEST_F(counter, fork_shares_it)
 	EXPECT_EQ(5, value);
 }
 
-/* 0: open, 1: closed, in a program that inherits the descriptor if it may. */
+/* 0: open, 1: closed, in a program that this process executes. */
 static int state_after_exec(int fd)
 {
 	char path[64];
@@ -259,7 +262,7 @@ TEST_F(counter, passes_through_a_socket)
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets));
 	ASSERT_EQ(8, add(self->fd, 5));
 	ASSERT_TRUE(send_descriptor(sockets[0], self->fd, 0));
-	close(self->fd);	/* only the message holds it now */
+	close(self->fd);	/* only the message has it now */
 	received = receive_descriptor(sockets[1], 0);
 	ASSERT_LE(0, received);
 	ASSERT_EQ(8, add(received, 1));
@@ -270,7 +273,7 @@ TEST_F(counter, passes_through_a_socket)
 	close(sockets[1]);
 }
 
-/* A sleeping read holds the file; the number can be closed meanwhile. */
+/* A sleeping read holds the open file description while its descriptor is closed. */
 TEST_F(counter, close_under_a_reader)
 {
 	int copy = dup(self->fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * epoll on a counter: level- and edge-triggered, one-shot, exclusive, nested.
- * Which changes are edges is compared with an eventfd, step by step.
+ * epoll on a counter: level-triggered, edge-triggered, one-shot, exclusive, nested.
+ * Which changes are edges is compared with an eventfd after each step.
  */
 #include "fixtures.h"
 
@@ -96,7 +96,7 @@ TEST_F(counter, epoll_goes_first)
 	EXPECT_EQ(1, count_of(self->fd));
 }
 
-/* Threads that wait on epolls of their own, counted as they are woken. */
+/* Threads that wait, each on its own epoll, and a count of those that were woken. */
 struct sleeper {
 	pthread_t thread;
 	pid_t tid;
@@ -154,8 +154,8 @@ TEST_F(counter, exclusive)
 }
 
 /*
- * A read or write that sleeps is woken although an exclusive epoll came before it
- * and is woken, too. Not compared: the eventfd of newer kernels leaves the reader.
+ * A sleeping read or write is woken even if an exclusive epoll is before it in the wait
+ * queue and is woken, too. Not compared: the eventfd of newer kernels does not wake it.
  */
 FIXTURE(behind_exclusive)
 {
@@ -177,7 +177,7 @@ FIXTURE_VARIANT_ADD(behind_exclusive, writer_in) { true, EPOLLIN };
 FIXTURE_VARIANT_ADD(behind_exclusive, writer_both) { true, EPOLLIN | EPOLLOUT };
 FIXTURE_VARIANT_ADD(behind_exclusive, writer_out) { true, EPOLLOUT };
 
-/* Empty for a reader and full for a writer, and nothing for the epoll to see. */
+/* Empty for a reader, full for a writer, and no event that the epoll has not taken. */
 FIXTURE_SETUP(behind_exclusive)
 {
 	__u32 ready = variant->writer ? EPOLLIN : EPOLLOUT;
@@ -220,7 +220,10 @@ TEST_F(behind_exclusive, wakes_the_sleeper)
 	pthread_join(self->sleeper.thread, NULL);
 }
 
-/* What an epoll delivers after each of many random steps, next to an eventfd. */
+/*
+ * Compares the events of an epoll on a counter with those on an eventfd after each of
+ * many random steps.
+ */
 static long step(int fd, unsigned int what)
 {
 	static const __u64 values[] = { 0, 1, 5, ULLONG_MAX - 1,
@@ -240,7 +243,10 @@ static void expect_same_edges(struct __test_metadata *_metadata, int ours,
 	unsigned int seed = 1;
 
 	for (int i = 0; i < 500; i++) {
-		/* Reads as often as writes, or the counter is always full. */
+		/*
+		 * As many reads as writes, or the counter would be full most of the
+		 * time.
+		 */
 		unsigned int what = rand_r(&seed) % 10;
 		__u32 expected;
 
@@ -282,7 +288,7 @@ TEST(edges_as_semaphore_eventfd)
 	close(fd);
 }
 
-/* A higher maximum is an edge, as it may be the room that a writer waits for. */
+/* Raising the maximum is an edge, as a writer may wait for this room. */
 TEST_F(flowfd, raised_maximum_is_an_edge)
 {
 	int ep;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A read that fails while it stores the count, with others at work meanwhile.
- * The reader's page is missing and userfaultfd keeps it waiting in the middle
- * of the read for as long as the test likes, then the page becomes
- * inaccessible. This is how user space reaches a count that equals the maximum.
+ * A read that fails while it stores the count, with other operations meanwhile. The
+ * page of the buffer is missing, so userfaultfd can stop the read after it took the
+ * count; then the page becomes inaccessible. This is how user space can make the count
+ * equal to the maximum.
  */
 #include <linux/userfaultfd.h>
 
@@ -35,7 +35,7 @@ static bool failing_read_start(struct failing_read *r, int fd)
 	struct uffd_msg message;
 
 	r->fd = fd;
-	/* Only a non-blocking one can be polled. */
+	/* A userfaultfd must be non-blocking to be polled. */
 	r->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	r->page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -54,7 +54,7 @@ static bool failing_read_end(struct failing_read *r)
 {
 	if (mprotect(r->page, PAGE, PROT_NONE))
 		return false;
-	close(r->uffd);		/* lets the fault be tried again */
+	close(r->uffd);		/* the page fault is retried */
 	pthread_join(r->thread, NULL);
 	munmap(r->page, PAGE);
 	return r->result == -EFAULT;
@@ -111,7 +111,7 @@ TEST_F(flowfd, overflow_ends_with_a_higher_maximum)
 	EXPECT_EQ(10, count_of(self->fd));
 }
 
-/* Without a maximum set, the overflow is at ULLONG_MAX as in an eventfd. */
+/* Without a maximum, overflow is at ULLONG_MAX, as in an eventfd. */
 TEST_F(flowfd, overflow_without_a_maximum)
 {
 	struct failing_read r;
@@ -124,7 +124,7 @@ TEST_F(flowfd, overflow_without_a_maximum)
 	EXPECT_EQ(POLLIN | POLLERR, poll_now(self->fd));
 }
 
-/* The maximum was lowered to below what comes back. */
+/* Meanwhile the maximum is lowered to less than what is given back. */
 TEST_F(flowfd, given_back_to_a_lower_maximum)
 {
 	struct failing_read r;
@@ -137,7 +137,7 @@ TEST_F(flowfd, given_back_to_a_lower_maximum)
 	EXPECT_EQ(POLLIN | POLLERR, poll_now(self->fd));
 }
 
-/* What comes back is news for others who wait for it. */
+/* A count that is given back wakes other readers. */
 TEST_F(flowfd, given_back_to_another_reader)
 {
 	struct failing_read r;

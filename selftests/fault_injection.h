@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Fault injection of the kernel: ready to let an allocation or a copy from or to
- * user memory fail, which a thread asks for with its file fail-nth.
+ * Fault injection of the kernel: a thread can have one of its next allocations or user
+ * copies fail, by writing to its file fail-nth.
  */
 #ifndef FAULT_INJECTION_H
 #define FAULT_INJECTION_H
@@ -25,7 +25,7 @@ static inline bool store_text(const char *path, const char *text)
 	return stored;
 }
 
-/* Also where the caller may wait, and without a word to the log. */
+/* Also for allocations that may sleep, and without a message in the log. */
 static inline bool faults_can_be_asked_for(void)
 {
 	return store_text(KINDS "failslab/ignore-gfp-wait", "N") &&
@@ -37,18 +37,20 @@ static inline bool faults_can_be_asked_for(void)
 	       store_text(KINDS "fail_usercopy/verbose", "0");
 }
 
-/* @nth: fail-nth of this thread; @step 0: none is to fail */
+/* @nth: descriptor of fail-nth of this thread; @step: 0: nothing fails */
 static inline void fail_step(int nth, int step)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", step);
-	/* A step that was not reached is reached here. */
+	/*
+	 * The write counts as a step itself: if that is the one that fails, try again.
+	 */
 	while (pwrite(nth, text, strlen(text), 0) < 0)
 		;
 }
 
-/* Whether the call before it came as far as the step that was to fail. */
+/* Whether the last call reached the step that was to fail. */
 static inline bool step_failed(int nth)
 {
 	char text[16] = "";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every allocation and every copy from or to user memory fails once, in each call
- * that allocates or copies: the call says so, and nothing is lost. Needs a kernel
- * with CONFIG_FAULT_INJECTION and debugfs, as the debug kernels have.
+ * In each call that allocates or copies, every allocation and every copy from or to
+ * user memory fails once: the call must return the error, and nothing may leak. Needs a
+ * kernel with CONFIG_FAULT_INJECTION and debugfs, as the debug kernels have.
  */
 #include "fault_injection.h"
 #include "ring_user.h"
@@ -11,7 +11,7 @@
 
 struct place {
 	int device;
-	int fd;		/* what the call is about */
+	int fd;		/* of the file that the call adds */
 	struct user_ring ring;
 };
 
@@ -48,7 +48,7 @@ static long call_create_ring(struct place *p)
 	return result_of(ioctl(p->device, FLOWFD_IOC_CREATE_RING, &args));
 }
 
-/* What is smaller than a page has no second way to be allocated. */
+/* An allocation of less than a page has no fallback. */
 static long call_create_small_ring(struct place *p)
 {
 	struct flowfd_create_ring args = { .max_items = 4 };
@@ -120,7 +120,7 @@ static int open_pipe(void)
 	return ends[0];
 }
 
-/* Has two wait queues. */
+/* A terminal has two wait queues. */
 static int open_terminal(void)
 {
 	return posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -128,7 +128,7 @@ static int open_terminal(void)
 
 FIXTURE(faults)
 {
-	int nth;	/* of this thread: which step is the next to fail */
+	int nth;	/* this thread's file fail-nth */
 	long users;
 	struct place place;
 };
@@ -138,7 +138,7 @@ FIXTURE_VARIANT(faults)
 	long (*call)(struct place *p);
 	void (*undo)(struct place *p, long result);
 	int (*open)(void);
-	int least;	/* steps that cannot fail unnoticed */
+	int least;	/* steps whose failure must be an error */
 };
 
 FIXTURE_VARIANT_ADD(faults, open)
@@ -195,15 +195,15 @@ FIXTURE_TEARDOWN(faults)
 }
 
 /*
- * The kernel can do without some of what it asks for. Where it cannot, it says so
- * and the call can be made again.
+ * Some allocations are optional. If another fails, the call returns an error and can be
+ * repeated.
  */
 TEST_F(faults, each_step_fails)
 {
 	struct place *p = &self->place;
 	int step, errors = 0;
 
-	/* Not in the setup: older harnesses go on after a SKIP there. */
+	/* Not in the setup: older harnesses run the test in spite of a SKIP there. */
 	if (self->nth < 0)
 		SKIP(return, "the kernel does not inject faults");
 	for (step = 1; step < 1000; step++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The counters that tests run on. A test of "counter" runs on the kernel's
- * eventfd too, so what it expects is what the running kernel does; a test of
- * "flowfd" is about what only flowfd has.
+ * Fixtures with a counter. Tests of "counter" and "semaphore" also run on an eventfd,
+ * so that they expect what the running kernel does. Tests of "flowfd" are about what
+ * only flowfd has.
  */
 #ifndef FIXTURES_H
 #define FIXTURES_H

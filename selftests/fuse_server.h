@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A FUSE file system of one file, "file", in a process of its own: how it
- * answers poll, and whether it does, is said from outside.
+ * A FUSE file system with one file, "file", in a process of its own. The test controls
+ * what it answers to polls, and whether it does.
  */
 #ifndef FUSE_SERVER_H
 #define FUSE_SERVER_H
@@ -19,9 +19,9 @@
 
 /* Shared with the server. */
 struct fuse_control {
-	__u32 revents;		/* what it answers */
+	__u32 revents;		/* its answer */
 	bool mute;		/* it does not answer polls */
-	unsigned long polls;	/* that it was asked */
+	unsigned long polls;	/* polls that it received */
 	unsigned long unanswered;
 };
 
@@ -33,7 +33,7 @@ struct fuse_server {
 	char file[48];
 };
 
-/* What the server knows. */
+/* State of the server. */
 struct fuse_state {
 	struct fuse_control *control;
 	int device;
@@ -51,7 +51,7 @@ static inline void fuse_reply(struct fuse_state *s, __u64 unique, int error,
 
 	memcpy(message, &header, sizeof(header));
 	memcpy(message + sizeof(header), data, size);
-	/* Fails if who asked is gone. */
+	/* Fails if the asking task is gone. */
 	if (write(s->device, message, header.len) < 0)
 		return;
 }
@@ -125,7 +125,7 @@ static inline void fuse_request(struct fuse_state *s,
 	}
 }
 
-/* Wakes who polls any of the open files, as a driver with news does. */
+/* Wakes the pollers of all open files, as a driver does that has data. */
 static inline void fuse_notify_all(struct fuse_state *s)
 {
 	for (__u64 i = 0; i < s->handles && i < FUSE_FILES_MAX; i++) {
@@ -199,7 +199,7 @@ static inline void fuse_command(struct fuse_server *f, char command)
 		abort();
 }
 
-/* The polls that it did not answer are answered now. */
+/* Answers polls again, first those that wait. */
 static inline void fuse_unmute(struct fuse_server *f)
 {
 	__atomic_store_n(&f->control->mute, false, __ATOMIC_SEQ_CST);
@@ -236,7 +236,7 @@ static inline bool fuse_is_mounted(const struct fuse_server *f)
 	return true;
 }
 
-/* False: there is no FUSE here. */
+/* False: no FUSE. */
 static inline bool fuse_server_start(struct fuse_server *f)
 {
 	int commands[2];
@@ -258,7 +258,7 @@ static inline bool fuse_server_start(struct fuse_server *f)
 	return fuse_is_mounted(f);
 }
 
-/* Its end ends the connection, and with it every poll that waits. */
+/* Ends the connection, and thereby every poll that waits for an answer. */
 static inline void fuse_server_kill(struct fuse_server *f)
 {
 	if (f->pid > 0) {

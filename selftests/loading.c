@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Not a test: loads the module in the file that is named again and again, and lets
- * one of the last allocations and copies after the other fail meanwhile, until none
- * is left; the module is loaded then. unload.sh calls it. Exit status 4: faults are
- * not injected by this kernel.
+ * Not a test by itself: loads the module again and again while one of the last
+ * allocations and copies fails, each in turn. In the end the module is loaded.
+ * unload.sh calls this with the file of the module. Exit status 4: this kernel cannot
+ * inject faults.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "fault_injection.h"
 
-/* The loader's own come first, hundreds of them. */
+/* The first steps, hundreds of them, are of the loader itself. */
 #define OWN_STEPS 200
 #define MANY_STEPS 1000000
 
@@ -25,7 +25,7 @@ static int unload(void)
 	return syscall(SYS_delete_module, "flowfd", O_NONBLOCK) ? -errno : 0;
 }
 
-/* The number of steps that loading takes when none of them fails. */
+/* The number of steps of a load of which none fails. */
 static int count_steps(int file, int nth)
 {
 	char text[16] = "";
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 			       errors);
 			return result != 0 || errors == 0;
 		}
-		/* The kernel can do without some of what it asks for. */
+		/* Some allocations are optional: the load succeeds without them. */
 		if (result == 0) {
 			result = unload();
 			if (result == 0)

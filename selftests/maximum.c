@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The maximum as a setting: what it accepts, what fits below it, what poll
- * reports of it. Blocked writers are in writers.c.
+ * The maximum as a setting: which values it accepts, what fits below it, what poll
+ * reports. Blocked writers are in writers.c.
  */
 #include "fixtures.h"
 
@@ -132,9 +132,9 @@ TEST(semaphore_below_a_maximum)
 }
 
 /*
- * Goes round (0, 100) (5, 100) (0, 100) (0, 5), so that poll may see OUT or
- * IN | OUT. Only a count and a maximum of two different moments give
- * anything else: (5, 5) would be IN | ERR.
+ * Cycles through (count, maximum) = (0, 100) (5, 100) (0, 100) (0, 5), so poll may see
+ * OUT or IN | OUT. Only a count and a maximum of different moments give anything else:
+ * (5, 5) would be IN | ERR.
  */
 struct hammer {
 	int fd;
@@ -155,7 +155,7 @@ static void *hammer_run(void *arg)
 	return NULL;
 }
 
-/* Looks many times in one call: the moment to catch is a short one. */
+/* Polls the same descriptor many times in one call: the moment to catch is short. */
 #define LOOKS 256
 
 TEST_F(flowfd, poll_sees_one_moment)
@@ -185,7 +185,7 @@ TEST_F(flowfd, poll_sees_one_moment)
 	}
 	__atomic_store_n(&h.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	/* The two threads really ran at the same time. */
+	/* Both threads ran at the same time. */
 	EXPECT_LT(0, readable);
 	EXPECT_LT(readable, looks);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * poll and select: what they report, and that they and sleeping reads do not
- * disturb each other. epoll is in epoll.c.
+ * poll and select: what they report, and that pollers and sleeping reads do not disturb
+ * each other. epoll is in epoll.c.
  */
 #include <sys/select.h>
 
 #include "fixtures.h"
 
-/* A thread that waits for events and says which came. */
+/* A thread that polls, and the events that it gets. */
 struct waiting {
 	pthread_t thread;
 	pid_t tid;
@@ -90,7 +90,7 @@ TEST_F(counter, poller_does_not_disturb_reader)
 	ASSERT_EQ(8, add(self->fd, 5));
 	ASSERT_TRUE(call_join(&reader));
 	EXPECT_EQ(5, reader.value);
-	/* The reader may have been first: then there is news for poll later. */
+	/* The reader may have been first; then poll waits for the next write. */
 	ASSERT_EQ(8, add(self->fd, 1));
 	pthread_join(w.thread, NULL);
 	EXPECT_EQ(POLLIN, w.result);
@@ -120,8 +120,8 @@ TEST_F(counter, select_reports_both_directions)
 }
 
 /*
- * A sleeping task is woken only when it can go on. An eventfd wakes every
- * sleeper for every change, so there is nothing to compare with.
+ * A sleeping task is woken only if it can make progress. An eventfd wakes every sleeper
+ * for every change, so there is nothing to compare with.
  */
 TEST_F(flowfd, reader_sleeps_through_room)
 {

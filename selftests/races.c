@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every pair of operations at once: two threads begin together, each waits for a
- * random moment, and each does its operation on the same ring, or on a counter or
- * socket that it watches. The kernel must not complain, what is left must work,
- * and in the end all must be gone. Shows how many rounds each pair had.
+ * Every pair of operations at the same time: two threads start together, each waits for
+ * a random time, and each does its operation on the same ring, or on a counter or
+ * socket that the ring watches. The kernel must not report anything, ring and counter
+ * must still work, and everything must be released. Prints the number of rounds of each
+ * pair.
  */
 #include "ring_user.h"
 
@@ -11,17 +12,17 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* Longest wait before an operation: about as long as one takes. */
+/* Longest delay before an operation: about as long as one takes. */
 #define DELAY_NS 60000
 
 struct scene {
 	struct user_ring ring;
-	int device;		/* keeps the module, whatever is closed */
+	int device;		/* a reference to the module in every case */
 	int counter;		/* watched by the ring */
-	int ends[2];		/* of a socket; the ring watches the first */
+	int ends[2];		/* of a socket pair; the ring watches the first */
 	int epoll;
 	void *second_map;
-	pid_t child;		/* has a ring of its own that watches the same */
+	pid_t child;		/* has its own ring, which watches the same files */
 	int rmmod;		/* errno of rmmod */
 };
 
@@ -49,7 +50,7 @@ static void do_bucket(struct scene *s)
 	set_qos(s->counter, 0, 0);
 }
 
-/* Leaves a wakeup to the timer, and stays until that is over. */
+/* Defers a wakeup to the timer, and returns after that expired. */
 static void do_timer(struct scene *s)
 {
 	set_qos(s->counter, 1, 30000);
@@ -166,7 +167,7 @@ static void do_rmmod(struct scene *s)
 static const struct operation {
 	const char *name;
 	void (*run)(struct scene *s);
-	bool ends;		/* what it closes cannot be used afterwards */
+	bool ends;		/* the files cannot be used afterwards */
 } operations[] = {
 	{ "read", do_read },
 	{ "write", do_write },
@@ -179,7 +180,7 @@ static const struct operation {
 	{ "modify", do_modify },
 	{ "delete", do_delete },
 	{ "wait", do_wait },
-	/* Two of these at once are against the rules. */
+	/* Two consumers at a time are not allowed. */
 	{ "harvest", do_harvest, true },
 	{ "fdinfo", do_fdinfo },
 	{ "send", do_send },
@@ -194,7 +195,7 @@ static const struct operation {
 
 #define OPERATIONS ((int)(sizeof(operations) / sizeof(*operations)))
 
-/* Has a ring of its own that watches the same, and waits until it is ended. */
+/* Has its own ring, which watches the same files, and waits until it is killed. */
 static void be_child(struct scene *s, int ready)
 {
 	struct user_ring ring;
@@ -209,7 +210,7 @@ static void be_child(struct scene *s, int ready)
 			.min_events = 4, .timeout = FLOWFD_RING_FOREVER });
 }
 
-/* Returns when it is ready. */
+/* Returns when the child is ready. */
 static bool start_child(struct scene *s)
 {
 	int ready[2];
@@ -245,7 +246,7 @@ static bool scene_open(struct scene *s, bool child)
 	       !ring_add(&s->ring, s->ends[0], EPOLLIN, 2);
 }
 
-/* What a race may have closed already is closed once more: that does nothing. */
+/* A race may have closed some of these: closing them again does nothing. */
 static void scene_close(struct scene *s, bool child)
 {
 	if (child)
@@ -258,7 +259,7 @@ static void scene_close(struct scene *s, bool child)
 	ring_close(&s->ring);
 }
 
-/* 0, or the number of what does not work. */
+/* 0, or the number of the step that fails. */
 static int scene_fails(struct scene *s)
 {
 	struct ring_event event;
@@ -283,17 +284,17 @@ static int scene_fails(struct scene *s)
 	return 0;
 }
 
-/* One of the two threads. They meet before each round and after it. */
+/* One of the two threads. They meet before and after each round. */
 struct racer {
 	pthread_t thread;
 	struct scene *scene;
 	pthread_barrier_t *meet;
-	const struct operation *operation;	/* NULL: the end */
+	const struct operation *operation;	/* NULL: exit */
 	unsigned int random;
 	int *started;
 };
 
-/* The barrier alone would give one of them a head start of a wakeup. */
+/* With the barrier alone, one thread would be ahead by the time of a wakeup. */
 static void start_together(int *started)
 {
 	__atomic_add_fetch(started, 1, __ATOMIC_SEQ_CST);
@@ -357,7 +358,7 @@ FIXTURE_SETUP(races)
 {
 	self->scene.device = open(DEVICE, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, self->scene.device);
-	/* The device counts for more than one. */
+	/* Not 1: an open device holds more than one reference. */
 	self->users = module_users();
 	pthread_barrier_init(&self->meet, NULL, 3);
 	for (int i = 0; i < 2; i++) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many wakeups a bucket gives over time. The upper bound is a promise and
- * always holds. The lower one suffers when the machine is busy, the more the
- * shorter the interval is, and cannot be judged from one run: the best of a few
- * counts.
+ * How many wakeups a bucket gives over time. The upper bound is a promise and must
+ * always hold. The lower bound suffers on a busy machine, more so with short intervals,
+ * and cannot be judged from one run: the best of a few runs counts.
  */
 #include "bucket_watch.h"
 
@@ -51,7 +50,7 @@ static void *write_flat_out(void *arg)
 	return NULL;
 }
 
-/* Wakeups of the watcher for so long, and how long it really was. */
+/* Counts wakeups for *@ns, and stores how long it really took. */
 static unsigned long count_edges(struct watched *w, __u64 *ns)
 {
 	__u64 start = now_ns(), elapsed;
@@ -66,8 +65,8 @@ static unsigned long count_edges(struct watched *w, __u64 *ns)
 }
 
 /*
- * How often a thread that sleeps for the interval of a token gets to run here
- * in that time: on a busy or emulated machine less often than asked for.
+ * How often a thread that sleeps for the interval of a token runs in that time: on a
+ * busy or emulated machine less often than requested.
  */
 static unsigned long count_sleeps(__u64 interval, __u64 ns)
 {
@@ -111,7 +110,7 @@ TEST_F(bucket, rate_holds_under_a_flat_out_writer)
 	EXPECT_LE(enough, edges);
 }
 
-/* What the bucket should do with writes at these times, as in a textbook. */
+/* The wakeups of an ideal bucket for writes at these times. */
 static unsigned int perfect_wakeups(const __u64 *written, unsigned int writes,
 				    __u64 interval, __u64 until)
 {
@@ -139,8 +138,8 @@ static unsigned int perfect_wakeups(const __u64 *written, unsigned int writes,
 }
 
 /*
- * A writer that is a little faster than the tokens come in: credit for part of
- * a token must be kept, or every other token is lost.
+ * A writer that is a little faster than the tokens arrive. Credit for part of a token
+ * must be kept, or every other token is lost.
  */
 TEST(steady_writer_earns_its_tokens)
 {
@@ -174,7 +173,7 @@ TEST(steady_writer_earns_its_tokens)
 	EXPECT_LE(perfect * 8 / 10, edges);
 }
 
-/* Idle time fills the bucket, up to its capacity. */
+/* An idle bucket fills up to its capacity. */
 TEST(idle_bucket_fills_up)
 {
 	enum { CAPACITY = 3, RATE = 20 };
@@ -193,7 +192,7 @@ TEST(idle_bucket_fills_up)
 		start = now_ns();
 		edges = edges_of_writes(&w, CAPACITY + 7);
 		quick = now_ns() - start < NSEC_PER_SEC / RATE;
-		/* Let what was held back arrive. */
+		/* Let the deferred wakeup arrive. */
 		sleep_ms(2 * 1000 / RATE);
 	}
 	ASSERT_TRUE(quick);
@@ -201,7 +200,9 @@ TEST(idle_bucket_fills_up)
 	watched_close(&w);
 }
 
-/* Idle for less than it takes to fill: as many tokens as time has passed. */
+/*
+ * Idle for less time than it takes to fill the bucket: as many tokens as time passed.
+ */
 TEST(idle_bucket_fills_in_part)
 {
 	enum { CAPACITY = 50, RATE = 20, IDLE_MS = 500 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ring: adding, changing and removing files, what is delivered and when.
- * Edges are compared with those of epoll on the same file.
+ * The ring: adding, changing and removing watches, one by one and in batches; when
+ * items are used again; fdinfo; fork. Which wakeups become events is in ring_events.c.
  */
 #include "ring_fixtures.h"
 
@@ -77,7 +77,7 @@ TEST_F(ring, wrong_entries)
 	close(file);
 }
 
-TEST_F(ring, refuses_what_watches)
+TEST_F(ring, refuses_files_that_poll_others)
 {
 	struct io_uring_params params = { 0 };
 	int ep = epoll_create1(EPOLL_CLOEXEC);
@@ -160,7 +160,7 @@ TEST_F(ring, batch)
 					FLOWFD_RING_ITEMS_MAX + 1));
 }
 
-/* What cannot be answered is not done; what was done before it stays. */
+/* An entry whose result cannot be stored is not carried out; those before it are. */
 TEST_F(ring, batch_at_the_end_of_memory)
 {
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
@@ -205,7 +205,7 @@ TEST_F(ring, mod_changes_and_looks_again)
 
 	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLOUT, 1));
 	add(self->event, 1);
-	/* The event of before is dropped. */
+	/* The earlier event is dropped. */
 	ASSERT_EQ(0, ring_mod(&self->ring, self->event, EPOLLIN, 2));
 	ASSERT_TRUE(ring_take(&self->ring, &event));
 	EXPECT_EQ(EPOLLIN, event.events);
@@ -247,7 +247,7 @@ TEST_F(ring, del_by_data)
 	EXPECT_EQ(-ENOENT, ring_del_data(r, 7));
 	add(other, 1);
 	EXPECT_EQ(EPOLLIN, ring_take_only(r));
-	/* The data that counts is that of the last change. */
+	/* Watches are found by the data of their last change. */
 	ASSERT_EQ(0, ring_mod(r, other, EPOLLIN, 1ULL << 63));
 	EXPECT_EQ(-ENOENT, ring_del_data(r, 8));
 	EXPECT_EQ(1, ring_del_data(r, 1ULL << 63));
@@ -256,7 +256,7 @@ TEST_F(ring, del_by_data)
 	close(other);
 }
 
-/* All of a large ring, in which no bucket may be passed over. */
+/* A ring with many hash buckets, none of which must be skipped. */
 TEST(del_by_data_many)
 {
 	const int many = 500;
@@ -272,7 +272,7 @@ TEST(del_by_data_many)
 	EXPECT_EQ(many / 2, ring_watched(r.fd));
 	EXPECT_EQ(many / 2, ring_del_data(&r, 0));
 	EXPECT_EQ(0, ring_watched(r.fd));
-	/* Their items are free again. */
+	/* The items are free again. */
 	for (int i = 0; i < many; i++)
 		EXPECT_LE(0, ring_add(&r, fds[i], EPOLLIN, 2));
 	for (int i = 0; i < many; i++)
@@ -280,7 +280,7 @@ TEST(del_by_data_many)
 	ring_close(&r);
 }
 
-/* The new file must not inherit the events of the old one. */
+/* A new watch must not inherit the events of the old one. */
 TEST_F(ring, used_again_with_an_entry_outstanding)
 {
 	int quiet = eventfd(0, EFD_CLOEXEC);
@@ -340,7 +340,7 @@ TEST_F(ring, fdinfo)
 	EXPECT_EQ(1, fdinfo_number(self->ring.fd, "flowfd-ring-head", 10));
 }
 
-/* A reader's time does not grow with a ring of somebody else. */
+/* The time to read fdinfo is bounded, however large another user's ring is. */
 TEST_F(ring, fdinfo_shows_the_first_4096)
 {
 	const rlim_t files = 4100;

@@ -8,7 +8,7 @@
 
 #include <sys/wait.h>
 
-/* A user without rights, with a limit of so many KiB. */
+/* Runs this as an unprivileged user with this limit in bytes; returns its result. */
 static int as_user(unsigned int uid, rlim_t limit, int (*run)(void))
 {
 	struct rlimit memlock = { limit, limit };
@@ -77,7 +77,7 @@ static int fail_and_leak_nothing(void)
 	return fill_the_limit();
 }
 
-/* As well when the table of descriptors is full. */
+/* Also when the table of descriptors is full. */
 static int fail_without_numbers(void)
 {
 	int device = open(DEVICE, O_RDWR);
@@ -94,7 +94,7 @@ static int fail_without_numbers(void)
 	return fill_the_limit();
 }
 
-/* One that is too large fits neither alone nor beside others. */
+/* A ring that is too large fits neither alone nor beside others. */
 static int fail_for_size(void)
 {
 	struct flowfd_create_ring large = { .max_items = 10000 };
@@ -117,7 +117,7 @@ static int end_with_rings_open(void)
 	return 0;
 }
 
-/* 16 pages hold 16 rings of a page. */
+/* A limit of 16 pages allows 16 rings of a page. */
 TEST(memory_is_charged)
 {
 	int (* const all[])(void) = {
@@ -140,7 +140,10 @@ static int close_what_was_given(void)
 	return fill_the_limit();
 }
 
-/* Who was charged has it back, whoever closes it; who was not, has nothing. */
+/*
+ * The user who was charged is credited, no matter who closes the ring. A user who was
+ * not charged is not credited.
+ */
 TEST(charge_stays_with_its_user)
 {
 	struct flowfd_create_ring args = { .max_items = 100 };
@@ -162,7 +165,7 @@ TEST(charge_stays_with_its_user)
 			_exit(100);
 		while (n < 16 && (fds[n] = ring_create(&args)) >= 0)
 			n++;
-		/* Back to root: a ring that it makes now is nobody's. */
+		/* As root again: a ring that is created now is charged to no user. */
 		if (n != 16 || ring_create(&args) != -ENOMEM ||
 		    setresuid(0, 0, 0) || ring_create(&args) < 0)
 			_exit(8);
@@ -173,7 +176,7 @@ TEST(charge_stays_with_its_user)
 	}
 	close(ready[1]);
 	ASSERT_EQ(1, read(ready[0], &byte, 1));
-	/* The memory is still that user's. */
+	/* The memory is still charged to that user. */
 	EXPECT_EQ(1, as_user(54323, 16 * 4096, fill_the_limit));
 	EXPECT_EQ(0, as_user(54324, 16 * 4096, fill_the_limit));
 	close(go[1]);
@@ -189,7 +192,7 @@ static long long charged(const struct cgroup *g)
 	return cgroup_number(g, "memory.current");
 }
 
-/* Batches of pages are charged ahead: what is measured is far more than that. */
+/* Pages are charged ahead in batches, so far more than that is measured. */
 static int charge_group(const struct cgroup *g)
 {
 	struct flowfd_create_ring args = { .max_items = 200000 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What closing does: a ring does not keep sockets, pipes and counters open, and
- * forgets them with their last descriptor; other files it keeps.
+ * What close does: sockets, pipes and counters are not kept open by a ring, and their
+ * last close ends the watch; other files are pinned.
  */
 #include "files.h"
 #include "ring_user.h"
@@ -69,7 +69,7 @@ TEST_F(closing, is_not_held_up)
 	EXPECT_EQ(0, ring_take_only(&self->ring));
 }
 
-/* Pinned (UNIX sockets never are), and closed before it was removed. */
+/* Pinned (UNIX sockets never are), and closed before the watch is removed. */
 TEST_F(closing, removed_by_data_after_close)
 {
 	int result = ring_add_pinned(&self->ring, self->ends[0], EPOLLIN, 5);
@@ -186,7 +186,7 @@ TEST_F(closing, outstanding_event_goes_too)
 	EXPECT_EQ(0, ring_take_only(&self->ring));
 }
 
-/* Asked to, a watch keeps a file open; a UNIX socket it does not. */
+/* On request a watch keeps a file open, but never a UNIX socket. */
 TEST_F(closing, pin_on_request)
 {
 	int pinned = variant->kind == 's' ? 0 : FLOWFD_RING_PINNED;
@@ -223,7 +223,7 @@ static int compare_times(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The median, as this machine can be busy with something else. */
+/* The median, as this machine may be busy. */
 TEST(end_of_tcp_is_seen_at_once)
 {
 	__u64 times[31];
@@ -280,7 +280,7 @@ TEST(counter_is_pinned_on_request)
 		close(fd);
 		EXPECT_EQ(i + 1, ring_watched(ring.fd));
 	}
-	/* An opened file holds the device as well. */
+	/* An opened counter also holds a reference to the device. */
 	EXPECT_EQ(users + 2 + 2 * 2, module_users());
 	ring_close(&ring);
 	EXPECT_EQ(users - 1, module_users());
@@ -298,7 +298,7 @@ TEST(counter_outlives_its_ring)
 	close(fd);
 }
 
-/* The number is closed, the file is not: its events still come. */
+/* The descriptor is closed, the open file description is not: events go on. */
 TEST(eventfd_is_pinned)
 {
 	struct user_ring ring;
@@ -314,7 +314,7 @@ TEST(eventfd_is_pinned)
 	ring_close(&ring);
 }
 
-/* A named pipe is pinned; when the ring goes the writer gets its EPIPE. */
+/* A named pipe is pinned; when the ring ends, its writer gets EPIPE. */
 TEST(pin_ends_with_the_ring)
 {
 	char name[FIFO_NAME_SIZE];
@@ -336,7 +336,7 @@ TEST(pin_ends_with_the_ring)
 	close(writer);
 }
 
-/* A ring in the queue of a socket that it watches: both go. */
+/* A ring in the queue of a socket that it watches: both are released. */
 TEST(ring_sent_over_a_watched_socket_goes)
 {
 	long users = module_users();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files that close while they are added, while they wake, together with the other end,
- * and with the end of the ring.
+ * Closes of watched files while they are added, while they wake, while the other end is
+ * closed, and while the ring ends.
  */
 #include "ring_user.h"
 
 #include <sys/socket.h>
 
-/* A fixture, for only its tests can take longer than 30 seconds. */
+/* A fixture, as only tests of a fixture can have a time limit of their own. */
 FIXTURE(races)
 {
 	int nothing;
@@ -21,7 +21,7 @@ FIXTURE_TEARDOWN(races)
 {
 }
 
-/* Closing, adding and the end of the ring at the same time. */
+/* Files are closed while they are added and while the ring ends. */
 struct race {
 	int fd;
 	int stop;
@@ -81,13 +81,13 @@ TEST_F_TIMEOUT(races, of_close, 24 * 3600)
 	EXPECT_LT(0, added);
 }
 
-/* One thread that wakes a watched socket, or closes it, when it is told to. */
+/* A thread that writes to a watched socket, or closes it, when told to. */
 struct partner {
 	pthread_t thread;
-	unsigned int round;	/* that has begun */
+	unsigned int round;	/* that was started */
 	unsigned int done;
-	int wake;		/* written to in each round, */
-	int close;		/* or closed, unless negative */
+	int wake;		/* in each round: written to, */
+	int close;		/* or closed; negative: not */
 	bool stop;
 };
 
@@ -126,7 +126,7 @@ static void partner_stop(struct partner *p)
 	pthread_join(p->thread, NULL);
 }
 
-/* A thousand closes at least, each while the other side writes. */
+/* At least a thousand closes, each while the other side writes. */
 TEST_F_TIMEOUT(races, of_close_and_wakeups, 24 * 3600)
 {
 	struct partner p = { .close = -1 };
@@ -150,7 +150,7 @@ TEST_F_TIMEOUT(races, of_close_and_wakeups, 24 * 3600)
 		if (round % 2)
 			ring_wait_ms(&rings[0], 1, 1);
 		close(ends[0]);
-		/* Silent from here on, though it is still written to. */
+		/* No event from here on, although the other side still writes. */
 		for (int i = 0; i < 2; i++) {
 			ASSERT_FALSE(ring_take(&rings[i], &event));
 		}
@@ -168,9 +168,9 @@ TEST_F_TIMEOUT(races, of_close_and_wakeups, 24 * 3600)
 }
 
 /*
- * Either close can end the watches of both ends, and no close is over before the
- * watch of its own file is: its item can be used again at once. The pipe wakes without
- * saying for what, so that a close has to wait for somebody who polls the file.
+ * Either close can end the watches of both ends. Still, no close returns before the
+ * watches of its own file have ended: their items must be free at once. The pipe wakes
+ * without a key, so that a close has to wait for a worker that polls the file.
  */
 TEST_F_TIMEOUT(races, of_both_ends_of_a_pipe, 24 * 3600)
 {
@@ -203,8 +203,8 @@ TEST_F_TIMEOUT(races, of_both_ends_of_a_pipe, 24 * 3600)
 #define DUPS 300
 
 /*
- * The other end's watches were added first, and are looked at once, not once for each
- * that ends: closing takes no longer than adding.
+ * The watches of the other end were added first. They are looked at once, not once for
+ * each watch that ends, so closing takes no longer than adding.
  */
 TEST_F_TIMEOUT(races, of_many_watches_of_a_pipe, 24 * 3600)
 {
@@ -243,7 +243,7 @@ TEST_F_TIMEOUT(races, of_many_watches_of_a_pipe, 24 * 3600)
 	close(ends[0]);
 }
 
-/* The ring and what it watches go at the same time. */
+/* The ring and a watched file are closed at the same time. */
 TEST_F_TIMEOUT(races, of_close_and_the_end_of_the_ring, 24 * 3600)
 {
 	struct partner p = { .wake = -1 };
@@ -257,7 +257,7 @@ TEST_F_TIMEOUT(races, of_close_and_the_end_of_the_ring, 24 * 3600)
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
 		ASSERT_EQ(0, ring_open(&ring, 4));
 		ASSERT_EQ(0, ring_add(&ring, ends[0], EPOLLIN, round));
-		/* With another watch of the same file, or alone. */
+		/* With another watch of the same file in every second round. */
 		if (round % 2) {
 			ASSERT_EQ(0, ring_add(&other, ends[0], EPOLLIN, 1));
 		}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which wakeups of a file become events of a ring: files that wake without a key,
- * with two wait queues or with events that are not true, and edges, compared with
- * those of epoll on the same file.
+ * Which wakeups of a file become events of a ring: wakeups without a key, of files with
+ * two wait queues, with bits that are not true; and edges, compared with those of epoll
+ * on the same file.
  */
 #include "files.h"
 #include "ring_fixtures.h"
@@ -11,8 +11,8 @@
 #include <sys/inotify.h>
 #include <sys/timerfd.h>
 
-/* Wakes without saying for what, so it is polled from a work item. */
-TEST_F(ring, file_that_does_not_say)
+/* inotify wakes without a key, so a work item polls it. */
+TEST_F(ring, wakeup_without_a_key)
 {
 	int notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	struct ring_event event;
@@ -49,7 +49,7 @@ TEST_F(ring, timer)
 	close(timer);
 }
 
-/* Two wait queues: one to read, one to write. */
+/* A named pipe: one wait queue to read, one to write. */
 TEST_F(ring, file_with_two_queues)
 {
 	char name[FIFO_NAME_SIZE], page[4096] = "";
@@ -76,7 +76,7 @@ TEST_F(ring, file_with_two_queues)
 	close(fd);
 }
 
-TEST_F(ring, exclusive_of_nobody)
+TEST_F(ring, two_rings_are_both_woken)
 {
 	struct user_ring other;
 
@@ -89,8 +89,10 @@ TEST_F(ring, exclusive_of_nobody)
 	ring_close(&other);
 }
 
-/* A socket claims urgent data with each wakeup: what is published is true. */
-TEST(only_what_is_there)
+/*
+ * A socket has EPOLLPRI in every wait-queue key. Only bits that are true are published.
+ */
+TEST(only_bits_that_are_true)
 {
 	const __u32 asked = EPOLLIN | EPOLLPRI | EPOLLRDBAND;
 	struct ring_event event;
@@ -108,7 +110,7 @@ TEST(only_what_is_there)
 	sleep_ms(QUIET_MS);
 	while (ring_take(&r, &event))
 		EXPECT_EQ(EPOLLIN, event.events);
-	/* Nor is a shot spent on it. */
+	/* Nor do they disarm a one-shot watch. */
 	ASSERT_EQ(0, ring_mod(&r, ends[0], EPOLLPRI | EPOLLONESHOT, 2));
 	ASSERT_EQ(1, write(ends[1], "x", 1));
 	sleep_ms(QUIET_MS);
@@ -123,7 +125,7 @@ TEST(only_what_is_there)
 	close(ep);
 }
 
-/* Edges: after each step ring and epoll say the same of it. */
+/* After each step ring and epoll must report the same edge. */
 FIXTURE(edges)
 {
 	struct user_ring ring;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of every kind in a ring: each is not ready, is made ready, and is what
- * epoll says it is; whether it is pinned; and what cannot be polled.
+ * Files of every kind in a ring: events are those of epoll; whether the file is pinned;
+ * and files that cannot be polled. subjects.h opens the files and makes them ready.
  */
 #include "ring_user.h"
 #include "subjects.h"
@@ -18,7 +18,7 @@ FIXTURE_VARIANT(file)
 {
 	bool (*open)(struct subject *s);
 	bool (*ready)(struct subject *s);
-	/* NULL: it is ready for ever. */
+	/* NULL: stays ready */
 	void (*drain)(struct subject *s);
 	__u32 events;
 	int result;
@@ -74,7 +74,7 @@ FIXTURE_SETUP(file)
 	if (!variant->open(&self->s))
 		SKIP(return, "there is none here, errno %d", errno);
 	ASSERT_LE(0, self->s.fd);
-	/* Full, so that it is not ready to be written to. */
+	/* Fill it, so that it is not ready to be written. */
 	if (variant->events == EPOLLOUT)
 		variant->drain(&self->s);
 }
@@ -95,7 +95,7 @@ static int ring_add_file(struct user_ring *r, int fd, __u32 events)
 	return ring_add(r, fd, events, 0xf11e);
 }
 
-/* Forgets what both were told of. */
+/* Drops the events of both. */
 static void forget(struct user_ring *r, int ep)
 {
 	struct ring_event event;
@@ -138,7 +138,7 @@ TEST_F(file, ready_before)
 	int ep;
 
 	ASSERT_TRUE(variant->ready(s));
-	/* It can take a moment on the way: a terminal, a process. */
+	/* Terminals and processes become ready with a delay. */
 	ASSERT_LT(0, poll_for(s->fd, variant->events, PATIENCE_MS));
 	ep = epoll_on(s->fd, variant->events | EPOLLET);
 	ASSERT_EQ(variant->result, ring_add_file(r, s->fd, variant->events));
@@ -194,8 +194,8 @@ TEST_F(file, one_shot)
 }
 
 /*
- * Its last descriptor is closed: the watch ends, or the file is pinned and goes
- * on. Its number is free in both cases.
+ * The last descriptor is closed: the watch ends, or the file is pinned and its events
+ * go on. The number of the descriptor can be used again in both cases.
  */
 TEST_F(file, last_close)
 {
@@ -215,7 +215,7 @@ TEST_F(file, last_close)
 		variant->drain(s);
 	while (ring_take(r, &event))
 		;
-	/* What is its own other side has one more. */
+	/* Counters have one more descriptor: the other side is a dup. */
 	if (variant->ready == ready_by_count) {
 		close(s->other);
 		s->other = -1;
@@ -242,7 +242,7 @@ TEST_F(file, outlives_the_ring)
 	EXPECT_LT(0, poll_for(s->fd, variant->events, PATIENCE_MS));
 }
 
-/* The pin ends with the ring: the slave is told that there is no master. */
+/* The pin ends with the ring: the slave sees that the master is gone. */
 TEST(pinned_terminal_goes_with_the_ring)
 {
 	struct user_ring r;
@@ -258,7 +258,7 @@ TEST(pinned_terminal_goes_with_the_ring)
 	close(s.other);
 }
 
-/* A terminal that is hung up leaves the file with other operations. */
+/* Hanging up a terminal replaces the file operations of the open file. */
 TEST(terminal_is_hung_up)
 {
 	struct ring_event event;
@@ -282,7 +282,7 @@ TEST(terminal_is_hung_up)
 	close(s.fd);
 }
 
-/* Bits of an end, which come without a key: from a work item. */
+/* The end of a connection wakes without a key: a work item polls the socket. */
 TEST(tcp_is_shut_down)
 {
 	struct ring_event event;
@@ -318,7 +318,7 @@ static int epoll_error(int fd)
 	return err;
 }
 
-/* What has no poll method: the same error as epoll's. */
+/* A file without a poll method: the same error as from epoll. */
 TEST(cannot_be_polled)
 {
 	static const char * const names[] = { "/dev/null", "/dev/zero", "/tmp",
@@ -339,7 +339,7 @@ TEST(cannot_be_polled)
 	ring_close(&r);
 }
 
-/* A descriptor that names a file and does not open it. */
+/* A descriptor with O_PATH does not open its file. */
 TEST(path_only)
 {
 	struct user_ring r;
@@ -354,7 +354,7 @@ TEST(path_only)
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EBADF, epoll_error(fd));
 	EXPECT_EQ(-EBADF, ring_add(&r, fd, EPOLLIN, 1));
-	/* Closing it is no close of the socket. */
+	/* Closing it does not close the socket. */
 	ASSERT_EQ(0, ring_add(&r, s.fd, EPOLLIN, 1));
 	close(fd);
 	EXPECT_EQ(1, ring_watched(r.fd));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file whose poll method asks user space, which may not answer: the ring's own
- * users wait, others do not.
+ * A file whose poll method asks a FUSE server, which may not answer: only changes of
+ * the ring that polls it wait, and nothing of other users does.
  */
 #include "fuse_server.h"
 #include "ring_user.h"
@@ -34,7 +34,7 @@ FIXTURE_TEARDOWN(fuse)
 	fuse_server_stop(&self->server);
 }
 
-/* One change of a ring by a thread of its own. */
+/* A change of a ring in a thread of its own. */
 struct change {
 	pthread_t thread;
 	struct user_ring *ring;
@@ -91,7 +91,7 @@ TEST_F(fuse, delivers)
 		EXPECT_EQ(7, event.data);
 		EXPECT_EQ(0, ring_take_only(r));
 	}
-	/* A wakeup for nothing: it is asked, and has nothing. */
+	/* A spurious wakeup: the file is polled and has no events. */
 	self->server.control->revents = 0;
 	fuse_command(&self->server, 'n');
 	sleep_ms(QUIET_MS);
@@ -121,7 +121,7 @@ static bool kill_child(pid_t child)
 	return child_ends(child, &status) && WIFSIGNALED(status);
 }
 
-/* What goes on while somebody holds the ring's lock for long. */
+/* All that must work while an ADD holds the lock of the ring. */
 TEST_F(fuse, add_waits_and_nobody_else)
 {
 	int event = eventfd(0, EFD_CLOEXEC), ends[2];
@@ -138,16 +138,16 @@ TEST_F(fuse, add_waits_and_nobody_else)
 	ASSERT_TRUE(change_start(&add_file, r, FLOWFD_RING_ADD, self->file));
 	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 1));
 
-	/* Its events come, and it can be waited for. */
+	/* The ring delivers events and can be waited for. */
 	add(event, 1);
 	EXPECT_EQ(1, ring_wait_ms(r, 1, PATIENCE_MS));
 	ASSERT_TRUE(ring_take(r, &taken));
 	EXPECT_EQ(2, taken.data);
-	/* A file of its can be closed: the other side sees it. */
+	/* A watched file can be closed: the other side sees it. */
 	close(ends[0]);
 	EXPECT_EQ(POLLHUP | POLLRDHUP,
 		  poll_for(ends[1], POLLRDHUP, PATIENCE_MS));
-	/* Other rings watch and wait, the same file too. */
+	/* Other rings watch and wait, also for the same file. */
 	EXPECT_LE(0, ring_add(&other, event, EPOLLIN, 4));
 	EXPECT_EQ(EPOLLIN, ring_take_only(&other));
 	EXPECT_EQ(0, ring_del(&other, event));
@@ -167,14 +167,14 @@ TEST_F(fuse, add_waits_and_nobody_else)
 	ASSERT_TRUE(change_join(&add_other));
 	EXPECT_EQ(0, add_other.result);
 	EXPECT_EQ(EPOLLIN, ring_take_only(r));
-	/* The socket went meanwhile. */
+	/* The watch of the socket has ended meanwhile. */
 	EXPECT_EQ(1, ring_watched(r->fd));
 	ring_close(&other);
 	close(ends[1]);
 	close(event);
 }
 
-/* Whoever looks at a ring, root for instance, is no user of it. */
+/* fdinfo is read by processes that do not use the ring, such as those of root. */
 TEST_F(fuse, fdinfo_does_not_wait)
 {
 	struct user_ring *r = &self->ring;
@@ -203,7 +203,7 @@ static int watch_directory(const char *name)
 	return inotify_add_watch(fd, name, IN_ATTRIB) < 0 ? -1 : fd;
 }
 
-/* A worker waits for an answer: nobody waits with it, not even DEL of the file. */
+/* A worker waits for the server: nothing else does, not even DEL of the file. */
 TEST_F(fuse, wakeup_waits_and_nobody_else)
 {
 	struct user_ring *r = &self->ring, other;
@@ -224,7 +224,7 @@ TEST_F(fuse, wakeup_waits_and_nobody_else)
 	fuse_command(&self->server, 'n');
 	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 1));
 
-	/* Work for other files is done. */
+	/* Workers poll other files. */
 	ASSERT_EQ(0, chmod(name, 0711));
 	ASSERT_TRUE(ring_take_wait(r, &taken));
 	EXPECT_EQ(2, taken.data);
@@ -239,7 +239,10 @@ TEST_F(fuse, wakeup_waits_and_nobody_else)
 	ASSERT_TRUE(change_start(&del, r, FLOWFD_RING_DEL, self->file));
 	ASSERT_TRUE(change_join(&del));
 	EXPECT_EQ(0, del.result);
-	/* The answer is of no use to the next file of this item, or to the same. */
+	/*
+	 * The late answer must not become an event of the next watch that has this
+	 * item.
+	 */
 	self->server.control->revents = EPOLLIN;
 	fuse_unmute(&self->server);
 	sleep_ms(QUIET_MS);
@@ -249,8 +252,9 @@ TEST_F(fuse, wakeup_waits_and_nobody_else)
 }
 
 /*
- * The last reference to a ring is dropped by whoever has it: a process that ends, a
- * reader of a socket, the collector of sockets. None of them waits for a server.
+ * The last reference to a ring may be dropped by a process that exits, by the receiver
+ * of a message or by the garbage collector of sockets. None of them may wait for a FUSE
+ * server.
  */
 TEST_F(fuse, end_of_a_ring_waits_for_nobody)
 {
@@ -269,7 +273,7 @@ TEST_F(fuse, end_of_a_ring_waits_for_nobody)
 	}
 	ASSERT_TRUE(child_ends(child, &status));
 	EXPECT_EQ(0, status);
-	/* What polls the file keeps the module, until it is answered. */
+	/* The worker holds the module until the server answers. */
 	EXPECT_LT(users, module_users());
 	fuse_unmute(&self->server);
 	EXPECT_EQ(users, settled_module_users(users));
@@ -284,7 +288,10 @@ static bool write_file(const char *name, const char *text)
 	return written;
 }
 
-/* A worker has no credentials in a namespace of users: it takes those of the adder. */
+/*
+ * A worker has no credentials in a user namespace: it polls with those of the task that
+ * added the file.
+ */
 static int watch_in_namespace(void)
 {
 	struct fuse_server server;
@@ -324,14 +331,14 @@ TEST_F(fuse, in_a_namespace_of_users)
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
 	if (WEXITSTATUS(status) >= 100)
-		SKIP(return, "no such namespaces, step %d",
+		SKIP(return, "no user namespaces, step %d",
 		     WEXITSTATUS(status) - 100);
 	EXPECT_EQ(0, WEXITSTATUS(status));
 }
 
 /*
- * However many rings wait: they must not use up the workers that poll the files of
- * others. A workqueue runs 256 items or more at a time.
+ * However many rings wait, they must not use up the workers that poll for others. A
+ * workqueue runs 256 items or more at a time.
  */
 TEST_F_TIMEOUT(fuse, many_wakeups_wait_and_nobody_else, 120)
 {
@@ -383,7 +390,7 @@ TEST_F(fuse, server_dies_while_it_is_asked)
 	fuse_server_kill(&self->server);
 	ASSERT_TRUE(change_join(&add_file));
 	EXPECT_EQ(FLOWFD_RING_PINNED, add_file.result);
-	/* Both can no longer be polled. */
+	/* Neither file can be polled any more. */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_TRUE(ring_take_wait(r, &event));
 		EXPECT_EQ(EPOLLERR, event.events);

@@ -16,7 +16,7 @@ static long try_create(struct flowfd_create_ring args)
 
 TEST(sizes)
 {
-	/* The slots of 184 end with a page, but for the one that stays 0. */
+	/* With 184, the slots end with a page, but for the extra one that stays 0. */
 	static const __u32 sizes[] = { 1, 2, 3, 4, 5, 63, 64, 65, 184, 1000,
 				       4096, 100000, FLOWFD_RING_ITEMS_MAX };
 
@@ -123,7 +123,7 @@ TEST(ways_to_map)
 	close(fd);
 }
 
-/* The descriptor can be closed, the ring goes on. */
+/* The descriptor can be closed; the ring goes on with its mapping. */
 TEST(mapping_outlives_the_descriptor)
 {
 	int event = eventfd(0, EFD_CLOEXEC);
@@ -184,7 +184,7 @@ TEST(moved)
 	close(event);
 }
 
-/* Memory that anybody who has the descriptor can write is no place for code. */
+/* Anyone with the descriptor can write this memory, so it must not be executable. */
 TEST(never_executable)
 {
 	struct flowfd_create_ring args = { .max_items = 10 };
@@ -202,7 +202,7 @@ TEST(never_executable)
 	close(fd);
 }
 
-/* What the kernel says of the layout, whatever stands in the header. */
+/* The layout as the kernel reports it, whatever is in the header. */
 TEST(layout_by_descriptor)
 {
 	struct flowfd_create_ring args = { .max_items = 1000 }, info;

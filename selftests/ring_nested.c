@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A ring that is watched by others who call back while it is being woken:
- * io_uring and Linux AIO, with eventfds that the ring itself watches.
+ * Pollers that call back while the ring wakes them: io_uring and Linux AIO, which
+ * signal eventfds that the ring itself watches.
  */
 #include "ring_user.h"
 
@@ -87,9 +87,9 @@ TEST_F(nested, multishot_poll_goes_on)
 }
 
 /*
- * What an io_uring with a registered eventfd gets from a multishot poll of
- * something that each of its own completions wakes: -1, no io_uring; else how
- * many completions, and + 100 if the poll goes on.
+ * The completions of a multishot poll in an io_uring with a registered eventfd, if each
+ * completion wakes the polled file. Returns their number, plus 100 if the poll goes on;
+ * -1: no io_uring.
  */
 static int completions_of_own_making(struct user_ring *r, int event, int polled)
 {
@@ -122,7 +122,7 @@ static int completions_of_own_making(struct user_ring *r, int event, int polled)
 	return n + more;
 }
 
-/* The ring passes EPOLL_URING_WAKE on: it ends such a poll as an eventfd does. */
+/* The ring passes EPOLL_URING_WAKE on, so it ends such a poll as an eventfd does. */
 TEST_F(nested, io_uring_wakes_itself)
 {
 	int expected = completions_of_own_making(&self->ring, self->event,
@@ -139,8 +139,8 @@ TEST_F(nested, io_uring_wakes_itself)
 }
 
 /*
- * The pipe wakes the ring, that completes the AIO poll, that signals the eventfd,
- * and that wakes the ring, which is being woken.
+ * The pipe wakes the ring, which completes the AIO poll, which signals the eventfd,
+ * which wakes the ring inside its own wakeup.
  */
 TEST_F(nested, aio_signals_a_watched_eventfd)
 {

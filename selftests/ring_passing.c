@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings and watched files that are handed to other processes: over sockets, by
- * fork and through exec.
+ * Rings and watched files that are passed to other processes: over sockets, by fork and
+ * by exec.
  */
 #include "files.h"
 #include "ring_user.h"
@@ -9,7 +9,7 @@
 
 #include <sys/wait.h>
 
-/* Receives and maps one. */
+/* Receives and maps a ring. */
 static bool receive_ring(struct user_ring *r, int socket)
 {
 	int fd = receive_descriptor(socket, 0);
@@ -17,7 +17,7 @@ static bool receive_ring(struct user_ring *r, int socket)
 	return fd >= 0 && !ring_map(r, fd);
 }
 
-/* A ring that watches a file that both have, and one of its own. */
+/* A ring that watches a file of both processes, and one of its own. */
 static int make_and_send_ring(int carrier, int event)
 {
 	struct user_ring ring;
@@ -45,18 +45,18 @@ TEST(ring_outlives_its_sender)
 	ASSERT_TRUE(receive_ring(&r, carrier[1]));
 	other = receive_descriptor(carrier[1], 0);
 	ASSERT_LE(0, other);
-	/* The sender's own end went with it, although it was watched. */
+	/* The sender's own socket was closed at its exit, although it was watched. */
 	EXPECT_EQ(POLLHUP | POLLRDHUP, poll_for(other, POLLRDHUP, 0));
 	EXPECT_EQ(1, ring_watched(r.fd));
 	add(event, 1);
 	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
-	/* It has the number that it had when it was added. */
+	/* The watch has the number that the file had when it was added. */
 	EXPECT_EQ(0, ring_del(&r, event));
 	EXPECT_EQ(0, ring_watched(r.fd));
 	ring_close(&r);
 }
 
-/* The ring is woken by the message that it is in. */
+/* The message that holds the ring also wakes it. */
 TEST(ring_received_over_a_watched_socket)
 {
 	struct user_ring r, received;
@@ -70,7 +70,7 @@ TEST(ring_received_over_a_watched_socket)
 	close(r.fd);
 	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
 	munmap(r.header, r.map_size);
-	/* The message alone holds it now. */
+	/* Only the message holds the ring now. */
 	ASSERT_EQ(1, write(ends[0], "x", 1));
 	ASSERT_TRUE(receive_ring(&received, ends[1]));
 	EXPECT_EQ(1, ring_watched(received.fd));
@@ -102,7 +102,7 @@ FIXTURE_TEARDOWN(flight)
 	ring_close(&self->ring);
 }
 
-/* No process has a descriptor of it, a message has. */
+/* Only a message holds the watched file, and no process. */
 TEST_F(flight, stays_watched)
 {
 	struct user_ring *r = &self->ring;
@@ -134,7 +134,7 @@ TEST_F(flight, ends_with_the_message)
 	EXPECT_EQ(0, ring_watched(self->ring.fd));
 }
 
-/* In its own queue: only the kernel's collector finds it. */
+/* The socket is in its own queue: only the garbage collector finds it. */
 TEST_F(flight, of_a_socket_in_itself)
 {
 	__u64 end = ms_from_now(PATIENCE_MS);
@@ -146,7 +146,7 @@ TEST_F(flight, of_a_socket_in_itself)
 	close(self->ends[0]);
 	close(self->ends[1]);
 	while (ring_watched(r->fd) && now_ns() < end) {
-		/* Closing one starts the collector. */
+		/* Closing a UNIX socket starts the garbage collector. */
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
 		close(ends[0]);
 		close(ends[1]);
@@ -155,7 +155,9 @@ TEST_F(flight, of_a_socket_in_itself)
 	EXPECT_EQ(0, ring_watched(r->fd));
 }
 
-/* The watch is the file's and the number's: the new number is another. */
+/*
+ * A watch belongs to the open file description and a number: the new number has none.
+ */
 TEST_F(flight, comes_back_with_another_number)
 {
 	struct user_ring *r = &self->ring;
@@ -174,8 +176,8 @@ TEST_F(flight, comes_back_with_another_number)
 }
 
 /*
- * A named pipe's read end that only the ring keeps open: whether the ring is
- * there is seen at the other end.
+ * The read end of a named pipe that only the ring keeps open. Its writer sees whether
+ * the ring exists.
  */
 struct pinned {
 	int reader;
@@ -254,7 +256,7 @@ static void through_exec(struct __test_metadata *_metadata, __u32 flags)
 	if (!child)
 		exec_with_ring(&p, flags, input, output);
 	close(p.reader);
-	/* It is another program once it answers. */
+	/* It has executed the other program once that answers. */
 	ASSERT_EQ(1, write(input[1], "x", 1));
 	ASSERT_EQ(1, read(output[0], &byte, 1));
 	EXPECT_EQ(flags == FLOWFD_KEEP_ON_EXEC, pinned_is_open(&p, 0));

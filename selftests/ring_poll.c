@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ring as a file that others poll: poll and epoll, one poller and many, also
- * while a consumer harvests. ring_nested.c has pollers that call back.
+ * poll and epoll on a ring: one poller and many, also while a consumer harvests.
+ * Pollers that call back are in ring_nested.c.
  */
 #include "ring_fixtures.h"
 
@@ -35,8 +35,8 @@ TEST_F(wait, nested_in_epoll)
 }
 
 /*
- * A consumer takes an entry and has not stored the head yet when somebody else polls
- * the ring for it, as io_uring's multishot poll does.
+ * Another thread polls the ring, as a multishot poll of io_uring does, when the
+ * consumer has emptied a slot and has not stored the head yet.
  */
 TEST_F(wait, poll_while_entries_are_taken)
 {
@@ -54,7 +54,7 @@ TEST_F(wait, poll_while_entries_are_taken)
 	EXPECT_EQ(0, poll_now(r->fd));
 }
 
-/* More than a publisher wakes itself: none is left out, however often they look. */
+/* More pollers than a publisher wakes itself: all must be woken, in every round. */
 TEST_F(wait, many_pollers)
 {
 	enum { POLLERS = 150 };

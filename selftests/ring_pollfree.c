@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wait queues that go before the file does, and files whose object is removed
- * while a ring watches them.
+ * Wait queues that are freed before the file is (POLLFREE), and files whose object is
+ * removed while a ring watches them.
  */
 #include "cgroup.h"
 #include "ring_user.h"
@@ -65,7 +65,7 @@ TEST_F(group, events)
 	close(fd);
 }
 
-/* The group goes, the open files stay: what is in them is gone. */
+/* The control group is removed while its files are open and watched. */
 TEST_F(group, goes_while_it_is_watched)
 {
 	static const char * const names[] = { "cgroup.events",
@@ -83,14 +83,14 @@ TEST_F(group, goes_while_it_is_watched)
 		read_all(fds[i]);
 	}
 	if (write(fds[1], pressure_trigger, sizeof(pressure_trigger)) < 0)
-		SKIP(return, "no pressure, errno %d", errno);
+		SKIP(return, "no pressure triggers, errno %d", errno);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		ASSERT_EQ(FLOWFD_RING_PINNED,
 			  ring_add(r, fds[i], EPOLLPRI, i));
 	}
 	ASSERT_EQ(0, ring_take_only(r));
 	ASSERT_EQ(0, rmdir(self->group.path));
-	/* Only the trigger says that it goes. */
+	/* Only the trigger of pressure reports the removal. */
 	while (!(seen & 2)) {
 		ASSERT_TRUE(ring_take_wait(r, &event));
 		EXPECT_TRUE(event.events & (EPOLLERR | EPOLLPRI));
@@ -104,8 +104,8 @@ TEST_F(group, goes_while_it_is_watched)
 }
 
 /*
- * A file with a trigger, whose wait queue goes with the group while the file stays
- * open. A negative number: there is no such file.
+ * A file with a trigger of pressure: its wait queue is freed with the group while the
+ * file stays open. A negative number: no such file.
  */
 static int open_trigger(struct cgroup *group)
 {
@@ -138,7 +138,7 @@ TEST_F(group, queue_goes_and_then_the_ring)
 		fd = open_inner_trigger(&self->group, &inner);
 		if (fd < 0) {
 			rmdir(inner.path);
-			SKIP(return, "no pressure");
+			SKIP(return, "no pressure triggers");
 		}
 		ASSERT_EQ(0, ring_open(&r, 1));
 		ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(&r, fd, EPOLLPRI, 1));
@@ -163,7 +163,7 @@ static void *remove_it(void *arg)
 	return NULL;
 }
 
-/* Leaving the queue, and being thrown out of it, at the same time. */
+/* The watch is removed while its wait queue is freed. */
 TEST_F(group, queue_goes_while_it_is_left)
 {
 	struct remover remover = { .ring = &self->ring, .fd = -1 };
@@ -191,11 +191,13 @@ TEST_F(group, queue_goes_while_it_is_left)
 	__atomic_store_n(&remover.stop, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	if (fd < 0)
-		SKIP(return, "no pressure");
+		SKIP(return, "no pressure triggers");
 	EXPECT_LT(0, added);
 }
 
-/* What it answers depends on the thread that asks, and a worker is another one. */
+/*
+ * The poll method of binder looks at the calling thread, and a worker is another one.
+ */
 TEST(binder_is_refused)
 {
 	struct user_ring r;

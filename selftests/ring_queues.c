@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files with several wait queues: two that wake at the same time, which must not
- * both take the one shot, and more than a ring can join.
+ * Files with several wait queues: two that wake at the same time, which must not both
+ * take the one shot, and more than a ring can join.
  */
 #include "files.h"
 #include "ring_user.h"
@@ -11,16 +11,16 @@
 #include <sys/utsname.h>
 
 /*
- * Both sides of a race. A terminal has a queue for its readers and one for its
- * writers: one thread types a character, the other lets the output go on.
+ * Two threads that wake the two wait queues of a terminal at the same time: one types a
+ * character for its readers, the other resumes the output for its writers.
  */
 struct race {
 	int slave;
-	unsigned int go;	/* the round that began */
+	unsigned int go;	/* the round that was started */
 	unsigned int done;
 	unsigned int delay;
 	__u32 winner;		/* of the last round */
-	unsigned int streak;	/* how often it was the same before */
+	unsigned int streak;	/* how many rounds before had the same winner */
 	bool stop;
 };
 
@@ -88,9 +88,9 @@ TEST_F(terminal, each_queue_wakes)
 }
 
 /*
- * Moves the start of the one who was first, so that they stay neck and neck; and
- * twice as far each time that the same was first again, as a busy machine can
- * hold the other up for long.
+ * Delays the thread that won the last round, so that both stay close: twice as far for
+ * each round in a row with the same winner, as a busy machine can delay the other for
+ * long.
  */
 static void balance(struct race *race, unsigned int *delay, __u32 winner)
 {
@@ -111,7 +111,7 @@ static void balance(struct race *race, unsigned int *delay, __u32 winner)
 		*ahead += step;
 }
 
-/* Whoever is first has it, and the other has nothing. */
+/* The first wakeup takes the shot, the other gets nothing. */
 TEST_F_TIMEOUT(terminal, one_shot_is_one, 24 * 3600)
 {
 	__u64 end = now_ns() + 2 * stress_ns();
@@ -124,7 +124,7 @@ TEST_F_TIMEOUT(terminal, one_shot_is_one, 24 * 3600)
 	char byte;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-		SKIP(return, "one processor, no race");
+		SKIP(return, "no race with one processor");
 	ASSERT_EQ(0, tcflow(self->slave, TCOOFF));
 	ASSERT_LE(0, ring_add(r, self->slave, events, 1));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, type, &race));
@@ -148,7 +148,7 @@ TEST_F_TIMEOUT(terminal, one_shot_is_one, 24 * 3600)
 	race.stop = true;
 	__atomic_store_n(&race.go, ++round, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
-	/* It was a race: each has won. */
+	/* It was a race: each side has won. */
 	EXPECT_LT(0, typed);
 	EXPECT_LT(typed, round - 1);
 }
@@ -169,7 +169,7 @@ static bool put(const char *name, const void *text, size_t size)
 }
 
 /*
- * A keyboard that this machine is to itself. Its file has four wait queues since
+ * A USB keyboard gadget, connected to this machine. Its file has four wait queues since
  * 6.12.
  */
 static int open_gadget(void)
@@ -224,13 +224,13 @@ TEST(more_than_two)
 	fd = open_gadget();
 	if (fd < 0) {
 		close_gadget(fd);
-		SKIP(return, "no USB gadget that is a keyboard");
+		SKIP(return, "no USB keyboard gadget");
 	}
 	ASSERT_EQ(0, ring_open(&r, 1));
 	EXPECT_EQ(-EOPNOTSUPP, ring_add(&r, fd, EPOLLIN | EPOLLOUT, 1));
 	EXPECT_EQ(0, ring_watched(r.fd));
 	EXPECT_EQ(0, ring_take_only(&r));
-	/* It left the queues it had joined, and the file. */
+	/* The failed ADD left the wait queues and released the file. */
 	EXPECT_LE(0, ring_add(&r, event, EPOLLIN, 2));
 	close_gadget(fd);
 	EXPECT_EQ(0, ring_take_only(&r));

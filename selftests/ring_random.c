@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random calls from several threads, on a few rings and files that come and go
- * under their numbers. What a call answers does not matter: the kernel must not
- * complain, and in the end all must be gone. For the debug kernels above all.
+ * Random calls from several threads, on a few rings and files that are replaced under
+ * their numbers. The results do not matter: the kernel must not report anything, and in
+ * the end everything must be released. Mainly for the debug kernels.
  */
 #include "ring_user.h"
 #include "sockets.h"
@@ -15,7 +15,7 @@
 #define RINGS 2
 #define ITEMS 6		/* fewer than files, so that rings are full at times */
 
-/* Files are at these numbers, or closed; out of the way of new descriptors. */
+/* Files are at these numbers, out of the way of new descriptors, or are closed. */
 #define FILE_BASE 300
 #define RING_BASE 400
 
@@ -123,7 +123,7 @@ static void change_ring(struct actor *a)
 	ring_control(any_ring(a), entries, 1 + pick(a, 3));
 }
 
-/* Also reads what was not written, and half of what was. */
+/* Also reads empty files and parts of what was written. */
 static void use_file(struct actor *a)
 {
 	char bytes[8] = { 1 };
@@ -135,7 +135,7 @@ static void use_file(struct actor *a)
 		(void)!read(fd, bytes, 8);
 }
 
-/* Several threads take at once, which a consumer should not do. */
+/* Several threads harvest at the same time, which consumers must not do. */
 static void harvest(struct actor *a)
 {
 	int fd = any_ring(a);
@@ -246,7 +246,7 @@ static void run_actors(__u64 end)
 	}
 }
 
-/* In a child, which leaves the closing to its end. */
+/* In a child, whose exit closes everything. */
 TEST(all_goes_in_the_end)
 {
 	__u64 end = now_ns() + stress_ns();

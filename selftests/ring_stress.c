@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Everything at once: nothing is lost between producers and a consumer that
- * sleeps, and what a hostile consumer does to the memory harms nobody else.
+ * Producers, consumers and changes of a ring at the same time: no event is lost,
+ * one-shot is one event, DEL is synchronous, and a hostile consumer harms only itself.
  */
 #include "ring_user.h"
 
@@ -29,7 +29,7 @@ static void *produce(void *arg)
 	while (!__atomic_load_n(&p->load->stop, __ATOMIC_RELAXED)) {
 		add(p->load->fds[rand_r(&random) % FILES], 1);
 		n++;
-		/* Lets the consumer run dry, so that it sleeps. */
+		/* Let the consumer empty the ring, so that it sleeps. */
 		if (rand_r(&random) % 64 == 0)
 			sleep_until_ns(now_ns() + rand_r(&random) % 300000);
 	}
@@ -92,8 +92,8 @@ FIXTURE_TEARDOWN(stress)
 }
 
 /*
- * The consumer reads only what the ring tells it to read: if an event is lost
- * the sum is too small, if a wakeup is lost it sleeps too long.
+ * The consumer reads only the files that the ring names. If an event is lost the sum is
+ * too small, if a wakeup is lost it sleeps too long.
  */
 TEST_F_TIMEOUT(stress, nothing_is_lost, 24 * 3600)
 {
@@ -126,7 +126,7 @@ TEST_F_TIMEOUT(stress, nothing_is_lost, 24 * 3600)
 	EXPECT_LT(0, sleeps);
 }
 
-/* The index holds each item once at most, so the tail does not run away. */
+/* Each item is in the index at most once, so the tail stays bounded. */
 TEST_F_TIMEOUT(stress, consumer_that_does_not_come, 24 * 3600)
 {
 	for (int i = 0; i < FILES; i++) {
@@ -145,7 +145,7 @@ TEST_F_TIMEOUT(stress, consumer_that_does_not_come, 24 * 3600)
 	EXPECT_EQ(0, ring_take_only(&self->ring));
 }
 
-/* One shot and the event is there, however many come at the same time. */
+/* A one-shot watch delivers one event, however many wakeups come at the same time. */
 TEST_F_TIMEOUT(stress, one_shot_is_one, 24 * 3600)
 {
 	__u64 end = now_ns() + stress_ns();
@@ -166,7 +166,6 @@ TEST_F_TIMEOUT(stress, one_shot_is_one, 24 * 3600)
 	EXPECT_LT(0, rounds);
 }
 
-/* After DEL there is silence, also while the others write. */
 struct turn {
 	pthread_t thread;
 	int fd;
@@ -174,7 +173,7 @@ struct turn {
 	unsigned long written;
 };
 
-/* Writes once for each turn, a moment after it was asked to. */
+/* Writes once in each round, a random moment after it was told to. */
 static void *write_in_turn(void *arg)
 {
 	struct turn *t = arg;
@@ -197,8 +196,8 @@ static void *write_in_turn(void *arg)
 }
 
 /*
- * A watch that is armed as its file is written: either the wakeup sees that it is, or
- * arming it sees what was written. The poll methods of these files have no barrier.
+ * A watch is armed while its file is written: either the wakeup sees that it is armed,
+ * or arming it sees the write. The poll methods of these files have no barrier.
  */
 TEST_F_TIMEOUT(stress, armed_as_it_is_written, 24 * 3600)
 {
@@ -228,6 +227,7 @@ TEST_F_TIMEOUT(stress, armed_as_it_is_written, 24 * 3600)
 	close(turn.fd);
 }
 
+/* After DEL there is no event of the file, even while producers write. */
 TEST_F_TIMEOUT(stress, del_is_synchronous, 24 * 3600)
 {
 	__u64 end = now_ns() + stress_ns();
@@ -270,7 +270,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* A neighbour of the vandal's gets all of its own events. */
+/* Another ring with the same files gets all of its own events. */
 TEST_F_TIMEOUT(stress, hostile_consumer, 24 * 3600)
 {
 	__u64 end = now_ns() + stress_ns(), value;
@@ -317,7 +317,7 @@ TEST_F_TIMEOUT(stress, hostile_consumer, 24 * 3600)
 	close(ep);
 }
 
-/* Rings come and go under the producers. */
+/* Rings are created and closed while producers write. */
 TEST_F_TIMEOUT(stress, rings_come_and_go, 24 * 3600)
 {
 	__u64 end = now_ns() + stress_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A ring as a program uses it: created, mapped, harvested. The ring_ tests share
- * it; the harvest is the one that <linux/flowfd.h> shows.
+ * A ring as programs use it: create, map, harvest. The ring_ tests share it. The
+ * harvest is that of <linux/flowfd.h>.
  */
 #ifndef RING_USER_H
 #define RING_USER_H
@@ -36,7 +36,7 @@ static inline long ring_create(struct flowfd_create_ring *args)
 	return fd;
 }
 
-/* Maps a ring of which only the descriptor is known. 0 or a negative errno. */
+/* Maps a ring of which only the descriptor is known. Returns 0 or a negative errno. */
 static inline int ring_map(struct user_ring *r, int fd)
 {
 	struct flowfd_ring_header *header;
@@ -60,7 +60,7 @@ static inline int ring_map(struct user_ring *r, int fd)
 	return 0;
 }
 
-/* 0 or a negative errno. */
+/* Returns 0 or a negative errno. */
 static inline int ring_open(struct user_ring *r, __u32 max_items)
 {
 	struct flowfd_create_ring args = { .max_items = max_items };
@@ -102,7 +102,7 @@ static inline bool ring_take(struct user_ring *r, struct ring_event *event)
 	}
 }
 
-/* The events of the only event that is there; 0: none; ~0: more than one. */
+/* The bits of the only event; 0: no event; ~0: more than one. */
 static inline __u32 ring_take_only(struct user_ring *r)
 {
 	struct ring_event event, more;
@@ -123,7 +123,7 @@ static inline long ring_control(int fd, struct flowfd_ring_entry *entries,
 	return result_of(ioctl(fd, FLOWFD_IOC_RING_CONTROL, &args));
 }
 
-/* The result of one entry. */
+/* Carries out one control entry and returns its result. */
 static inline int ring_change(struct user_ring *r, __u32 op, int fd,
 			      __u32 events, __u64 data)
 {
@@ -162,7 +162,7 @@ static inline int ring_del(struct user_ring *r, int fd)
 	return ring_change(r, FLOWFD_RING_DEL, fd, 0, 0);
 }
 
-/* How many watches had this data. */
+/* Returns the number of watches that had this data. */
 static inline int ring_del_data(struct user_ring *r, __u64 data)
 {
 	return ring_change(r, FLOWFD_RING_DEL_DATA, -1, 0, data);
@@ -183,7 +183,7 @@ static inline long ring_wait_ms(struct user_ring *r, __u32 min_events,
 	});
 }
 
-/* Waits for an event that comes, perhaps from a work item. */
+/* Waits for an event, which may come from a work item. */
 static inline bool ring_take_wait(struct user_ring *r,
 				  struct ring_event *event)
 {
@@ -197,13 +197,13 @@ static inline bool ring_take_wait(struct user_ring *r,
 	return true;
 }
 
-/* How many files fdinfo says it watches; -1: it is being changed. */
+/* The number of watches in fdinfo; -1: the ring is being changed. */
 static inline int ring_watched(int fd)
 {
 	return fdinfo_number(fd, "flowfd-ring-watches", 10);
 }
 
-/* How many of them it has a line for. */
+/* The number of watches that have a line of their own. */
 static inline int ring_shown(int fd)
 {
 	char path[64], line[256];

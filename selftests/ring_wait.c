@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waiting for the ring: FLOWFD_IOC_RING_WAIT with its times, numbers and signal
- * mask, and read. The ring in poll and epoll is in ring_poll.c.
+ * Waiting for a ring: FLOWFD_IOC_RING_WAIT with its times, numbers and signal mask, and
+ * read. poll and epoll are in ring_poll.c.
  */
 #include "ring_fixtures.h"
 
 #include <sched.h>
 #include <sys/wait.h>
 
-/* How many entries read says there are. */
+/* The number of filled slots, by read. */
 static long ring_read_pending(struct user_ring *r)
 {
 	__u64 pending[2] = { 0, 42 };
@@ -108,10 +108,9 @@ TEST_F(wait, is_woken)
 	EXPECT_EQ(1, s.result);
 }
 
-/* Not for nothing on the way there. */
 /*
- * What is gone when the sleeper gets to run is no reason to return, and it must
- * be woken again. It shares a processor with this thread, which goes first.
+ * If the event is gone when the sleeper runs, it must not return, and must be woken
+ * again. It shares a processor with this thread, which runs first.
  */
 TEST_F(wait, woken_too_late_it_sleeps_on)
 {
@@ -137,6 +136,7 @@ TEST_F(wait, woken_too_late_it_sleeps_on)
 	EXPECT_EQ(1, s.result);
 }
 
+/* Fewer events than it wants must not wake it. */
 TEST_F(wait, for_several_events)
 {
 	struct sleeper s;
@@ -167,7 +167,7 @@ TEST_F(wait, gathers_for_a_while)
 	ASSERT_TRUE(sleeper_join(&s));
 	EXPECT_EQ(1, s.result);
 	EXPECT_LE(200000000, s.woken - start);
-	/* Enough of them end it early. */
+	/* Enough events end it early. */
 	add(self->events[1], 1);
 	add(self->events[2], 1);
 	EXPECT_EQ(3, ring_wait_with(&self->ring, (struct flowfd_ring_wait){
@@ -175,7 +175,7 @@ TEST_F(wait, gathers_for_a_while)
 		.min_wait = FLOWFD_RING_FOREVER }));
 }
 
-/* When the gathering is over and there is nothing, one event is enough. */
+/* After min_wait without any event, one event is enough. */
 TEST_F(wait, gathers_nothing_and_goes_on)
 {
 	struct sleeper s;
@@ -285,7 +285,7 @@ TEST_F(wait, signal_ends_a_read)
 	EXPECT_EQ(-EINTR, s.result);
 }
 
-/* As ppoll: the signal that is blocked outside ends the wait, once. */
+/* As with ppoll: a signal that is blocked otherwise ends the wait, once. */
 TEST_F(wait, signal_mask)
 {
 	struct sigaction action = { .sa_handler = handler };
@@ -311,7 +311,7 @@ TEST_F(wait, signal_mask)
 	EXPECT_EQ(1, sigismember(&after, SIGUSR1));
 	EXPECT_EQ(0, sigismember(&after, SIGUSR2));
 
-	/* Events before signals, and the mask is put back all the same. */
+	/* Events come before signals, and the mask is restored as well. */
 	handled = 0;
 	raise(SIGUSR1);
 	add(self->events[0], 1);
@@ -344,7 +344,10 @@ TEST_F(wait, can_be_killed)
 	EXPECT_EQ(SIGKILL, WTERMSIG(status));
 }
 
-/* Each sleeper is woken when there is what it wants, in whatever order they came. */
+/*
+ * Each sleeper is woken when there are as many slots as it wants, in whatever order
+ * they began to sleep.
+ */
 TEST_F(wait, sleepers_that_want_different_numbers)
 {
 	static const __u32 wanted[] = { 3, 1, 2, 3, 2, 1 };

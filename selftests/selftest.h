@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What every test program needs: counters of each origin, system calls that
- * return -errno, and looks at a descriptor and at a sleeping thread from the
- * outside. Nothing of libflowfd is used: what is tested is the ABI itself.
+ * What every test program needs: counters of each origin, system calls that return
+ * -errno, and what can be seen of a descriptor or a sleeping thread from outside. Does
+ * not use libflowfd, as the ABI itself is tested.
  */
 #ifndef SELFTEST_H
 #define SELFTEST_H
@@ -29,19 +29,19 @@
 
 #define DEVICE "/dev/flowfd"
 
-/* Long enough for anything that must happen, on a slow and busy machine. */
+/* Time limit for anything that must happen, on a slow and busy machine. */
 #define PATIENCE_MS 10000
-/* How long something that must not happen is given to happen. */
+/* How long to wait for something that must not happen. */
 #define QUIET_MS 100
 
 enum origin {
-	EVENTFD,	/* the kernel's own, for comparison */
-	OPENED,		/* what open() of the device gives */
+	EVENTFD,	/* of the kernel, for comparison */
+	OPENED,		/* by open() of the device */
 	CREATED,	/* by ioctl */
-	SET_UP,		/* opened, and given its settings by ioctl */
+	SET_UP,		/* opened, then set up by ioctl */
 };
 
-/* In numbers, returns -errno instead of -1: shows the reason in a failure. */
+/* -errno in place of -1, so that a failure shows the reason. */
 static inline long result_of(long result)
 {
 	return result < 0 ? -errno : result;
@@ -83,7 +83,7 @@ static inline long take(int fd, __u64 *value)
 	return result_of(read(fd, value, sizeof(*value)));
 }
 
-/* A counter, blocking or not by EFD_NONBLOCK; always close-on-exec. */
+/* A counter, non-blocking with EFD_NONBLOCK; always close-on-exec. */
 static inline int open_counter(enum origin origin, __u64 initial, int flags)
 {
 	struct flowfd_create_counter args = {
@@ -140,7 +140,7 @@ static inline void set_nonblock(int fd, bool nonblock)
 	fcntl(fd, F_SETFL, nonblock ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
 }
 
-/* The line "KEY: VALUE" of a file of /proc, without the key; "" if none. */
+/* The VALUE of the line "KEY: VALUE" of a file in /proc; "" if there is none. */
 static inline void proc_value(const char *path, const char *key, char *value,
 			      size_t size)
 {
@@ -179,7 +179,7 @@ static inline unsigned long long fdinfo_number(int fd, const char *key,
 	return *value ? strtoull(value, NULL, base) : ULLONG_MAX;
 }
 
-/* How many files keep the module; -1: it is not loaded. */
+/* References to the module; -1: it is not loaded. */
 static inline long module_users(void)
 {
 	char text[32] = "";
@@ -222,7 +222,7 @@ static inline int poll_for(int fd, short events, int timeout)
 	return poll(&p, 1, timeout) < 0 ? -errno : p.revents;
 }
 
-/* An epoll that watches one descriptor. */
+/* An epoll instance that watches one descriptor. */
 static inline int epoll_on(int fd, __u32 events)
 {
 	struct epoll_event event = { .events = events };
@@ -235,7 +235,7 @@ static inline int epoll_on(int fd, __u32 events)
 	return ep;
 }
 
-/* The events that it has for us, 0 after the timeout. */
+/* The events of the next entry; 0: none before the timeout. */
 static inline __u32 epoll_take(int ep, int timeout)
 {
 	struct epoll_event event = { 0 };
@@ -268,13 +268,13 @@ static inline void sleep_ms(unsigned int ms)
 	sleep_until_ns(now_ns() + ms * 1000000ULL);
 }
 
-/* A point in time for loops that must not go on for ever. */
+/* A deadline. */
 static inline __u64 ms_from_now(unsigned int ms)
 {
 	return now_ns() + ms * 1000000ULL;
 }
 
-/* Waits without giving up the processor. */
+/* Busy-waits. */
 static inline void spin_ns(__u64 ns)
 {
 	__u64 end = now_ns() + ns;
@@ -293,7 +293,7 @@ static inline void spin_until(const unsigned int *word, unsigned int value)
 	}
 }
 
-/* False: another thread did not set the flag in time. */
+/* False: no other thread set the flag in time. */
 static inline bool wait_until_set(const bool *flag)
 {
 	__u64 end = ms_from_now(PATIENCE_MS);
@@ -306,7 +306,7 @@ static inline bool wait_until_set(const bool *flag)
 	return true;
 }
 
-/* The module's references are dropped a little later than the call returns. */
+/* References to the module may be dropped a little after a call returned. */
 static inline long settled_module_users(long expected)
 {
 	__u64 end = ms_from_now(PATIENCE_MS);
@@ -331,7 +331,7 @@ static inline bool thread_sleeps_in(pid_t tid, long call)
 	return *text >= '0' && *text <= '9' && strtol(text, NULL, 10) == call;
 }
 
-/* For a thread that stores its id when it starts; false: it did not sleep. */
+/* For a thread that stores its id when it starts. False: it does not sleep. */
 static inline bool wait_until_asleep(pid_t *tid, long call)
 {
 	__u64 end = ms_from_now(PATIENCE_MS);
@@ -346,7 +346,7 @@ static inline bool wait_until_asleep(pid_t *tid, long call)
 	return false;
 }
 
-/* How often a thread went to sleep: a wakeup for nothing adds one. */
+/* How often a thread went to sleep: a spurious wakeup adds one. */
 static inline long thread_sleeps(pid_t tid)
 {
 	char path[64], value[32];
@@ -356,7 +356,7 @@ static inline long thread_sleeps(pid_t tid)
 	return strtol(value, NULL, 10);
 }
 
-/* One read or write of a counter by a thread of its own. */
+/* A read or write of a counter in a thread of its own. */
 struct call {
 	pthread_t thread;
 	pid_t tid;
@@ -383,7 +383,7 @@ static inline bool call_finished(const struct call *c)
 	return __atomic_load_n(&c->finished, __ATOMIC_ACQUIRE);
 }
 
-/* Returns once it sleeps in the kernel; false: it did not. */
+/* Returns when it sleeps in the kernel. False: it does not. */
 static inline bool call_start(struct call *c)
 {
 	if (pthread_create(&c->thread, NULL, call_run, c))
@@ -403,7 +403,7 @@ static inline bool start_write(struct call *c, int fd, __u64 value)
 	return call_start(c);
 }
 
-/* False: it still sleeps after all our patience. */
+/* False: it is not finished in time. */
 static inline bool call_join(struct call *c)
 {
 	return wait_until_set(&c->finished) && !pthread_join(c->thread, NULL);
@@ -413,7 +413,7 @@ static inline void on_signal(int signal)
 {
 }
 
-/* Has SIGUSR1 interrupt system calls; with SA_RESTART they are restarted. */
+/* Makes SIGUSR1 interrupt system calls; with SA_RESTART they are restarted. */
 static inline void catch_signal(int flags)
 {
 	struct sigaction action = { .sa_handler = on_signal,
@@ -422,7 +422,7 @@ static inline void catch_signal(int flags)
 	sigaction(SIGUSR1, &action, NULL);
 }
 
-/* A page that no memory follows; MAP_FAILED: none. */
+/* A page with no mapping behind it, or MAP_FAILED. */
 static inline char *page_before_a_hole(void)
 {
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
@@ -432,7 +432,7 @@ static inline char *page_before_a_hole(void)
 	       MAP_FAILED : pages;
 }
 
-/* Takes a number from the environment, for longer runs than by default. */
+/* A number from the environment, for longer runs than the default. */
 static inline unsigned long parameter(const char *name, unsigned long value)
 {
 	const char *text = getenv(name);
@@ -440,7 +440,7 @@ static inline unsigned long parameter(const char *name, unsigned long value)
 	return text ? strtoul(text, NULL, 10) : value;
 }
 
-/* How long a test goes on that waits for something rare. */
+/* How long a test runs that waits for a rare event. */
 static inline __u64 stress_ns(void)
 {
 	return parameter("FLOWFD_STRESS_MS", 1500) * 1000000ULL;

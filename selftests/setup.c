@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * FLOWFD_IOC_SETUP_COUNTER: what it sets, when it refuses, and which descriptors may
- * create others.
+ * FLOWFD_IOC_SETUP_COUNTER: which settings it makes, when it fails, and which
+ * descriptors may create.
  */
 #include <sys/uio.h>
 
@@ -82,7 +82,7 @@ TEST_F(opened, makes_a_semaphore)
 	EXPECT_EQ(-EINVAL, set_qos(self->fd, 1, 1));
 }
 
-/* Its zeros are those of an eventfd, too. */
+/* Zero means "as eventfd" here, too. */
 TEST_F(opened, changes_nothing_with_zeros)
 {
 	ASSERT_EQ(0, SETUP(self->fd, 0));
@@ -154,7 +154,7 @@ TEST_F(opened, checks_everything)
 				 .qos = { 1, 0 }));
 	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_SETUP_COUNTER,
 					   NULL)));
-	/* None of these was the one time. */
+	/* None of these counted as the setup. */
 	EXPECT_EQ(0, try_create_counter(self->fd));
 	EXPECT_EQ(0, SETUP(self->fd, .initial = ULLONG_MAX - 1));
 }
@@ -186,7 +186,7 @@ TEST(sizes)
 	close(fd);
 }
 
-/* It does what a writer may do and what a reader may do. */
+/* Setting up needs the rights of a writer and of a reader. */
 TEST(needs_both_directions)
 {
 	int reader = open(DEVICE, O_RDONLY | O_CLOEXEC);
@@ -234,7 +234,7 @@ static void *race_run(void *arg)
 	return (void *)SETUP(race->fd, .initial = 1);
 }
 
-/* Of several at once one is the first. */
+/* Of several at the same time, one succeeds. */
 TEST(at_once)
 {
 	unsigned long rounds = parameter("FLOWFD_SETUPS", 500);
@@ -304,7 +304,7 @@ TEST_F(opened, what_it_creates_creates_nothing)
 	close(fd);
 }
 
-/* The file of what was opened has a name, that of what was created has none. */
+/* An opened counter has a path and can be opened again, a created one has none. */
 TEST_F(opened, opened_again_through_proc)
 {
 	int created = open_counter(CREATED, 0, 0), again;

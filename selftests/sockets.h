@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sockets for tests: a TCP connection over loopback, and descriptors that are
- * sent over UNIX sockets.
+ * Sockets for tests: TCP connections over loopback, and passing descriptors over UNIX
+ * sockets.
  */
 #ifndef SOCKETS_H
 #define SOCKETS_H
@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-/* A socket of loopback that listens, and its address; -1: there is none. */
+/* A listening socket of loopback, and its address; -1: no loopback. */
 static inline int tcp_listener(struct sockaddr_in *address)
 {
 	socklen_t size = sizeof(*address);
@@ -67,7 +67,7 @@ static inline bool send_descriptor(int socket, int fd, int flags)
 	return sendmsg(socket, &message, flags) == 1;
 }
 
-/* -1: no descriptor came. */
+/* -1: no descriptor arrived. */
 static inline int receive_descriptor(int socket, int flags)
 {
 	union descriptor_message control = { 0 };

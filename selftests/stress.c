@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Everything at once on one counter: no call hangs, none fails in a way that it
- * may not, and what was written is what was read and what is left.
+ * All operations at the same time on one counter: no call hangs, no call fails with an
+ * unexpected error, and the sum of writes is the sum of reads plus the count.
  *
  * FLOWFD_STRESS_MS sets the time.
  */
@@ -37,7 +37,7 @@ static void write_some(struct shared *s, __u64 value)
 	if (result == 8)
 		__atomic_add_fetch(&s->written, value, __ATOMIC_SEQ_CST);
 	else
-		/* EINVAL: the maximum of the moment admits no such value. */
+		/* EINVAL: the value can never fit below the present maximum. */
 		expect(s, result == -EAGAIN || (result == -EINVAL && value));
 }
 
@@ -135,8 +135,8 @@ static void *work_and_fail(void *arg)
 }
 
 /*
- * Without a maximum that moves, a failed read loses nothing; with one, what it
- * gives back may no longer fit. So there are two tests.
+ * Two tests: a failed read loses nothing while the maximum stays, but what it gives
+ * back may not fit below one that was lowered.
  */
 static void run(struct __test_metadata *_metadata, struct shared *s,
 		void *(*first)(void *))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A file of each kind that a ring can watch, for ring_files.c: how it is opened, made
- * ready and drained, by itself or from its other side.
+ * One file of each kind that a ring can watch, for ring_files.c: how to open it, make
+ * it ready and drain it.
  */
 #ifndef SUBJECTS_H
 #define SUBJECTS_H
@@ -15,7 +15,7 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
-/* A file that is watched, and what is on its other side: a file or a process. */
+/* A watched file and its other side, which is a file or a process. */
 struct subject {
 	int fd;
 	int other;
@@ -101,7 +101,7 @@ static inline bool open_fifo(struct subject *s)
 	return !unlink(s->name);
 }
 
-/* A second descriptor is its other side. */
+/* The other side is a second descriptor of the same file. */
 static inline bool itself(struct subject *s, int fd)
 {
 	s->fd = fd;
@@ -149,7 +149,7 @@ static inline bool open_queue(struct subject *s)
 	return queue >= 0 && !mq_unlink(s->name) && itself(s, queue);
 }
 
-/* Its process is on the other side. */
+/* The other side is the process. */
 static inline bool open_pidfd(struct subject *s)
 {
 	s->other = fork();
@@ -186,7 +186,7 @@ static inline bool open_unix_listener(struct subject *s)
 
 	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	s->other = -1;
-	/* The address alone: the kernel finds a name. */
+	/* Only the family: the kernel chooses a name (autobind). */
 	return !bind(s->fd, (void *)&address, sizeof(address.sun_family)) &&
 	       !listen(s->fd, 4);
 }
@@ -234,7 +234,7 @@ static inline bool ready_by_connect(struct subject *s)
 	return !connect(s->other, (void *)&address, size);
 }
 
-/* What is on its way can fill the other end of a connection once more. */
+/* Data in flight can fill the other end of a connection once more. */
 static inline bool ready_by_read(struct subject *s)
 {
 	__u64 end = ms_from_now(PATIENCE_MS);

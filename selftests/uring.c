@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring on a counter. What flowfd adds to eventfd: a write that has to wait
- * for room is armed by poll, and no worker thread is made for it.
+ * io_uring on a counter. Unlike with eventfd, io_uring arms a poll for a write that has
+ * to wait for room, and needs no worker thread.
  */
 #include <dirent.h>
 #include <liburing.h>
@@ -15,14 +15,14 @@ static bool ring_open(void)
 	return !io_uring_queue_init(16, &ring, 0);
 }
 
-/* A macro, as it returns from the test. */
+/* A macro, as SKIP returns from the test. */
 #define NEED_RING()                                                     \
 	do {                                                            \
 		if (!ring_open())                                       \
 			SKIP(return, "io_uring is not available here"); \
 	} while (0)
 
-/* Ids follow preparation, which may clear the whole entry. */
+/* The id comes last, as preparing a request may clear all of it. */
 static void submit(struct io_uring_sqe *sqe, __u64 id)
 {
 	sqe->user_data = id;
@@ -59,7 +59,7 @@ struct completion {
 	unsigned int flags;
 };
 
-/* The next completion; its id is 0 if there is none in time. */
+/* The next completion; id 0: none in time. */
 static struct completion complete(unsigned int ms)
 {
 	struct __kernel_timespec patience = { ms / 1000, ms % 1000 * 1000000 };
@@ -75,7 +75,7 @@ static struct completion complete(unsigned int ms)
 	return c;
 }
 
-/* Request 1 is cancelled by request 2, which ends with this result. */
+/* Request 2 cancels request 1 and has this result. */
 static void expect_cancelled(struct __test_metadata *_metadata, int result)
 {
 	__u64 ids = 0;
@@ -143,7 +143,7 @@ TEST_F(counter, read_comes_before_the_write)
 	EXPECT_EQ(0, count_of(self->fd));
 }
 
-/* Kernels differ: the read fails, or it waits in spite of O_NONBLOCK. */
+/* Depends on the kernel: the read fails, or waits in spite of O_NONBLOCK. */
 TEST_F(flowfd, nonblocking_as_eventfd)
 {
 	int theirs = open_counter(EVENTFD, 0, EFD_NONBLOCK);
@@ -257,7 +257,7 @@ TEST_F(counter, registered_file)
 	EXPECT_EQ(7, value);
 }
 
-/* The ring holds the file: it works on when the descriptor is closed. */
+/* The request holds the open file description when the descriptor is closed. */
 TEST_F(counter, pending_read_outlives_the_descriptor)
 {
 	int copy = dup(self->fd);
@@ -273,7 +273,7 @@ TEST_F(counter, pending_read_outlives_the_descriptor)
 	EXPECT_EQ(5, value);
 }
 
-/* From here on, what an eventfd cannot do: it uses a worker, or blocks it. */
+/* Not compared from here on: with an eventfd, io_uring uses a worker or blocks. */
 TEST_F(flowfd, write_waits_without_a_worker)
 {
 	__u64 value = 1, taken;
@@ -313,8 +313,8 @@ TEST_F(flowfd, write_waits_for_a_higher_maximum)
 }
 
 /*
- * There is room, but not enough for this value: poll cannot know that. It must
- * come through all the same.
+ * There is room, but too little for this value, which poll cannot know. The write must
+ * complete all the same.
  */
 TEST_F(flowfd, write_that_needs_more_room)
 {
@@ -351,7 +351,7 @@ TEST_F(flowfd, waiting_writes_come_through_one_by_one)
 		ASSERT_EQ(8, take(self->fd, &value));
 		EXPECT_EQ(1, value);
 		taken++;
-		/* Completions are made when the ring is entered. */
+		/* Completions are made when the task enters the io_uring. */
 		struct completion c = complete(PATIENCE_MS);
 
 		EXPECT_EQ(8, c.result);
@@ -412,7 +412,7 @@ TEST_F(flowfd, failed_read_loses_nothing)
 	EXPECT_EQ(5, count_of(self->fd));
 }
 
-/* The ring goes while its write still waits. */
+/* The io_uring is closed while its write waits. */
 TEST_F(flowfd, ring_goes_first)
 {
 	__u64 value = 1, taken;
@@ -428,7 +428,7 @@ TEST_F(flowfd, ring_goes_first)
 	EXPECT_EQ(0, count_of(self->fd));
 }
 
-/* The bucket holds a request's wakeup back too, and then delivers it. */
+/* The bucket defers a request's wakeup, too, and delivers it. */
 TEST_F(flowfd, limited_wakeups_arrive)
 {
 	__u64 value = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * No wakeup is ever lost. A writer makes random bursts on a counter with a
- * random bucket, and after each burst waits until the reader, which sleeps in
- * each of the ways there are, has everything. A reader that missed its wakeup
- * sleeps for ever; nothing else would wake it.
+ * No wakeup is lost. A writer makes random bursts on a counter with a random bucket,
+ * and after each burst waits until the reader has taken everything. The reader sleeps
+ * in read, poll or epoll. If its wakeup is lost it sleeps for ever, as nothing else
+ * would wake it.
  *
  * FLOWFD_ROUNDS sets the number of bursts.
  */
@@ -52,7 +52,7 @@ FIXTURE_TEARDOWN(race)
 	close(self->fd);
 }
 
-/* The end of the conversation; as a value it fits below any maximum here. */
+/* The value that ends the test; it fits below any maximum used here. */
 #define LAST 4
 
 struct reader {
@@ -107,7 +107,7 @@ static bool reader_has(struct reader *r, __u64 written)
 	return true;
 }
 
-/* Intervals from next to nothing to half a millisecond, and no limit. */
+/* Intervals of tokens from a nanosecond to half a millisecond, and no limit. */
 static void random_bucket(int fd, unsigned int *seed)
 {
 	static const __u32 rates[] = { 0, 2000, 5000, 20000, 100000, 1000000,
@@ -117,7 +117,7 @@ static void random_bucket(int fd, unsigned int *seed)
 		rates[rand_r(seed) % ARRAY_SIZE(rates)]);
 }
 
-/* Returns what it wrote. */
+/* Returns the sum that it wrote. */
 static __u64 random_burst(int fd, unsigned int *seed)
 {
 	__u64 written = 0;
@@ -125,7 +125,7 @@ static __u64 random_burst(int fd, unsigned int *seed)
 	for (int n = rand_r(seed) % 5; n >= 0; n--) {
 		__u64 value = 1 + rand_r(seed) % 3;
 
-		/* Non-blocking, or blocked by too little room. */
+		/* Fails if it is non-blocking and there is too little room. */
 		while (add(fd, value) != 8)
 			poll_for(fd, POLLOUT, PATIENCE_MS);
 		written += value;
@@ -141,7 +141,7 @@ static __u64 random_burst(int fd, unsigned int *seed)
 	return written;
 }
 
-/* As long as it takes; whoever asks for many rounds limits them himself. */
+/* Not limited in time: a large number of rounds is limited by its caller. */
 TEST_F_TIMEOUT(race, nothing_is_lost, 24 * 3600)
 {
 	unsigned long rounds = parameter("FLOWFD_ROUNDS", 2000);

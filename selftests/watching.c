@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Not a test: makes rings that watch files of every kind, some just closed, some
- * just woken, and exits. unload.sh removes the module straight after.
+ * Not a test by itself: makes rings that watch files of every kind, some just closed
+ * and some just woken, and exits. unload.sh removes the module right after.
  */
 #include "ring_user.h"
 

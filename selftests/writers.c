@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Writers that wait for room below the maximum: who is woken, by what, and who
- * is left to sleep. Each way of waiting for EPOLLOUT is here too.
+ * Writers that wait for room below the maximum: which operation wakes which of them,
+ * and which must sleep on. Also each way to wait for POLLOUT.
  */
 #include <sys/select.h>
 
@@ -40,7 +40,7 @@ TEST_F(flowfd, writer_waits_for_a_higher_maximum)
 	EXPECT_EQ(12, count_of(self->fd));
 }
 
-/* Room for one of two: it goes, and the other is not even woken. */
+/* There is room for one of two: it goes on, and the other is not even woken. */
 TEST_F(flowfd, only_the_writer_that_fits)
 {
 	struct call large, small;
@@ -107,7 +107,7 @@ TEST_F(flowfd, writer_under_a_lowered_maximum)
 	ASSERT_TRUE(call_join(&writer));
 }
 
-/* It would sleep for ever. */
+/* Such a write would sleep for ever. */
 TEST_F(flowfd, value_that_can_never_fit)
 {
 	ASSERT_EQ(0, set_maximum(self->fd, 7));
@@ -118,7 +118,7 @@ TEST_F(flowfd, value_that_can_never_fit)
 	EXPECT_EQ(6, count_of(self->fd));
 }
 
-/* Neither does it sleep nor spin. */
+/* It must neither sleep nor spin. */
 TEST_F(flowfd, maximum_of_one)
 {
 	ASSERT_EQ(0, set_maximum(self->fd, 1));
@@ -126,7 +126,7 @@ TEST_F(flowfd, maximum_of_one)
 	EXPECT_EQ(8, add(self->fd, 0));
 }
 
-/* It could have gone on below the old maximum, and never can below the new one. */
+/* The value fitted below the old maximum, and can never fit below the new one. */
 TEST_F(flowfd, lowered_below_a_waiting_value)
 {
 	struct call writer, other;
@@ -172,7 +172,7 @@ static __u64 cpu_ns(clockid_t clock)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* Nothing ever fits below a maximum of one: the writer sleeps all the time. */
+/* The value does not fit: the writer must sleep all the time. */
 TEST_F(flowfd, waiting_does_not_spin)
 {
 	struct call writer;
@@ -195,7 +195,7 @@ TEST_F(flowfd, waiting_does_not_spin)
 	EXPECT_EQ(2, count_of(self->fd));
 }
 
-/* The ways of waiting until a descriptor is writable. */
+/* The ways to wait until a descriptor is writable. */
 static void *by_poll(void *arg)
 {
 	int fd = *(int *)arg;
@@ -280,7 +280,9 @@ TEST_F(flowfd, room_wakes_edge_triggered_epoll)
 	expect_woken(_metadata, self->fd, by_epoll_edge);
 }
 
-/* A maximum that changes all the time under writers loses and adds nothing. */
+/*
+ * The maximum changes all the time while two threads write: no value is lost or added.
+ */
 struct traffic {
 	int fd;
 	unsigned int writes;
@@ -313,7 +315,7 @@ TEST_F(flowfd, maximum_moves_under_writers)
 					    &t[i]));
 	}
 	set_maximum(self->fd, 20);
-	/* 2000 writes of 1 to 5 by each: 6000 each. */
+	/* Each thread writes 2000 times 1 to 5, in sum 6000. */
 	while (taken < 12000) {
 		ASSERT_EQ(POLLIN, poll_for(self->fd, POLLIN, PATIENCE_MS));
 		set_maximum(self->fd, 6 + moves++ % 30);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The calls that programs are made of, and what they share: a few descriptors at
- * fixed numbers, a few mappings, and places for arguments that are not all good.
+ * The calls that programs are made of, and their state: a few descriptors at fixed
+ * numbers, a few mappings, and addresses and values of which some are bad.
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -15,7 +15,7 @@
 
 #include "fuzz.h"
 
-/* Files are at these numbers, or closed; out of the way of new descriptors. */
+/* Files are at these numbers, out of the way of new descriptors, or are closed. */
 #define FILES 10
 #define FILE_BASE 300
 #define RINGS 3

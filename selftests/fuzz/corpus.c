@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs that reached new code, in memory only: what a run found out is in the
- * programs that it prints when something fails.
+ * The programs that reached new code, in memory only: the result of a run is the
+ * program that it prints when something fails.
  */
 #include "fuzz.h"
 
@@ -15,7 +15,7 @@ int corpus_size(void)
 	return size;
 }
 
-/* A full corpus forgets any of its programs. */
+/* A full corpus replaces one of its programs. */
 void corpus_add(const struct program *p)
 {
 	int at = size < SIZE ? size++ : (int)random_below(SIZE);
@@ -25,7 +25,7 @@ void corpus_add(const struct program *p)
 
 const struct program *corpus_any(void)
 {
-	/* The later a program came, the further it got: every other time a late one. */
+	/* Later programs tend to reach further: half of the time take a late one. */
 	if (size > 16 && random_below(2))
 		return &programs[size - 1 - random_below(size / 8)];
 	return size ? &programs[random_below(size)] : NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls on counters.
+ * Calls on counters: create, set up, read, write, the maximum, the bucket. Values and
+ * buffers are taken from lists of edge cases in place.c.
  */
 #include "calls.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What code of the module a program ran, by KCOV: each thread of it has a buffer
- * that the fuzzer shares. Without KCOV, programs are made up blindly.
+ * The code of the module that a program ran, by KCOV: the fuzzer shares a buffer with
+ * each thread of it. Without KCOV, programs are made without guidance.
  */
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@
 
 static struct {
 	int fd;
-	unsigned long *pcs;	/* how many, and the addresses */
+	unsigned long *pcs;	/* their number, then the addresses */
 } buffers[THREADS];
 
 static unsigned char seen[EDGES];
@@ -66,7 +66,7 @@ void cover_forget(void)
 	}
 }
 
-/* A way from one place to the next, so that loops and orders count too. */
+/* An edge: a pair of addresses in sequence, so that loops and orders count, too. */
 static int take_edge(unsigned long from, unsigned long to)
 {
 	unsigned long edge = (from * 31 ^ to) * 0x9e3779b97f4a7c15ULL >> 48;
@@ -77,7 +77,7 @@ static int take_edge(unsigned long from, unsigned long to)
 	return 1;
 }
 
-/* How much was new in the last program. */
+/* The number of new edges of the last program. */
 int cover_take(void)
 {
 	int found = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Failures on demand: the n-th step of a call that can fail (an allocation, a copy
- * from or to user memory) does. Each thread has its own file for that.
+ * Fault injection: the n-th step of a call that can fail (an allocation, a copy from or
+ * to user memory) does. Each thread has its own file for that.
  */
 #include "../fault_injection.h"
 #include "fuzz.h"
@@ -23,7 +23,7 @@ void fault_arm(unsigned int step)
 	store_text("/proc/thread-self/fail-nth", text);
 }
 
-/* A step that was not reached is reached here. */
+/* The write counts as a step itself: if that is the one that fails, try again. */
 void fault_disarm(void)
 {
 	int tries = 4;

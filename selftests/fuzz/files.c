@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls that make, pass on and close files of every kind.
+ * Calls that create, pass, use and close files of every kind, each at one of a few
+ * fixed numbers, so that calls of a program meet on the same files.
  */
 #include "../sockets.h"
 #include "calls.h"
@@ -36,7 +37,7 @@ void call_timer(const __u32 *a)
 	place_fd(fd, any_file(a[0]));
 }
 
-/* Has two wait queues. */
+/* A terminal has two wait queues. */
 void call_terminal(const __u32 *a)
 {
 	int fd = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);

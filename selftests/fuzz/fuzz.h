@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fuzzer of /dev/flowfd: what its files call of each other. A program is a
- * list of calls, each a name and a few numbers, for up to three threads. main.c
- * makes programs up and runs them; those that reach code of the module which none
- * has reached are kept in a corpus and changed further.
+ * The interfaces between the files of the fuzzer of /dev/flowfd. A program is a list of
+ * calls, each a name and a few numbers, for up to three threads. main.c makes programs
+ * and runs them. Those that reach code of the module which none reached before are kept
+ * in a corpus and mutated.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -20,7 +20,7 @@
 struct call {
 	unsigned int kind;
 	unsigned int thread;
-	unsigned int fail;	/* the step of it that fails; 0: none */
+	unsigned int fail;	/* the step that fails; 0: none */
 	__u32 arg[ARGS];
 };
 
@@ -48,7 +48,7 @@ void program_change(struct program *p, const struct program *other);
 void program_print(const struct program *p, FILE *f);
 bool program_read(struct program *p, FILE *f);
 
-/* run.c: NULL or why the program failed */
+/* run.c: NULL, or the reason why the program failed */
 const char *run_program(const struct program *p);
 const char *run_settled(void);
 
@@ -65,7 +65,7 @@ void corpus_add(const struct program *p);
 const struct program *corpus_any(void);
 int corpus_size(void);
 
-/* log.c: NULL or a complaint of the kernel since the last look */
+/* log.c: NULL, or a report of the kernel since the last look */
 bool log_open(const char *splats);
 const char *log_complaint(void);
 
@@ -74,7 +74,7 @@ void fault_open(void);
 void fault_arm(unsigned int step);
 void fault_disarm(void);
 
-/* shrink.c: exit status */
+/* shrink.c: returns an exit status */
 int shrink(const char *path, unsigned int rounds);
 
 #endif /* FUZZ_H */

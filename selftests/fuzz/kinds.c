@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kinds of calls by name, and how one is made.
+ * The kinds of calls: a name for printing, a weight for choosing, a function. Also runs
+ * one of them, with an injected fault if the call has one.
  */
 #include "calls.h"
 
@@ -77,7 +78,7 @@ const char *kind_name(unsigned int kind)
 	return kinds[kind].name;
 }
 
-/* -1: there is none of this name. */
+/* -1: no such kind. */
 int kind_find(const char *name)
 {
 	for (unsigned int i = 0; i < KINDS; i++) {
@@ -99,7 +100,7 @@ unsigned int kind_random(void)
 	return i;
 }
 
-/* Memory that another thread took away ends the call that uses it. */
+/* Another thread may unmap the memory that a call uses: the signal ends the call. */
 static __thread sigjmp_buf *back;
 
 static void on_bad_memory(int signal)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's log: whether it complained since the last look. What a complaint
- * is says selftests/vm/splats, as for every virtual machine.
+ * The log of the kernel: whether it has a new report. Reports are what
+ * selftests/vm/splats lists, as for every virtual machine.
  */
 #include "fuzz.h"
 
@@ -14,7 +14,7 @@
 static int kmsg = -1;
 static regex_t complaint;
 
-/* The lines of the file that are no comments, joined by "|". */
+/* The lines of the file without comments, joined by "|". */
 static char *read_splats(const char *path)
 {
 	char line[256], *all = calloc(1, 4096);
@@ -47,7 +47,7 @@ bool log_open(const char *splats)
 	return is_open;
 }
 
-/* What was made to fail says so, with a trace: that is no complaint. */
+/* A fault that was injected is logged with a trace: that is no report. */
 static bool is_asked_for(const char *text)
 {
 	static bool inside;

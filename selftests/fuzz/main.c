@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz [-t SECONDS] [-s SEED] [-k LAST] SPLATS: makes up programs and runs them
- * fuzz -r FILE [-n ROUNDS] SPLATS: runs one that was printed, again and again
- * fuzz -m FILE [-n ROUNDS] SPLATS: makes one that fails shorter
+ * fuzz [-t SECONDS] [-s SEED] [-k LAST] SPLATS: makes programs and runs them
+ * fuzz -r FILE [-n ROUNDS] SPLATS: runs a printed program again and again
+ * fuzz -m FILE [-n ROUNDS] SPLATS: makes a failing program shorter
  *
- * SPLATS has the expressions that say what in the kernel's log is a complaint. LAST
- * is where the latest programs are kept, in case the machine dies of one.
+ * SPLATS has the regular expressions of reports in the log of the kernel. The last
+ * programs are stored in LAST.0 to LAST.3, in case the machine dies.
  */
 #include "fuzz.h"
 
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KEPT 4		/* what failed may have been begun by an earlier one */
+#define KEPT 4		/* an earlier program may have caused the failure */
 
 struct options {
 	unsigned int seconds;
@@ -47,7 +47,10 @@ static void keep(const struct program *p, const char *path)
 		snprintf(name, sizeof(name), "%s.%lu", path, at);
 		files[at] = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	}
-	/* One write, as this is done for each; then a longer one before is cut. */
+	/*
+	 * One write, as this is done for each program. Newlines overwrite the rest of a
+	 * longer one.
+	 */
 	for (size_t n = strlen(text); n < 2500; n++)
 		text[n] = '\n';
 	(void)!pwrite(files[at], text, strlen(text), 0);
@@ -82,7 +85,7 @@ static void report(time_t start)
 	printf("%4ld s: %lu programs, %lu calls", (long)(time(NULL) - start),
 	       programs, calls);
 	if (guided)
-		printf(", %d kept, %d ways through the module", corpus_size(),
+		printf(", %d kept, %d edges of the module", corpus_size(),
 		       cover_total());
 	printf("\n");
 	fflush(stdout);
@@ -112,7 +115,7 @@ static int fuzz(const struct options *o)
 
 	random_seed(o->seed);
 	printf("seed %llu, %s\n", o->seed,
-	       guided ? "guided by KCOV" : "blind: no KCOV");
+	       guided ? "guided by KCOV" : "unguided: no KCOV");
 	while (!why && time(NULL) < start + o->seconds) {
 		if (time(NULL) >= next) {
 			report(start);
@@ -152,7 +155,7 @@ static int replay(const struct options *o)
 	return 0;
 }
 
-/* False: they are wrong. */
+/* False: usage error. */
 static bool parse(struct options *o, int argc, char **argv)
 {
 	int option;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls on the memory of rings. Another thread can take it away meanwhile: then
- * the call ends, see kinds.c.
+ * Calls on the memory of rings. Another thread may unmap it meanwhile, which ends the
+ * call, see kinds.c.
  */
 #include "calls.h"
 
@@ -69,7 +69,7 @@ void call_advise(const __u32 *a)
 		madvise(m->at, m->size, advice[a[1] % 8]);
 }
 
-/* Half of the time where it matters: the head, an item, the index. */
+/* Half of the time at words that matter: the head, an item, the index. */
 void call_scribble(const __u32 *a)
 {
 	struct map *m = any_map(a[0]);
@@ -86,7 +86,7 @@ void call_scribble(const __u32 *a)
 				 (__u32)any_value(a[2] + i), __ATOMIC_RELAXED);
 }
 
-/* As <linux/flowfd.h> shows it; several threads may take at once. */
+/* The harvest of <linux/flowfd.h>; several threads may do it at the same time. */
 void call_harvest(const __u32 *a)
 {
 	struct map *m = any_map(a[0]);

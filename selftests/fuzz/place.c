@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the numbers of a call to descriptors, addresses and values.
+ * Maps the numbers of a call to descriptors, addresses and values: mostly good ones,
+ * and some of each way to be wrong.
  */
 #include "calls.h"
 
@@ -10,7 +11,7 @@
 #include <sys/uio.h>
 
 static struct map maps[MAPS];
-static char *edge;		/* a page that nothing comes after */
+static char *edge;		/* the end of a page with no mapping behind it */
 static char *read_only;
 
 void place_init(void)
@@ -27,7 +28,7 @@ void place_init(void)
 	munmap(edge, page);
 }
 
-/* Nothing is left for the next program. */
+/* Closes and unmaps everything before the next program. */
 void place_clear(void)
 {
 	syscall(SYS_close_range, FILE_BASE, ~0U, 0);
@@ -61,7 +62,7 @@ int any_epoll(__u32 a)
 	return EPOLL_BASE + a % EPOLLS;
 }
 
-/* A file most of the time. */
+/* Mostly a file. */
 int any_fd(__u32 a)
 {
 	switch (a % 32) {
@@ -105,8 +106,8 @@ __u32 any_events(__u32 a)
 }
 
 /*
- * Where the kernel finds @size bytes, or not; a ring's own memory is among the
- * places.
+ * An address where the kernel finds @size bytes, or does not. The memory of a ring is
+ * among them.
  */
 void *any_address(__u32 a, const void *good, size_t size)
 {
@@ -132,7 +133,7 @@ void *any_address(__u32 a, const void *good, size_t size)
 	default:
 		return (void *)good;
 	}
-	/* By the kernel, as it can be gone. */
+	/* By a system call, as the memory may be unmapped by now. */
 	process_vm_writev(getpid(), &(struct iovec){ (void *)good, size }, 1,
 			  &(struct iovec){ at, size }, 1, 0);
 	return at;
@@ -148,7 +149,7 @@ size_t any_size(__u32 a)
 	return sizes[a % (sizeof(sizes) / sizeof(*sizes))];
 }
 
-/* A descriptor that may create, mostly: what was created or set up may not. */
+/* Mostly a descriptor that may create: those that were created or set up may not. */
 int open_creator(__u32 a)
 {
 	if (a % 4 == 0)

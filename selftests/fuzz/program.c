@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs: made up, changed, printed and read back. A line is a call:
- * "THREAD NAME ARG ARG ARG ARG", and perhaps "fail=STEP".
+ * Programs: make, mutate, print and read them. A line is a call: "THREAD NAME ARG ARG
+ * ARG ARG", and perhaps "fail=STEP".
  */
 #include "fuzz.h"
 
 #include <string.h>
 
-/* Small numbers are what the descriptors of a program meet by. */
+/* Small numbers, as calls of a program must use the same descriptors. */
 static __u32 any_argument(void)
 {
 	switch (random_below(8)) {
@@ -41,7 +41,7 @@ static void append(struct program *p, const char *name, __u32 a, __u32 b)
 	};
 }
 
-/* Most begin with what calls need to get far: a ring that is mapped, and files. */
+/* Most programs begin with a mapped ring and files, which calls need to get far. */
 static void begin(struct program *p)
 {
 	append(p, "open", 0, 1);
@@ -129,7 +129,7 @@ static void change_once(struct program *p, const struct program *other)
 	}
 }
 
-/* @other lends calls. */
+/* @other: program to copy calls from */
 void program_change(struct program *p, const struct program *other)
 {
 	int changes = 1 + random_below(4);
@@ -166,7 +166,7 @@ static bool read_call(struct call *call, const char *line)
 	return kind >= 0 && call->thread < THREADS;
 }
 
-/* Lines that begin with # are passed over. False: a line is wrong. */
+/* Skips lines that begin with #. False: a syntax error. */
 bool program_read(struct program *p, FILE *f)
 {
 	char line[256];

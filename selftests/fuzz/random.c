@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random numbers that a seed repeats: xorshift64* (Vigna, 2014).
+ * Random numbers that a seed reproduces, with any C library: xorshift64* (Vigna, 2014).
  */
 #include "fuzz.h"
 
@@ -8,7 +8,9 @@ static __u64 state = 1;
 
 void random_seed(__u64 seed)
 {
-	/* Neighbours must not begin alike, and 0 would stay 0. */
+	/*
+	 * Seeds that differ by one must not begin alike, and the state must not be 0.
+	 */
 	state = (seed + 1) * 0x9e3779b97f4a7c15ULL;
 	if (!state)
 		state = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls on rings, and the ioctls of every descriptor with structures that were
- * spoilt.
+ * Calls on rings: create, control entries, wait. Also any request of any descriptor,
+ * with a damaged structure or a wrong size.
  */
 #include "calls.h"
 
@@ -20,7 +20,7 @@ void call_create_ring(const __u32 *a)
 	};
 	int creator = open_creator(a[3] + 1);
 
-	/* Memory is scarce: no more than one large ring for each number. */
+	/* Limits memory: at most one large ring for each number. */
 	if (args.max_items > 1 << 16)
 		args.max_items |= 1 << 30;
 	place_fd(ioctl(creator, FLOWFD_IOC_CREATE_RING,
@@ -121,7 +121,7 @@ void call_query(const __u32 *a)
 	      any_address(a[2], query, size));
 }
 
-/* The structure that a command has, filled in with what it may hold. */
+/* A valid structure of a request; returns its size. */
 static size_t good_structure(unsigned int number, void *at)
 {
 	switch (number) {
@@ -144,7 +144,7 @@ static size_t good_structure(unsigned int number, void *at)
 	}
 }
 
-/* Any command of any size; up to two words of its structure are spoilt. */
+/* Any request of any size; up to two words of its structure are damaged. */
 void call_any_ioctl(const __u32 *a)
 {
 	static const unsigned char numbers[] = {
@@ -161,7 +161,7 @@ void call_any_ioctl(const __u32 *a)
 		space[a[3] / 4 % 6] = any_value(a[3] / 24);
 	if (a[3] % 4 > 2)
 		((__u32 *)space)[a[3] / 8 % 12] = any_value(a[3] / 96);
-	/* Rings of a size that leaves room for others. */
+	/* Limits the size of rings, to leave memory for others. */
 	if (number == 0x12 && (__u32)space[0] > 1 << 16)
 		space[0] |= 1 << 30;
 	fd = ioctl(a[0] % 2 ? any_ring(a[0] / 2) : any_fd(a[0] / 2),

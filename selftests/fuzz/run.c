@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs programs in a child, a few in each, and says what was wrong: the kernel
- * complained, a task cannot be ended, or the module is still in use when all are
- * gone.
+ * Runs programs in a child process, a few in each. A program fails if the kernel
+ * reports something, if a task cannot be killed, or if the module is still in use after
+ * all programs have ended.
  */
 #include "calls.h"
 
@@ -14,9 +14,9 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* How long its threads may take; then the child ends with them. */
+/* Time for the threads of a program; then the child is killed with them. */
 #define PROGRAM_MS 60
-/* Long enough for what must happen, on a slow and busy machine. */
+/* Time limit for anything that must happen, on a slow and busy machine. */
 #define PATIENCE_MS 30000
 
 struct actor {
@@ -55,7 +55,9 @@ static bool has_thread(const struct program *p, unsigned int thread)
 	return false;
 }
 
-/* What begins with one thread is done before the others start: it is the setup. */
+/*
+ * The first calls of thread 0 run before the other threads start: they are the setup.
+ */
 static int setup_length(const struct program *p)
 {
 	int n = 0;
@@ -65,7 +67,7 @@ static int setup_length(const struct program *p)
 	return n;
 }
 
-/* False: threads are left that wait. */
+/* False: some threads still wait. */
 static bool act_all(const struct program *p)
 {
 	static struct actor actors[THREADS];
@@ -98,11 +100,11 @@ static bool act_all(const struct program *p)
 	return !__atomic_load_n(&running, __ATOMIC_ACQUIRE);
 }
 
-/* A place that a child and the fuzzer share; the pipes say when to look. */
+/* Memory that the child and the fuzzer share; the pipes signal its changes. */
 static struct program *shared;
 static int go[2], done[2];
 static pid_t child;
-static unsigned int left;	/* programs that the child is for */
+static unsigned int left;	/* programs that this child still runs */
 
 static void run_child(void)
 {
@@ -114,11 +116,11 @@ static void run_child(void)
 	kind_init();
 	place_init();
 	while (read(go[0], &byte, 1) == 1) {
-		alarm(5);	/* a first thread that waits for ever */
+		alarm(5);	/* the setup may wait for ever */
 		if (!act_all(shared))
 			_exit(0);
 		if (byte)
-			_exit(0);	/* leaves the closing to its end */
+			_exit(0);	/* its exit closes everything */
 		waiting_clear();
 		place_clear();
 		(void)!write(done[1], &byte, 1);
@@ -149,7 +151,7 @@ static bool can_be_read(int fd, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-/* False: it cannot be ended. */
+/* False: it cannot be killed. */
 static bool end_child(void)
 {
 	int pidfd = syscall(SYS_pidfd_open, child, 0);
@@ -176,7 +178,7 @@ const char *run_program(const struct program *p)
 	*shared = *p;
 	last = !--left;
 	(void)!write(go[1], &last, 1);
-	/* Nothing to read: it has ended, or takes too long. */
+	/* No answer: the child has exited, or takes too long. */
 	if (!can_be_read(done[0], 1000) || read(done[0], &byte, 1) != 1) {
 		if (!end_child())
 			return "a task cannot be ended";
@@ -196,7 +198,9 @@ static long module_users(void)
 	return atol(text);
 }
 
-/* Whether all that programs used has gone: sockets are collected a little later. */
+/*
+ * Whether all resources of programs are released: sockets are collected with a delay.
+ */
 const char *run_settled(void)
 {
 	int spent = 0;

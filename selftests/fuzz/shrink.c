@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes a failing program shorter: leaves calls out as long as it still fails. The
- * kernel can die of a try, so each is stored before it is run, in PATH.try: if that
- * is there when this starts again, it was the one. 'shrink' starts it again.
+ * Makes a failing program shorter: removes calls as long as it still fails. The kernel
+ * can die of a try, so each is stored in PATH.try before it runs. If that file exists
+ * at the next start, that try failed. The script shrink restarts it.
  */
 #include "fuzz.h"
 
@@ -43,7 +43,7 @@ static const char *run_rounds(const struct program *p, unsigned int rounds)
 	return why ? why : run_settled();
 }
 
-/* A kernel that complained is not to be trusted: leave the rest to the next one. */
+/* After a report the kernel cannot be trusted: leave the rest to the next start. */
 static void try_without(struct program p, int from, int count, const char *path,
 			unsigned int rounds)
 {
@@ -63,7 +63,7 @@ static void try_without(struct program p, int from, int count, const char *path,
 	unlink(try_path);
 }
 
-/* Exit status: 0, no call can be left out; 3, start again. */
+/* Exit status: 0, no call can be removed; 3, start again. */
 int shrink(const char *path, unsigned int rounds)
 {
 	struct program p;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls that wait, are called back, or disturb who waits.
+ * Calls that wait, register callbacks, or disturb waiting threads: poll, epoll, AIO,
+ * io_uring, signals, fork.
  */
 #include "calls.h"
 
@@ -53,7 +54,7 @@ void call_epoll_wait(const __u32 *a)
 
 static aio_context_t context;
 
-/* Signals an eventfd or counter from the wakeup of what it polls. */
+/* Signals an eventfd or counter from the wakeup of the polled file. */
 void call_aio_poll(const __u32 *a)
 {
 	struct iocb iocb = {
@@ -70,7 +71,7 @@ void call_aio_poll(const __u32 *a)
 	syscall(SYS_io_submit, context, 1, &list);
 }
 
-/* One for all threads: its user side is not for several. */
+/* One io_uring for all threads: its user side is not thread-safe. */
 static pthread_mutex_t uring_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct io_uring uring;
 static bool has_uring;
@@ -124,7 +125,7 @@ void call_uring_wait(const __u32 *a)
 {
 	struct io_uring_sqe *sqe = uring_begin();
 
-	/* A cancel of all, or nothing but a look at what is there. */
+	/* Cancels everything, or only takes completions. */
 	if (sqe && a[0] % 2)
 		io_uring_prep_cancel(sqe, NULL, IORING_ASYNC_CANCEL_ANY);
 	else if (sqe)
@@ -149,13 +150,13 @@ void call_pause(const __u32 *a)
 	nanosleep(&t, NULL);
 }
 
-/* Whoever gets it. */
+/* Any thread may get it. */
 void call_signal(const __u32 *a)
 {
 	kill(getpid(), SIGUSR1);
 }
 
-/* A child has all the descriptors and mappings, uses some and goes. */
+/* A child inherits all descriptors and mappings, uses some and exits. */
 void call_fork(const __u32 *a)
 {
 	pid_t child = syscall(SYS_fork);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The token bucket's arithmetic (module/bucket.h), as this kernel's compiler and
- * its checks see it. userspace/tests/bucket.c goes through more time.
+ * The arithmetic of the token bucket (module/bucket.h), built by the compiler of this
+ * kernel with its checks. userspace/tests/bucket.c covers longer times.
  */
 #include "bucket.h"
 #include "kunit.h"
@@ -44,7 +44,7 @@ static void bucket_burst_is_the_capacity(struct kunit *test)
 	}
 }
 
-/* All settings, at the first moment and at the last: nothing wraps. */
+/* All settings, at the first and the last moments: nothing wraps. */
 static void bucket_next_token_is_not_early(struct kunit *test)
 {
 	const u64 times[] = { 0, 1, NSEC_PER_SEC, S64_MAX - NSEC_PER_SEC };
@@ -61,7 +61,7 @@ static void bucket_next_token_is_not_early(struct kunit *test)
 				KUNIT_EXPECT_LT(test, b.tolerance, 1ULL << 62);
 				KUNIT_EXPECT_TRUE(test,
 						  bucket_take(&b, times[k]));
-				/* What is left is as if it had been taken. */
+				/* The same state as if all tokens had been taken. */
 				b.virtual_time = times[k] + b.tolerance +
 						 b.interval;
 				KUNIT_EXPECT_EQ(test, bucket_due(&b),
@@ -75,7 +75,7 @@ static void bucket_next_token_is_not_early(struct kunit *test)
 			}
 }
 
-/* The same bucket as credit that grows with time up to @full. */
+/* A reference: the bucket as credit that grows with time up to @full. */
 struct reference {
 	wide credit;
 	wide full;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The counter's arithmetic (module/count.h) against sums in 128 bits. */
+/*
+ * The arithmetic of the counter (module/count.h): what fits, which events are true,
+ * what is given back. Compared with sums of 128 bits.
+ */
 #include "count.h"
 #include "kunit.h"
 
 #define ROUNDS 200000
 
-/* A count, a maximum that it respects, and a value. */
+/* A count, a maximum that is not below it, and a value. */
 struct count_case {
 	u64 count;
 	u64 maximum;
@@ -30,7 +33,7 @@ static void check_room(struct kunit *test, const struct count_case *c)
 			    "%llu below %llu", c->value, c->maximum);
 }
 
-/* poll(2) of eventfd(2): a read has something to take, a write of 1 fits. */
+/* As poll(2) of eventfd(2): readable if not 0, writable if 1 fits. */
 static void check_events(struct kunit *test, const struct count_case *c)
 {
 	__poll_t events = count_events(c->count, c->maximum);
@@ -73,7 +76,7 @@ static void check_edges(struct kunit *test, check_t *check)
 			}
 }
 
-/* Values near the room that is left, where an error would be. */
+/* Values near the room that is left, where errors are likely. */
 static void check_random(struct kunit *test, check_t *check)
 {
 	struct rnd_state random;

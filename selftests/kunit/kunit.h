@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the suites share: the suites themselves, and numbers to test with. */
+/*
+ * The suites that suites.c registers, and the reproducible random numbers that they
+ * test with.
+ */
 #ifndef FLOWFD_KUNIT_H
 #define FLOWFD_KUNIT_H
 
 #include <kunit/test.h>
 #include <linux/prandom.h>
 
-/* The compiler's own: what is tested is held against sums that cannot wrap. */
+/* 128 bits: sums in this type cannot wrap. */
 typedef unsigned __int128 wide;
 
 extern struct kunit_suite bucket_suite;
 extern struct kunit_suite count_suite;
 
-/* The same numbers in every run. */
+/* The same numbers in each run. */
 static inline void random_start(struct rnd_state *random)
 {
 	prandom_seed_state(random, 20260101);
@@ -25,7 +28,7 @@ static inline u64 random_u64(struct rnd_state *random)
 	return high << 32 | prandom_u32_state(random);
 }
 
-/* Any number of bits up to @bits is as likely as any other. */
+/* Each length up to @bits is equally likely. */
 static inline u64 random_bits(struct rnd_state *random, u32 bits)
 {
 	return random_u64(random) >> (64 - 1 - prandom_u32_state(random) % bits);
