@@ -1,16 +1,16 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: GPL-2.0-only
-"""Usage: guest-flowfdctl.py BUILD
+"""Usage: guest-flowfdctl.py BUILD [PYTEST-ARGUMENT...]
 
-flowfdctl with the module, as root in a machine of its own: that it shows what
-there is, to whom it may, and whatever processes do meanwhile. Prints TAP.
+flowfdctl with the module, as root in a virtual machine: it shows each user the counters
+and rings that this user may see, while processes come and go. Prints TAP.
 """
 
 import bisect
-import ctypes
+import contextlib
+import glob
 import json
 import os
-import pty
 import random
 import re
 import select
@@ -20,43 +20,32 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../examples")
-import flowfd
+import pytest
+import tap
+from ctl import (CTL, NOBODY, PATIENCE, PR_SET_DUMPABLE, Process, ctl, flowfd, kept,
+                 libc, needs_module)
+from tap import settles
 
-CTL = os.path.abspath(sys.argv[1]) + "/flowfdctl"
-NOBODY = 65534
-PATIENCE = 60
-PR_SET_DUMPABLE = 4
-checks = failures = 0
-
-
-def is_(got, wanted, what):
-    global checks, failures
-    checks += 1
-    if got == wanted:
-        print(f"ok {checks} - {what}", flush=True)
-        return
-    failures += 1
-    print(f"not ok {checks} - {what}\n# got:    {got!r}\n# wanted: {wanted!r}",
-          flush=True)
-
-
-def ctl(*args, user=None, before=None, **other):
-    return subprocess.run(before or [CTL, *args], capture_output=True, text=True,
-                          user=user, group=user,
-                          extra_groups=[] if user else None, **other)
+EMPTY = {"format": "flowfdctl-list", "version": 1, "complete": True,
+         "hidden_processes": 0, "unknown_descriptors": 0, "counters": [], "rings": []}
+pytestmark = needs_module
 
 
 def listed(*args, **other):
-    """What list --json says, the descriptors in its order."""
+    """The result of list --json, with the watches of a ring in the order of theirs."""
     done = ctl("list", "--json", *args, **other)
-    is_((done.returncode, done.stderr), (0, ""), "list --json")
+    assert (done.returncode, done.stderr) == (0, "")
     result = json.loads(done.stdout)
     for ring in result["rings"]:
         ring.get("watched", []).sort(key=lambda watch: watch["fd"])
     return result
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_remains():
+    yield
+    assert settles(listed, EMPTY, PATIENCE)
 
 
 def id_of(fd, key):
@@ -66,56 +55,17 @@ def id_of(fd, key):
 
 
 def counter_facts(fd, **other):
-    """What list --json is to say of a counter of this process."""
+    """What list --json must show of a counter of this process."""
     return {"id": id_of(fd, "eventfd-id"), "pid": os.getpid(), "fd": fd,
             "command": "holder", "count": 0, "maximum": None, "rate": 0,
             "burst": 0, "held": False, "semaphore": False, **other}
 
 
-class Holder:
-    """A process that has what a function makes, and waits to be released."""
-
-    def __init__(self, make, name=b"holder", user=None):
-        parent_reads, child_writes = os.pipe()
-        child_reads, self.release_by = os.pipe()
-        self.pid = os.fork()
-        if not self.pid:
-            os.close(parent_reads)
-            os.close(self.release_by)
-            try:
-                with open("/proc/self/comm", "wb") as comm:
-                    comm.write(name)
-                if user:
-                    os.setgroups([])
-                    os.setresgid(user, user, user)
-                    os.setresuid(user, user, user)
-                    # The change took it away: others of the user may look.
-                    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1)
-                kept, facts = make()
-                with os.fdopen(child_writes, "w") as out:
-                    json.dump(facts, out)
-                os.read(child_reads, 1)
-                del kept
-            except BaseException:
-                traceback.print_exc()
-            os._exit(0)
-        os.close(child_writes)
-        os.close(child_reads)
-        with os.fdopen(parent_reads) as facts:
-            self.facts = json.loads(facts.read() or "null")
-
-    def release(self):
-        # Its end would not do: holders that came later have a copy.
-        os.write(self.release_by, b"x")
-        os.close(self.release_by)
-        os.waitpid(self.pid, 0)
-
-
 def plain(count):
-    """Counters as they are when the device was opened."""
+    """Counters with the settings that they have when the device is opened."""
     def make():
         fds = [os.open(flowfd.DEVICE, os.O_RDWR) for _ in range(count)]
-        return fds, {"counters": [counter_facts(fd) for fd in fds], "rings": []}
+        return {"counters": [counter_facts(fd) for fd in fds], "rings": []}
     return make
 
 
@@ -124,8 +74,7 @@ def one_of_each():
     same = os.dup(made.fd)
     full = flowfd.Counter(initial=2**64 - 2, flags=flowfd.SEMAPHORE)
     settings = {"count": 3, "maximum": 10, "burst": 2, "rate": 1000}
-    counters = [counter_facts(made.fd, **settings),
-                counter_facts(same, **settings),
+    counters = [counter_facts(made.fd, **settings), counter_facts(same, **settings),
                 counter_facts(full.fd, count=2**64 - 2, semaphore=True)]
 
     ring = flowfd.Ring(5)
@@ -136,10 +85,6 @@ def one_of_each():
     os.write(writer, b"x")
     os.eventfd_write(event, 1)
     next(ring.harvest())
-    watched = [{"fd": reader, "events": 0x19, "data": ring.numbers[reader],
-                "pinned": False},
-               {"fd": event, "events": 0, "data": ring.numbers[event],
-                "pinned": True}]
     # mmap keeps a descriptor too. The first has the watches.
     rings = [{"id": id_of(fd, "flowfd-ring-id"), "pid": os.getpid(), "fd": fd,
               "command": "holder", "max_items": 5, "head": 1, "tail": 2,
@@ -147,8 +92,17 @@ def one_of_each():
              for fd in range(3, 64)
              if os.path.islink(f"/proc/self/fd/{fd}") and
              os.readlink(f"/proc/self/fd/{fd}") == "anon_inode:[flowfd-ring]"]
-    rings[0]["watched"] = watched
-    return (made, full, ring), {"counters": counters, "rings": rings}
+    rings[0]["watched"] = [
+        {"fd": reader, "events": 0x19, "data": ring.numbers[reader], "pinned": False},
+        {"fd": event, "events": 0, "data": ring.numbers[event], "pinned": True}]
+    kept.extend((made, full, ring))
+    return {"counters": counters, "rings": rings}
+
+
+@pytest.fixture
+def holder():
+    with Process(one_of_each) as process:
+        yield process
 
 
 def together(*holders):
@@ -162,415 +116,340 @@ def objects(result):
 
 
 def table(text, first):
-    """The rows of the table whose first heading is that, by their headings."""
+    """The rows of the table whose first heading is @first, by their headings."""
     lines = iter(text.splitlines())
-    for line in lines:
-        if line.split()[:1] == [first]:
-            break
-    headings = line.split()
-    rows = []
-    for line in lines:
-        if not line:
-            break
-        rows.append(dict(zip(headings, line.split(None, len(headings) - 1))))
-    return rows
+    headings = next(words for words in map(str.split, lines) if words[:1] == [first])
+    return [dict(zip(headings, line.split(None, len(headings) - 1)))
+            for line in iter(lambda: next(lines, ""), "")]
 
 
-def test_info():
+def unprintable(text):
+    return re.findall("[^ -~\n]", text)
+
+
+@pytest.mark.parametrize("user", [None, NOBODY], ids=["root", "nobody"])
+def test_info(user):
     with open("/sys/module/flowfd/version") as file:
         version = file.read().strip()
-    wanted = f"""module           {version}
+    assert ctl("info", user=user).stdout == f"""module           {version}
 libflowfd        {version}
 ABI version      1
 features         maximum bucket ring setup
 token rate       at most 1000000000 a second
 ring             at most 1048576 watched files
 """
-    is_(ctl("info").stdout, wanted, "info")
-    is_(ctl("info", user=NOBODY).stdout, wanted, "info without root")
 
+
+def test_info_without_permission():
     mode = os.stat(flowfd.DEVICE).st_mode & 0o777
     os.chmod(flowfd.DEVICE, 0o600)
     done = ctl("info", user=NOBODY)
     os.chmod(flowfd.DEVICE, mode)
-    is_((done.returncode, done.stdout, done.stderr), (1, "",
-        "flowfdctl: this user may not open /dev/flowfd: root can change that"
-        " with a udev rule\n"), "info without permission")
-
-    def elsewhere(mount):
-        done = ctl(before=["unshare", "-m", "sh", "-c", f"{mount} && {CTL} info"])
-        return done.returncode, done.stdout, done.stderr
-    is_(elsewhere("mount -t tmpfs none /dev"), (1, "",
-        "flowfdctl: the flowfd module is loaded, but its device is not here: a"
-        " container must be given /dev/flowfd\n"), "info without the device")
-    status, out, error = elsewhere("mount --bind /dev/null /dev/flowfd")
-    is_((status, out, error.partition(" for libflowfd")[0]), (1, "",
-        "flowfdctl: the loaded flowfd module is too old"),
-        "info with another device in its place")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1, "", "flowfdctl: this user may not open /dev/flowfd: root can change that"
+        " with a udev rule\n")
 
 
-def test_list():
-    empty = {"format": "flowfdctl-list", "version": 1, "complete": True,
-             "hidden_processes": 0, "unknown_descriptors": 0, "counters": [],
-             "rings": []}
-    is_(listed(), empty, "there is nothing")
-    is_(ctl("list", "--watches").stdout.split("\n"), [
+@pytest.mark.parametrize("mount, error", [
+    ("mount -t tmpfs none /dev", "the flowfd module is loaded, but its device is not"
+     " here: a container must be given /dev/flowfd\n"),
+    ("mount --bind /dev/null /dev/flowfd", "the loaded flowfd module is too old")],
+    ids=["no device", "another device"])
+def test_info_without_the_device(mount, error):
+    done = ctl(before=["unshare", "-m", "sh", "-c", f"{mount} && {CTL} info"])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.partition(" for libflowfd")[0] == "flowfdctl: " + error
+
+
+def test_nothing():
+    assert listed() == EMPTY
+    assert ctl("list", "--watches").stdout.split("\n") == [
         "COUNTER  PID  FD  COUNT  MAXIMUM  RATE  BURST  HELD  TYPE  COMMAND", "",
         "RING  PID  FD  WATCHES  MAX  HEAD  TAIL  PENDING  COMMAND", "",
-        "RING  FD  PINNED  DATA  EVENTS", ""], "headings alone")
+        "RING  FD  PINNED  DATA  EVENTS", ""]
 
-    one, two = Holder(one_of_each), Holder(plain(3))
-    facts = together(one, two)
-    is_(listed("--watches"), {**empty, **facts}, "what processes hold")
-    is_(len({c["id"] for c in facts["counters"]}), 5,
-        "two descriptors of a counter have one id, others have others")
-    is_((len(facts["rings"]), len({r["id"] for r in facts["rings"]})), (2, 1),
-        "so have those of a ring")
-    is_(["watched" in ring for ring in listed()["rings"]], [False, False],
-        "watches only when asked for")
 
+def test_json(holder):
+    with Process(plain(3)) as other:
+        facts = together(holder, other)
+        assert listed("--watches") == {**EMPTY, **facts}
+        assert ["watched" in ring for ring in listed()["rings"]] == [False, False]
+    # Two descriptors of a counter, and of a ring, have one id.
+    assert len({c["id"] for c in facts["counters"]}) == 5
+    assert (len(facts["rings"]), len({r["id"] for r in facts["rings"]})) == (2, 1)
+
+
+def test_tables(holder):
     text = ctl("list", "-w").stdout
-    made = facts["counters"][0]
-    is_(table(text, "COUNTER")[0],
-        {"COUNTER": str(made["id"]), "PID": str(one.pid), "FD": str(made["fd"]),
-         "COUNT": "3", "MAXIMUM": "10", "RATE": "1000", "BURST": "2",
-         "HELD": "-", "TYPE": "count", "COMMAND": "holder"}, "a counter's row")
-    row = table(text, "COUNTER")[2]
-    is_([row[key] for key in ("COUNT", "MAXIMUM", "RATE", "BURST", "TYPE")],
-        [str(2**64 - 2), "-", "-", "-", "semaphore"], "a semaphore's row")
-    ring = facts["rings"][0]
-    is_(table(text, "RING")[0],
-        {"RING": str(ring["id"]), "PID": str(one.pid), "FD": str(ring["fd"]),
-         "WATCHES": "2", "MAX": "5", "HEAD": "1", "TAIL": "2", "PENDING": "1",
-         "COMMAND": "holder"}, "a ring's row")
+    made = together(holder)["counters"][0]
+    rows = table(text, "COUNTER")
+    assert rows[0] == {
+        "COUNTER": str(made["id"]), "PID": str(holder.pid), "FD": str(made["fd"]),
+        "COUNT": "3", "MAXIMUM": "10", "RATE": "1000", "BURST": "2", "HELD": "-",
+        "TYPE": "count", "COMMAND": "holder"}
+    assert [rows[2][key] for key in ("COUNT", "MAXIMUM", "RATE", "BURST", "TYPE")] == [
+        str(2**64 - 2), "-", "-", "-", "semaphore"]
+    ring = holder.facts["rings"][0]
+    assert table(text, "RING")[0] == {
+        "RING": str(ring["id"]), "PID": str(holder.pid), "FD": str(ring["fd"]),
+        "WATCHES": "2", "MAX": "5", "HEAD": "1", "TAIL": "2", "PENDING": "1",
+        "COMMAND": "holder"}
+    # Each watch once, although two descriptors have the ring.
     watches = table(text[text.index("RING  FD"):], "RING")
-    is_(sorted((row["RING"], row["FD"], row["PINNED"], row["DATA"],
-                row["EVENTS"]) for row in watches),
-        sorted((str(ring["id"]), str(w["fd"]), "yes" if w["pinned"] else "-",
-                hex(w["data"]), "0" if w["pinned"] else "IN|ERR|HUP")
-               for w in ring["watched"]), "each watch of a ring once")
+    assert sorted(tuple(row.values()) for row in watches) == sorted(
+        (str(ring["id"]), str(w["fd"]), "yes" if w["pinned"] else "-", hex(w["data"]),
+         "0" if w["pinned"] else "IN|ERR|HUP") for w in ring["watched"])
 
+
+def test_no_ring_has_the_id_of_another(holder):
     rings = [flowfd.Ring(1) for _ in range(2)]
     ids = [id_of(ring.fd, "flowfd-ring-id") for ring in rings]
     rings.pop().close()
     rings.append(flowfd.Ring(1))
     ids.append(id_of(rings[1].fd, "flowfd-ring-id"))
-    is_(len({*ids, facts["rings"][0]["id"]}), 4, "no ring has another's id")
-    is_({r["id"] for r in listed()["rings"] if r["pid"] == os.getpid()},
-        {ids[0], ids[2]}, "which are listed")
+    assert len({*ids, holder.facts["rings"][0]["id"]}) == 4
+    own = {r["id"] for r in listed()["rings"] if r["pid"] == os.getpid()}
     for ring in rings:
         ring.close()
+    assert own == {ids[0], ids[2]}
 
-    # A fork shares all it has.
+
+def test_fork_shares_counters(holder):
     before = len(listed()["counters"])
-    shared = flowfd.Counter()
-    number = id_of(shared.fd, "eventfd-id")
-    child = Holder(lambda: (None, None))
-    both = [c["pid"] for c in listed()["counters"] if c["id"] == number]
-    is_(both, sorted([os.getpid(), child.pid]), "a counter of two processes")
-    shared.close()
-    child.release()
-    is_(len(listed()["counters"]), before, "which goes with them")
-    one.release()
-    two.release()
-    is_(listed(), empty, "nothing is left")
+    with flowfd.Counter() as shared:
+        number = id_of(shared.fd, "eventfd-id")
+        with Process(lambda: None) as child:
+            both = [c["pid"] for c in listed()["counters"] if c["id"] == number]
+            shared.close()
+    assert both == sorted([os.getpid(), child.pid])
+    assert len(listed()["counters"]) == before
+
+
+@contextlib.contextmanager
+def repeated(function):
+    """Calls a function again and again, every 5 ms, in a thread."""
+    def run():
+        while not stop.wait(0.005):
+            function()
+
+    stop = threading.Event()
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_held():
-    """A wakeup is held back until the next token is due, one second at most: so
-    somebody must go on writing to have it in a list."""
-    counter = flowfd.Counter(burst=1, rate=1)
-    poller = select.epoll()
-    poller.register(counter.fd, select.EPOLLIN)
-
-    def write():
-        while not stop.wait(0.005):
-            counter.write()
-
+    """A wakeup is held back until the next token is due, at most one second: a thread
+    must go on writing so that a list finds one."""
     def held():
         """In the table and in JSON."""
         return (table(ctl("list").stdout, "COUNTER")[0]["HELD"],
-                json.loads(ctl("list", "--json").stdout)["counters"][0]["held"])
+                listed()["counters"][0]["held"])
 
-    def becomes(wanted):
-        end = time.monotonic() + PATIENCE
-        got = held()
-        while got != wanted and time.monotonic() < end:
-            got = held()
-        is_(got, wanted, "wakeups that are held back, and not")
-
-    stop = threading.Event()
-    writer = threading.Thread(target=write)
-    writer.start()
-    becomes(("yes", True))
-    stop.set()
-    writer.join()
-    becomes(("-", False))
-    poller.close()
-    counter.close()
+    with flowfd.Counter(burst=1, rate=1) as counter, select.epoll() as poller:
+        poller.register(counter.fd, select.EPOLLIN)
+        with repeated(counter.write):
+            assert settles(held, ("yes", True), PATIENCE)
+        assert settles(held, ("-", False), PATIENCE)
 
 
 def readable_processes():
     """How many processes root owns that have a program."""
     count = 0
-    for pid in os.listdir("/proc"):
-        try:
-            count += (pid.isdigit() and os.stat(f"/proc/{pid}").st_uid == 0 and
-                      bool(os.readlink(f"/proc/{pid}/exe")))
-        except OSError:
-            pass
+    for program in glob.glob("/proc/[0-9]*/exe"):
+        with contextlib.suppress(OSError):
+            count += os.lstat(program).st_uid == 0 and os.readlink(program) != ""
     return count
 
 
 def test_without_root():
-    own = Holder(plain(2), user=NOBODY)
-    # It would be a zombie to who takes the first parenthesis for the last.
-    other = Holder(plain(1), name=b") Z 1 1 1 1 1 1")
-    others = readable_processes()
-    seen = listed(user=NOBODY)
-    is_(objects(seen), together(own), "without root: the user's own")
-    is_(seen["hidden_processes"], others,
-        "kernel threads are not among those that are not shown")
-    done = ctl("list", user=NOBODY)
-    is_((len(table(done.stdout, "COUNTER")), done.stderr), (2,
-        f"flowfdctl: {others} processes are not shown: this user may not look"
-        " into them\n"), "in one line besides the table")
-    is_([c["pid"] for c in listed()["counters"]], [own.pid, own.pid, other.pid],
-        "root sees all")
-    own.release()
-    other.release()
+    def dumpable():
+        # setresuid() cleared it: other processes of the user may look again.
+        libc.prctl(PR_SET_DUMPABLE, 1)
+        return plain(2)()
+
+    # A zombie, if a reader takes the first parenthesis for the last.
+    with (Process(dumpable, user=NOBODY) as own,
+          Process(plain(1), name=b") Z 1 1 1 1 1 1") as other):
+        hidden = readable_processes()  # without kernel threads
+        seen = listed(user=NOBODY)
+        assert objects(seen) == together(own)
+        assert seen["hidden_processes"] == hidden
+        done = ctl("list", user=NOBODY)
+        assert len(table(done.stdout, "COUNTER")) == 2
+        assert done.stderr == (f"flowfdctl: {hidden} processes are not shown: this user"
+                               " may not look into them\n")
+        assert [c["pid"] for c in listed()["counters"]] == [own.pid, own.pid, other.pid]
 
 
-def test_names():
-    names = {b"a\n\x1b[2J\"\\\xff\xc3\xa9)": ('a\\x0a\\x1b[2J"\\\\\\xff\\xc3\\xa9)',
-                                               'a\n\x1b[2J"\\\ufffd\xe9)'),
-             b" 1 ) S 2 3": (" 1 ) S 2 3", " 1 ) S 2 3"),
-             b"\n\n": ("\\x0a\\x0a", "\n\n"),
-             b"\xc2\x9b1m\xe2\x80\xae": ("\\xc2\\x9b1m\\xe2\\x80\\xae",
-                                         "\x9b1m\u202e")}
-    for name, (escaped, decoded) in names.items():
-        holder = Holder(plain(1), name=name)
+@pytest.mark.parametrize("name, escaped, decoded", [
+    (b"a\n\x1b[2J\"\\\xff\xc3\xa9)", 'a\\x0a\\x1b[2J"\\\\\\xff\\xc3\\xa9)',
+     'a\n\x1b[2J"\\\ufffd\xe9)'),
+    (b" 1 ) S 2 3", " 1 ) S 2 3", " 1 ) S 2 3"),
+    (b"\n\n", "\\x0a\\x0a", "\n\n"),
+    (b"\xc2\x9b1m\xe2\x80\xae", "\\xc2\\x9b1m\\xe2\\x80\\xae", "\x9b1m\u202e")],
+    ids=["escape", "parenthesis", "newlines", "utf-8"])
+def test_strange_names(name, escaped, decoded):
+    with Process(plain(1), name=name):
         text = ctl("list").stdout
-        is_(text.splitlines()[1].partition(" count  ")[2], escaped,
-            "a strange name in the table")
-        is_(listed()["counters"][0]["command"], decoded, "and in JSON")
-        raw = ctl("list", "--json").stdout
-        is_(re.findall("[^ -~\n]", text + raw), [], "nothing but ASCII is printed")
-        holder.release()
+        assert text.splitlines()[1].partition(" count  ")[2] == escaped
+        assert listed()["counters"][0]["command"] == decoded
+        assert unprintable(text + ctl("list", "--json").stdout) == []
 
 
-def test_another_place():
-    """The device under another name, in another root."""
+def test_device_of_another_name_in_another_root():
     def make():
         os.chroot(directory)
         os.open("/node", os.O_RDWR)
-        return None, None
+
     with tempfile.TemporaryDirectory() as directory:
         os.mknod(directory + "/node", 0o20666, os.stat(flowfd.DEVICE).st_rdev)
-        holder = Holder(make)
-        is_([c["pid"] for c in listed()["counters"]], [holder.pid],
-            "a device with another name, in another root")
-        holder.release()
+        with Process(make) as holder:
+            assert [c["pid"] for c in listed()["counters"]] == [holder.pid]
 
 
-def test_many():
-    holder = Holder(plain(1000))
-    start = time.monotonic()
-    seen = listed()
-    spent = time.monotonic() - start
-    is_(objects(seen) == together(holder), True, "1,000 counters")
-    is_(len({c["id"] for c in seen["counters"]}), 1000, "with an id each")
+def test_1000_counters():
+    with Process(plain(1000)) as holder:
+        start = time.monotonic()
+        seen = listed()
+        spent = time.monotonic() - start
+    assert objects(seen) == together(holder)
+    assert len({c["id"] for c in seen["counters"]}) == 1000
     print(f"# listed in {1000 * spent:.0f} ms")
-    is_(spent < 10, True, "in less than 10 s")
-    holder.release()
+    assert spent < 10
 
 
-def test_churn():
-    """Processes that go, and descriptors that come and go, meanwhile."""
-    def churn():
-        parent = os.getppid()
-        while os.getppid() == parent:
+def churn():
+    """Makes processes that come and go, with descriptors that come and go."""
+    for _ in range(2):
+        if os.fork():
+            continue
+        while True:
             pid = os.fork()
             if not pid:
-                held = flowfd.Counter()  # for a look to meet
+                held = flowfd.Counter()  # for a list to find
                 for _ in range(20):
                     os.open(flowfd.DEVICE, os.O_RDWR)
                 for _ in range(20):
                     flowfd.Counter().close()
-                # Gone before a look comes to it, or there throughout.
+                # It ends before a list comes to it, or stays throughout.
                 time.sleep(random.choice((0, random.uniform(0, 0.1))))
                 held.close()
                 os._exit(0)
             os.waitpid(pid, 0)
-    pids = []
-    for _ in range(2):
-        pids.append(os.fork())
-        if not pids[-1]:
-            churn()
-            os._exit(0)
-    wrong, met, looks = [], 0, 0
+
+
+def test_churn():
+    met = lists = 0
     end = time.monotonic() + PATIENCE
-    while met < 40 and time.monotonic() < end:
-        looks += 1
-        done = ctl("list", "--json")
-        if done.returncode or done.stderr:
-            wrong.append((done.returncode, done.stderr))
-        else:
-            met += bool(json.loads(done.stdout)["counters"])
-    for pid in pids:
-        os.kill(pid, 9)
-        os.waitpid(pid, 0)
-    is_(wrong, [], f"processes that go meanwhile, of which {met} of {looks} looks"
-        " met one")
-    is_(met >= 10, True, "enough of them")
+    with Process(churn):
+        while met < 40 and time.monotonic() < end:
+            lists += 1
+            met += bool(listed()["counters"])
+    print(f"# {met} of {lists} lists met a process")
+    assert met >= 10
 
 
-def test_errors():
+def test_output_that_cannot_be_written():
     with open("/dev/full", "w") as full:
         done = subprocess.run([CTL, "list"], stdout=full, stderr=subprocess.PIPE,
                               text=True)
-    is_((done.returncode, done.stderr),
-        (1, "flowfdctl: standard output: No space left on device\n"),
-        "output that cannot be written")
-    done = ctl(before=["prlimit", "--nofile=4", CTL, "list"])
-    is_((done.returncode, done.stdout.split("\n")[0].split()[:3],
-         re.sub("[0-9]+", "N", done.stderr)),
-        (2, ["COUNTER", "PID", "FD"], "flowfdctl: N descriptors or processes could"
-         " not be read: Too many open files\n"),
-        "too few descriptors are no short list without a word")
-    done = ctl(before=["prlimit", "--nproc=1", CTL, "list"], user=NOBODY)
-    is_((done.returncode, done.stdout, done.stderr), (1, "",
-        "flowfdctl: no process can be made to look with: Resource temporarily"
-        " unavailable\n"), "too few processes are said")
-    done = ctl("list", preexec_fn=lambda: signal.signal(signal.SIGCHLD,
-                                                        signal.SIG_IGN))
-    is_((done.returncode, done.stderr), (0, ""),
-        "whoever calls it may ignore the end of processes")
+    assert (done.returncode, done.stderr) == (
+        1, "flowfdctl: standard output: No space left on device\n")
 
 
-def per_second(times):
-    """The least and the most of these in a second."""
-    counts = [bisect.bisect(times, start + 1) - i
-              for i, start in enumerate(times) if start + 1 < times[-1]]
-    return min(counts), max(counts)
+@pytest.mark.parametrize("limit, user, status, output, error", [
+    ("nofile=4", None, 2, ["COUNTER", "PID"],
+     "N descriptors or processes could not be read: Too many open files"),
+    ("nproc=1", NOBODY, 1, [],
+     "no process can be made to look with: Resource temporarily unavailable")],
+    ids=["descriptors", "processes"])
+def test_limits(limit, user, status, output, error):
+    done = ctl(before=["prlimit", "--" + limit, CTL, "list"], user=user)
+    assert (done.returncode, done.stdout.split()[:2]) == (status, output)
+    assert re.sub("[0-9]+", "N", done.stderr) == f"flowfdctl: {error}\n"
 
 
-def busy(stop, out):
-    """Makes entries and counts until told to stop; how often, per second."""
-    ring = flowfd.Ring(3)
-    reader, writer = os.pipe2(os.O_NONBLOCK)
-    ring.add(reader, select.EPOLLIN)
-    counter = flowfd.Counter(maximum=1 << 32)
-    idle = flowfd.Counter(initial=1)
-    os.write(out, b"ready ")
-    times = []
-    while not select.select([stop], [], [], 0.005)[0]:
+def test_caller_ignores_sigchld():
+    done = ctl("list", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_top():
+    def work():
         os.write(writer, b"x")
         for _ in ring.harvest():
             os.read(reader, 1)
             times.append(time.monotonic())
         counter.write(10)
-    os.write(out, json.dumps(per_second(times)).encode())
-    idle.close()
 
-
-def test_top():
-    child_stop, stop = os.pipe()
-    reads, out = os.pipe()
-    pid = os.fork()
-    if not pid:
-        busy(child_stop, out)
-        os._exit(0)
-    is_(os.read(reads, 100), b"ready ", "a busy process")
-    start = time.monotonic()
-    done = ctl("top", "--interval", "2", "--count", "2")
-    spent = time.monotonic() - start
-    os.write(stop, b"x")
-    os.waitpid(pid, 0)
+    times = []
+    reader, writer = os.pipe2(os.O_NONBLOCK)
+    with (flowfd.Ring(3) as ring, flowfd.Counter(maximum=1 << 32) as counter,
+          flowfd.Counter(initial=1)):
+        ring.add(reader, select.EPOLLIN)
+        with repeated(work):
+            start = time.monotonic()
+            done = ctl("top", "--interval", "2", "--count", "2")
+            spent = time.monotonic() - start
+    os.close(reader)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 4 <= spent < 10
+    assert unprintable(done.stdout) == []
     # The machine may be busy with something else for a part of the time.
-    least, most = json.loads(os.read(reads, 100))
-    is_((done.returncode, done.stderr), (0, ""), "top")
-    is_(4 <= spent < 10, True, f"takes its intervals: {spent:.1f} s")
-    parts = done.stdout.split("flowfd on this machine\n")
-    is_(len(parts), 3, "prints two tables")
-    is_(re.findall("[^ -~\n]", done.stdout), [],
-        "without control characters where there is no terminal")
-    for part in parts[1:]:
+    in_a_second = [bisect.bisect(times, start + 1) - i
+                   for i, start in enumerate(times) if start + 1 < times[-1]]
+    least, most = min(in_a_second), max(in_a_second)
+    _, *parts = done.stdout.split("flowfd on this machine\n")
+    assert len(parts) == 2
+    for part in parts:
         ring, = table(part, "RING")
         first, second = table(part, "COUNTER")
-        for what, value, times in (
-                ("entries", ring["ENTRIES/S"], 1),
-                ("taken", ring["TAKEN/S"], 1),
-                ("change", first["CHANGE/S"], 10)):
-            is_(0.8 * times * least < float(value) < 1.2 * times * most, True,
-                f"{what}: {value}/s, {times * least}/s to {times * most}/s"
-                " by itself")
-        is_((ring["WATCHES"], ring["FDS"], first["FDS"], first["MAXIMUM"]),
-            ("1", "2", "1", str(1 << 32)), "and what they are")
-        is_((second["COUNT"], second["CHANGE/S"]), ("1", "+0"),
-            "the busiest first, the idle last")
-    for fd in (child_stop, stop, reads, out):
-        os.close(fd)
+        for value, times in ((ring["ENTRIES/S"], 1), (ring["TAKEN/S"], 1),
+                             (first["CHANGE/S"], 10)):
+            assert 0.8 * times * least < float(value) < 1.2 * times * most
+        assert (ring["WATCHES"], ring["FDS"], first["FDS"], first["MAXIMUM"]) == (
+            "1", "2", "1", str(1 << 32))
+        # The busiest first, the idle last.
+        assert (second["COUNT"], second["CHANGE/S"]) == ("1", "+0")
 
 
-def on_terminal(rows, columns, *args):
-    """What a command writes to a terminal of that size."""
-    pid, master = pty.fork()
-    if not pid:
-        os.environ["TERM"] = "vt100"
-        subprocess.run(["stty", "rows", str(rows), "cols", str(columns)])
-        os.execv(CTL, [CTL, *args])
-    output = b""
-    try:
-        while part := os.read(master, 4096):
-            output += part
-    except OSError:
-        pass
-    os.waitpid(pid, 0)
-    os.close(master)
-    return output.decode().replace("\r\n", "\n")
+def on_terminal(rows, columns, args):
+    """What flowfdctl writes to a terminal of that size."""
+    command = f"stty rows {rows} cols {columns}; TERM=vt100 {CTL} {args}"
+    done = ctl(before=["script", "-qec", command, "/dev/null"], stdin=subprocess.DEVNULL)
+    return done.stdout
 
 
 def test_terminal():
-    holder = Holder(plain(30))
-    screen = on_terminal(16, 40, "top", "-i", "0.2", "-n", "2")
-    tables = screen.split("\x1b[H\x1b[J")
-    is_(len(tables), 3, "on a terminal each table begins at its top")
-    is_(max(len(line) for line in screen.split("\n")) <= 40 + len("\x1b[H\x1b[J"),
-        True, "and is as wide as that")
-    is_(max(part.count("\n") for part in tables) < 16, True, "and as high")
-    is_([part.count("more\n") for part in tables[1:]], [1, 1],
-        "and says that something is left out")
-    screen = on_terminal(50, 132, "top", "-i", "0.2", "-n", "1")
-    is_((screen.count("holder"), screen.count("more\n")), (30, 0),
-        "on a large one there is room for all")
-    holder.release()
+    with Process(plain(30)):
+        small = on_terminal(16, 40, "top -i 0.2 -n 2")
+        large = on_terminal(50, 132, "top -i 0.2 -n 1")
+    tables = small.split("\x1b[H\x1b[J")
+    assert len(tables) == 3
+    assert max(len(line) for line in small.split("\n")) <= 40 + len("\x1b[H\x1b[J")
+    assert max(part.count("\n") for part in tables) < 16
+    assert [part.count("more\n") for part in tables[1:]] == [1, 1]
+    assert (large.count("holder"), large.count("more\n")) == (30, 0)
 
+
+def test_top_ends_with_its_reader():
     done = ctl(before=["bash", "-c", f"{CTL} top -i 0.1 | head -n 1;"
                        " echo ${PIPESTATUS[0]}"], timeout=PATIENCE)
-    is_(done.stdout.split("\n")[1], "141", "top ends with its reader")
-    child = subprocess.Popen([CTL, "top"], stdout=subprocess.PIPE)
-    child.stdout.readline()
-    child.send_signal(2)
-    is_(child.wait(PATIENCE), -2, "and by Ctrl-C")
-    child.stdout.close()
+    assert done.stdout.split("\n")[1] == "141"
 
 
-def main():
-    if not os.path.exists(flowfd.DEVICE):
-        print("1..0 # SKIP the module is not loaded")
-        return 0
-    for test in (test_info, test_list, test_held, test_without_root, test_names,
-                 test_another_place, test_many, test_churn, test_errors,
-                 test_top, test_terminal):
-        try:
-            test()
-        except Exception:
-            is_(traceback.format_exc().replace("\n", "\n# "), None,
-                test.__name__)
-    print(f"1..{checks}")
-    return failures > 0
+def test_top_ends_on_ctrl_c():
+    with subprocess.Popen([CTL, "top"], stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        assert child.wait(PATIENCE) == -signal.SIGINT
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap.run())

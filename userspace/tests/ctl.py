@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the tests of flowfdctl share: running it, and processes for it to find."""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import traceback
+
+import pytest
+import tap
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../examples")
+import flowfd
+
+CTL = tap.BUILD + "/flowfdctl"
+NOBODY = 65534
+PATIENCE = 60  # seconds until a test gives up waiting
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+libc = ctypes.CDLL(None, use_errno=True)
+needs_module = pytest.mark.skipif(not os.path.exists(flowfd.DEVICE),
+                                  reason="the module is not loaded")
+kept = []  # objects that a process must not close before its end
+
+
+def ctl(*args, user=None, before=None, **other):
+    """Runs flowfdctl, or the command @before."""
+    return subprocess.run(before or [CTL, *args], capture_output=True, text=True,
+                          user=user, group=user,
+                          extra_groups=[] if user else None, **other)
+
+
+class Process:
+    """Runs a function as a user, then waits until it is killed, in a process group of
+    its own. @facts: what the function returned. @prepare runs as root before it."""
+
+    def __init__(self, function, user=0, name=b"holder", prepare=lambda: None):
+        reads, writes = os.pipe()
+        self.pid = os.fork()
+        if self.pid:
+            os.close(writes)
+            with os.fdopen(reads) as facts:
+                self.facts = json.loads(facts.readline() or "null")
+            return
+        try:
+            os.setpgid(0, 0)
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            with open("/proc/self/comm", "wb") as comm:
+                comm.write(name)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (100000, 100000))
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 30, 1 << 30))
+            prepare()
+            if user:
+                os.setgroups([])
+                os.setresgid(user, user, user)
+                os.setresuid(user, user, user)
+                libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # setresuid cleared it
+            os.write(writes, json.dumps(function()).encode() + b"\n")
+            while True:
+                signal.pause()
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        # With its children: threads may wait for one of them.
+        os.killpg(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
