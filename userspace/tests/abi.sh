@@ -38,8 +38,7 @@ tap_is "$(for name in $map; do
 		sed '/^\.SH SYNOPSIS/q' | grep -ow "$name"
 done | sort -u)" "$map" "each function's page is found by its name"
 if ! command -v pkg-config >/dev/null; then
-	tap_skip "pkg-config" "pkg-config is not installed"
-	tap_done
+	tap_skip_all "pkg-config" "pkg-config is not installed"
 fi
 pc=$(find "$here" -name libflowfd.pc)
 PKG_CONFIG_PATH=${pc%/*}

@@ -10,10 +10,8 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 # shellcheck source-path=SCRIPTDIR
 . "${0%/*}/tap.sh"
-if [ ! -e "$bench" ]; then
-	echo "1..0 # SKIP without jansson or liburing there is no flowfd-bench"
-	exit
-fi
+[ -e "$bench" ] ||
+	tap_skip_all "flowfd-bench" "jansson or liburing was not installed"
 
 # refuses STATUS MESSAGE ARGUMENT...
 refuses() {

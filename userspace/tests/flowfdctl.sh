@@ -57,8 +57,7 @@ for command in "" info list top; do
 done
 
 if [ -e /dev/flowfd ] || [ -e /sys/module/flowfd ]; then
-	tap_skip "flowfdctl without the module" "the module is loaded"
-	tap_done
+	tap_skip_all "flowfdctl without the module" "the module is loaded"
 fi
 missing="flowfdctl: the flowfd module is not loaded: run 'modprobe flowfd' as \
 root (package flowfd-dkms)"

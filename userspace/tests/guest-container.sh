@@ -13,10 +13,8 @@ examples=$(cd "${0%/*}/../examples" && pwd)
 here=$(mktemp -d) || exit 1
 chmod 755 "$here"
 trap 'rm -rf "$here"' EXIT
-if [ ! -e /dev/flowfd ]; then
-	tap_skip "containers" "the module is not loaded"
-	tap_done
-fi
+[ -e /dev/flowfd ] ||
+	tap_skip_all "containers" "the module is not loaded"
 
 # container GIVEN COMMAND: runs a shell command as root of a container without
 # privileges, whose /dev has what is GIVEN
@@ -41,10 +39,8 @@ container() {
 		unshare -Urmpf --mount-proc sh "$here/container" "$@" 2>&1
 }
 
-if [ ! -e /proc/self/ns/pid ]; then
-	tap_skip "containers" "this kernel has no PID namespaces"
-	tap_done
-fi
+[ -e /proc/self/ns/pid ] ||
+	tap_skip_all "containers" "this kernel has no PID namespaces"
 if ! output=$(container "" true); then
 	tap_is "$output" "" "containers can be made here"
 	tap_done

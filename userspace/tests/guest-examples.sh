@@ -9,10 +9,8 @@ build=$1
 . "${0%/*}/tap.sh"
 
 examples=$(cd "${0%/*}/../examples" && pwd)
-if [ ! -e /dev/flowfd ]; then
-	tap_skip "examples with the module" "the module is not loaded"
-	tap_done
-fi
+[ -e /dev/flowfd ] ||
+	tap_skip_all "examples with the module" "the module is not loaded"
 
 tap_is "$("$build/examples/first" 2>&1)" \
 "write: Success

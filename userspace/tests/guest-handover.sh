@@ -13,14 +13,10 @@ handover=$build/tests/handover
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 
-if [ ! -e /dev/flowfd ]; then
-	tap_skip "eventfds for the kernel" "the module is not loaded"
-	tap_done
-fi
-if [ ! -x "$handover" ]; then
-	tap_skip "eventfds for the kernel" "libaio or liburing is not installed"
-	tap_done
-fi
+[ -e /dev/flowfd ] ||
+	tap_skip_all "eventfds for the kernel" "the module is not loaded"
+[ -x "$handover" ] ||
+	tap_skip_all "eventfds for the kernel" "libaio or liburing is not installed"
 modprobe -aq kvm_amd kvm_intel vhost_vsock
 
 # passes WHAT COMMAND...: all that it tests

@@ -15,10 +15,8 @@ none=ffffffffffffffff
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 
-if [ ! -e /dev/flowfd ]; then
-	tap_skip "flowfd-run with the module" "the module is not loaded"
-	tap_done
-fi
+[ -e /dev/flowfd ] ||
+	tap_skip_all "flowfd-run with the module" "the module is not loaded"
 
 # made ARGUMENT...: what flowfd-run makes of eventfds; stderr is seen, too
 made() {

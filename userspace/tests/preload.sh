@@ -11,10 +11,8 @@ shim=$build/libflowfd-preload.so
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 
-if [ -e /dev/flowfd ]; then
-	tap_skip "the shim without the module" "the module is loaded"
-	tap_done
-fi
+[ ! -e /dev/flowfd ] ||
+	tap_skip_all "the shim without the module" "the module is loaded"
 
 # with SETTINGS COMMAND...: "verbose" among them is for what 2 is then
 with() {

@@ -33,6 +33,12 @@ tap_skip() {
 	echo "ok $tap_checks - $1 # SKIP $2"
 }
 
+# tap_skip_all WHAT WHY: skips all other tests of the script
+tap_skip_all() {
+	tap_skip "$1" "$2"
+	tap_done
+}
+
 tap_done() {
 	echo "1..$tap_checks"
 	[ "$tap_failures" -eq 0 ]
