@@ -349,21 +349,26 @@ static inline void flowfd_ring_disclaim(struct flowfd_ring *ring)
 #endif
 
 /*
- * Clears the flag and takes the bits. A publisher that sets bits afterwards finds the
- * flag cleared and makes another entry: pairs with ring_publish() in the module.
+ * Clears the flag and takes the bits: steps H3 and H4 of docs/ring.md, whose letters
+ * name the barriers.
+ * c: the flag is cleared by a release store, after the slot was emptied.
+ * b: a full barrier between the flag and the bits. Pairs with a, the publisher's
+ *    between the bits and the flag: either this takes the new bits, or the publisher
+ *    finds the flag cleared and makes another entry.
+ * f: the exchange is an acquire, so that the data is loaded after the bits.
  */
 static inline uint32_t flowfd_ring_take_bits(struct flowfd_ring_item *item)
 {
 #ifdef __x86_64__
-	/* Both in one step, which is a full barrier: bits are the lower half. */
+	/* One locked instruction is c, b and f. The bits are the lower half. */
 	typedef uint64_t __attribute__((__may_alias__)) flag_and_bits;
 
 	return (uint32_t)__atomic_exchange_n((flag_and_bits *)item, 0,
 					     __ATOMIC_SEQ_CST);
 #else
-	__atomic_store_n(&item->queued, 0, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_exchange_n(&item->ready, 0, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&item->queued, 0, __ATOMIC_RELEASE);	/* c */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);		/* b */
+	return __atomic_exchange_n(&item->ready, 0, __ATOMIC_ACQUIRE); /* f */
 #endif
 }
 
@@ -382,7 +387,7 @@ flowfd_cursor_begin(struct flowfd_ring *ring)
 	return cursor;
 }
 
-/* After the last slot comes one that is never filled: goes back to the first. */
+/* Behind the last slot is one that stays empty: goes back to the first. */
 static inline int flowfd_cursor_wrap(struct flowfd_cursor *cursor)
 {
 	const struct flowfd_ring *ring = cursor->ring;
@@ -401,19 +406,21 @@ static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
 	uint32_t number;
 
 	for (;;) {
+		/* H1: an acquire, as the C language has no dependencies. */
 		number = __atomic_load_n(cursor->slot, __ATOMIC_ACQUIRE);
 		if (__builtin_expect(!number, 0)) {
 			if (!flowfd_cursor_wrap(cursor))
 				return 0;
 			continue;
 		}
-		/* Before the flag is cleared: the next entry may come here. */
+		/* H2, before the flag is cleared (c): the next entry may come here. */
 		__atomic_store_n(cursor->slot, 0, __ATOMIC_RELAXED);
 		cursor->slot++;
 		item = cursor->items + number;
 		event->events = flowfd_ring_take_bits(item);
 		if (__builtin_expect(event->events != 0, 1)) {
 			event->reserved = 0;
+			/* H5, after the bits were taken (f). */
 			event->data = __atomic_load_n(&item->data,
 						      __ATOMIC_RELAXED);
 			return 1;
@@ -426,7 +433,7 @@ static inline void flowfd_cursor_end(const struct flowfd_cursor *cursor)
 	struct flowfd_ring *ring = cursor->ring;
 
 	ring->head = cursor->head + (uint32_t)(cursor->slot - ring->index);
-	/* The kernel looks for events there when this consumer waits. */
+	/* Before a wait: the kernel then looks at the slot there (S2, after e). */
 	__atomic_store_n(&ring->header->head, ring->head, __ATOMIC_RELEASE);
 	flowfd_ring_disclaim(ring);
 }
