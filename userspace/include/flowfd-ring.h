@@ -4,21 +4,21 @@
  *
  * A ring watches files as edge-triggered epoll(7) does and leaves their events
  * in memory that it shares with its consumer, which takes them without a system
- * call. The idea: Roman Penyaev's uepoll patches to epoll (2019); flowfd(7)
- * tells what is different.
+ * call. Source of the idea: Roman Penyaev's uepoll patches to epoll (2019);
+ * flowfd(7) says what is different.
  *
- * Watched files must be non-blocking, and are read or written until EAGAIN: an
- * event says what the file announced, and may be one of a file that has nothing
- * to read any more.
+ * Watched files must be non-blocking and must be read or written until EAGAIN: an
+ * event says what the file announced, and the file may have nothing to read by the
+ * time the event is taken.
  *
- * Threads: taking events (flowfd_ring_next(), flowfd_ring_harvest(), a cursor from
- * its begin to its end) and waiting (flowfd_ring_wait(), flowfd_ring_wait_with(),
- * a poll of the descriptor) are one turn. One thread at a time has it; threads may
- * hand it over under a lock of their own. Programs compiled with FLOWFD_DEBUG
- * defined check that only one takes events, and abort. Files may be added, changed
- * and removed by any thread at any time. flowfd_ring_destroy() must be called when
- * no other function uses the ring. All functions but flowfd_ring_strerror() are
- * async-signal-safe, but a signal handler is a consumer of its own.
+ * Threads: only one thread at a time may take events (flowfd_ring_next(),
+ * flowfd_ring_harvest(), a cursor from its begin to its end) or wait
+ * (flowfd_ring_wait(), flowfd_ring_wait_with(), a poll of the descriptor); threads
+ * may hand both over under a lock of their own. Programs compiled with FLOWFD_DEBUG
+ * defined abort if two threads take events at the same time. Any thread may add,
+ * change and remove files at any time. flowfd_ring_destroy() must be called when no
+ * other function uses the ring. All functions except flowfd_ring_strerror() are
+ * async-signal-safe, but a signal handler counts as another consumer.
  *
  * The functions return a negative errno on failure and never set errno.
  */
@@ -39,18 +39,18 @@
 extern "C" {
 #endif
 
-/* Timeouts are in nanoseconds: flowfd_ring_wait(&ring, FLOWFD_MS(50)). */
+/* Timeouts in nanoseconds: flowfd_ring_wait(&ring, FLOWFD_MS(50)). */
 #define FLOWFD_MS(n)	((uint64_t)((n) * 1000000ULL))
 #define FLOWFD_SEC(n)	((uint64_t)((n) * 1000000000ULL))
 
 /**
  * struct flowfd_ring - a ring in this process
- * @fd: its descriptor, for poll(2), epoll(7), io_uring(7), or to send; the rest
- *      is the library's
+ * @fd: its descriptor, for poll(2), epoll(7), io_uring(7), or to send to another
+ *      process; all other members are the library's
  *
  * It may be moved (copied, and the original not used any more) while no function
- * uses it and no cursor is open. Two copies must not both take events: each would
- * have its own place in the index. So neither may parent and child after fork(2).
+ * uses it and no cursor is open. Two copies must not both take events, as each has
+ * its own position in the index; the same is true of parent and child after fork(2).
  */
 struct flowfd_ring {
 	int fd;
@@ -66,9 +66,9 @@ struct flowfd_ring {
 
 /**
  * struct flowfd_event - what happened to a watched file
- * @events: EPOLL* bits that it announced since its last event was taken
+ * @events: EPOLL* bits that the file announced since its last event was taken
  * @reserved: 0
- * @data: as given when it was added
+ * @data: as given when the file was added or changed
  */
 struct flowfd_event {
 	uint32_t events;
@@ -79,11 +79,11 @@ struct flowfd_event {
 /**
  * flowfd_ring_create - create a ring and map it
  * @ring: filled in, if the call succeeds
- * @max_items: most files that it can watch, 1 to FLOWFD_RING_ITEMS_MAX
+ * @max_items: how many files it can watch, 1 to FLOWFD_RING_ITEMS_MAX
  * @flags: FLOWFD_KEEP_ON_EXEC, or 0
  *
- * Returns 0, the errors of opening the device as flowfd_counter_create(), or
- *   -EPROTONOSUPPORT  module and library do not fit, or it has no rings
+ * Returns 0, an error of opening the device as flowfd_counter_create(), or
+ *   -EPROTONOSUPPORT  module and library do not match, or the module has no rings
  *   -EINVAL           @max_items out of range, or an unknown flag
  *   -ENOMEM           no memory, or RLIMIT_MEMLOCK would be exceeded
  *   -EMFILE -ENFILE   no descriptor left
@@ -94,13 +94,13 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
 /**
  * flowfd_ring_attach - map a ring that another process created
  * @ring: filled in, if the call succeeds
- * @fd: its descriptor as it was received; it is @ring's afterwards
+ * @fd: its descriptor as it was received; @ring owns it after success
  *
- * Takes over where the previous consumer stopped. That one must not take events
- * any more, and must not have ended in the middle of a harvest. Processes that map
+ * Continues where the previous consumer stopped. That consumer must not take events
+ * any more, and must not have stopped in the middle of a harvest. Processes that map
  * a ring must trust each other: each can write its memory, and harvesting uses the
  * numbers in the index unchecked. Returns 0, or
- *   -EPROTONOSUPPORT  a ring that this library does not know
+ *   -EPROTONOSUPPORT  a ring of a version that this library does not know
  *   -ENOTTY           not a ring
  *   -EBADF            not a descriptor
  *   -ENOMEM           no memory
@@ -111,8 +111,8 @@ int flowfd_ring_attach(struct flowfd_ring *ring, int fd);
  * flowfd_ring_destroy - unmap a ring and close its descriptor
  * @ring: created or attached
  *
- * Its watches end with the last descriptor and the last mapping: those of a
- * child that was forked count as well.
+ * Its watches end with the last descriptor and the last mapping, including those
+ * of forked children.
  */
 void flowfd_ring_destroy(struct flowfd_ring *ring);
 
@@ -120,23 +120,24 @@ void flowfd_ring_destroy(struct flowfd_ring *ring);
  * flowfd_ring_add - watch a file
  * @ring: ring
  * @fd: the file, which must be non-blocking
- * @events: EPOLL* bits of <sys/epoll.h>, with EPOLLET, perhaps with EPOLLONESHOT
+ * @events: EPOLL* bits of <sys/epoll.h>, which must include EPOLLET and may
+ *          include EPOLLONESHOT
  * @data: returned with each event
  *
- * What the file is ready for is an event at once. The watch of a socket, an unnamed
- * pipe or a counter ends when the file is closed. Any other file is pinned: the watch
- * keeps it open, so remove it before you close it, or with flowfd_ring_del_data()
- * afterwards. Returns 0, or
+ * If the file is ready now, there is an event at once. The watch of a socket, an
+ * unnamed pipe or a counter ends when the file is closed. Any other file is pinned:
+ * the watch keeps it open, so remove it before you close it, or with
+ * flowfd_ring_del_data() afterwards. Returns 0, or
  *   -EBADF       not a descriptor
- *   -EINVAL      no EPOLLET, or a bit that is not possible
+ *   -EINVAL      no EPOLLET, or a bit that is not allowed
  *   -EOPNOTSUPP  the file has more than two wait queues
  *   -EPERM       this kind of file cannot be watched
  *   -ELOOP       a ring, an epoll or an io_uring
  *   -EEXIST      watched already
  *   -ENOSPC      the ring watches max_items files
  *   -ENOMEM      no memory
- * flowfd_ring_strerror() says these in words. Whether the file is pinned is in the
- * result of an entry of flowfd_ring_control(): FLOWFD_RING_PINNED.
+ * flowfd_ring_strerror() describes them. To learn whether the file is pinned, use
+ * flowfd_ring_control(): the result of the entry then has FLOWFD_RING_PINNED.
  */
 int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data);
@@ -149,21 +150,21 @@ int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
  * @data: as flowfd_ring_add()
  *
  * As flowfd_ring_add(), but sockets other than UNIX sockets, pipes and counters
- * are pinned, too: the peer of a socket does not see its end before it is removed.
- * That is cheaper: the kernel need not watch for a close.
+ * are pinned, too: the peer of a socket does not see a close before the removal.
+ * That is cheaper, as the kernel need not watch for a close.
  */
 int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd,
 			   uint32_t events, uint64_t data);
 
 /**
- * flowfd_ring_mod - change a watch, or arm it again
+ * flowfd_ring_mod - change a watch, or rearm a one-shot watch
  * @ring: ring
  * @fd: watched
  * @events: as flowfd_ring_add()
  * @data: as flowfd_ring_add()
  *
- * Events that were not taken are dropped; what the file is ready for is an event
- * at once. Returns 0, -EBADF, -EINVAL, or -ENOENT if @fd is not watched.
+ * Events that were not taken are dropped; if the file is ready now, there is an
+ * event at once. Returns 0, -EBADF, -EINVAL, or -ENOENT if @fd is not watched.
  */
 int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data);
@@ -173,8 +174,8 @@ int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
  * @ring: ring
  * @fd: watched
  *
- * No event of it is taken afterwards. Returns 0, -EBADF, or -ENOENT if @fd is
- * not watched.
+ * No event of this file is taken afterwards. Returns 0, -EBADF, or -ENOENT if @fd
+ * is not watched.
  */
 int flowfd_ring_del(const struct flowfd_ring *ring, int fd);
 
@@ -183,7 +184,7 @@ int flowfd_ring_del(const struct flowfd_ring *ring, int fd);
  * @ring: ring
  * @data: as given to flowfd_ring_add() or flowfd_ring_mod()
  *
- * The way to remove a file that was closed while it was pinned. It looks at all
+ * Use it to remove a file that was closed while it was pinned. It examines all
  * watches of the ring, so flowfd_ring_del() is cheaper. Returns 0, or -ENOENT if no
  * watch has this data.
  */
@@ -192,12 +193,13 @@ int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data);
 /**
  * flowfd_ring_control - add, change and remove many files in one system call
  * @ring: ring
- * @entries: what to do, in order; each has its result afterwards
+ * @entries: array of control entries, carried out in order; each receives its
+ *           result
  * @count: length of @entries, at most FLOWFD_RING_ITEMS_MAX
  *
- * Returns how many of them failed, or
- *   -EINVAL  too many
- *   -EFAULT  bad address; what came before it was done
+ * Returns how many entries failed, or
+ *   -EINVAL  too many entries
+ *   -EFAULT  bad address; the entries before it were carried out
  */
 int flowfd_ring_control(const struct flowfd_ring *ring,
 			struct flowfd_ring_entry *entries, uint32_t count);
@@ -206,12 +208,12 @@ int flowfd_ring_control(const struct flowfd_ring *ring,
  * flowfd_ring_wait - wait for an event
  * @ring: ring
  * @timeout: nanoseconds to wait at most, as FLOWFD_MS(50); 0: do not wait;
- *           FLOWFD_RING_FOREVER
+ *           FLOWFD_RING_FOREVER: no limit
  *
- * At once if there is one. Call it when there is nothing to harvest. Returns how
- * many entries the index has, which is 1 or more (an entry has no event if its
- * file was removed, so a harvest can take fewer), 0 when the time is over, or
- * -EINTR: a signal came.
+ * Call it when there is nothing to harvest; otherwise it returns at once. Returns
+ * how many entries the index has, 1 or more (an entry has no event if its file was
+ * removed, so a harvest can take fewer), 0 after the timeout, or -EINTR if a signal
+ * interrupted it.
  */
 int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout);
 
@@ -219,10 +221,9 @@ int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout);
  * flowfd_ring_wait_with - wait for several events, or with a signal mask
  * @ring: ring
  * @args: how to wait
- * @size: sizeof(*args) as the caller was compiled with
+ * @size: sizeof(*args) in the compiled caller, in bytes
  *
- * Returns as flowfd_ring_wait(), and when the time is over how many there are,
- * or
+ * Returns as flowfd_ring_wait(), after the timeout how many entries there are, or
  *   -EINVAL           an unknown flag, a reserved field that is not zero, more
  *                     events than the ring has slots, a wrong size of the mask,
  *                     or an impossible @size
@@ -233,24 +234,24 @@ int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 			  const struct flowfd_ring_wait *args, size_t size);
 
 /**
- * flowfd_ring_strerror - say in words what a function of a ring returned
+ * flowfd_ring_strerror - describe an error of a function of a ring
  * @error: a negative errno
  *
- * For each error of flowfd_ring_add() its cause; all others as flowfd_strerror(),
- * whose rules apply.
+ * For an error of flowfd_ring_add() the text is its cause, for others that of
+ * flowfd_strerror(), whose rules apply.
  */
 const char *flowfd_ring_strerror(int error);
 
-/* The library defines it otherwise, to have these functions for other languages. */
+/* The library defines it as empty, to export these functions for other languages. */
 #ifndef FLOWFD_INLINE
 #define FLOWFD_INLINE static inline
 #endif
 
 /**
- * struct flowfd_cursor - where a consumer is, while it takes events
+ * struct flowfd_cursor - the position of a consumer while it takes events
  *
- * All of it is the library's. As a local variable it lives in registers, and no
- * event is ever stored but for where it is used: the cheapest way to take them.
+ * All members are the library's. This is the cheapest way to take events: as a local
+ * variable the cursor lives in registers, and events need not be stored.
  *
  *	struct flowfd_cursor cursor = flowfd_cursor_begin(&ring);
  *	struct flowfd_event event;
@@ -279,15 +280,15 @@ flowfd_cursor_begin(struct flowfd_ring *ring);
  * @cursor: begun
  * @event: receives it
  *
- * Files may be added and removed between two calls: an event of a file that was
- * removed is not taken any more. Returns 1, or 0 if there is none.
+ * Files may be added and removed between two calls: events of a removed file are
+ * not taken any more. Returns 1, or 0 if there is none.
  */
 static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
 				     struct flowfd_event *event);
 
 /**
- * flowfd_cursor_end - take no more for now
- * @cursor: begun; what it did not take stays in the ring
+ * flowfd_cursor_end - stop taking events
+ * @cursor: begun; events that it did not take stay in the ring
  *
  * Call this on every exit path, including exceptions and cancellation: otherwise
  * the ring gives no events any more.
@@ -300,10 +301,10 @@ static inline void flowfd_cursor_end(const struct flowfd_cursor *cursor);
  * @events: receives them
  * @count: length of @events
  *
- * Returns how many were taken: 0, if there are none. @events can hold an event of
- * a file that is removed because of an earlier one of them; and, unlike those of
- * epoll_wait(2), two events of one file, if it announced the second meanwhile.
- * flowfd_ring_next() has neither.
+ * Returns how many events were taken; 0: there are none. @events can hold an event of
+ * a file that the program removes while it handles an earlier one; and, unlike
+ * epoll_wait(2), two events of one file, if the second was announced meanwhile.
+ * With flowfd_ring_next() neither happens.
  */
 FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
 					       struct flowfd_event *events,
@@ -314,8 +315,8 @@ FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
  * @ring: ring
  * @event: receives it
  *
- * Files may be added and removed between two calls: an event of a file that was
- * removed is not taken any more. Returns 1, or 0 if there is none.
+ * Files may be added and removed between two calls: events of a removed file are
+ * not taken any more. Returns 1, or 0 if there is none.
  *
  *	while (flowfd_ring_next(&ring, &event))
  *		handle(&event);

@@ -5,14 +5,14 @@
  * A counter is an eventfd(2) with two additions: a maximum that makes fast
  * writers wait (backpressure) and a token bucket that limits how often readers
  * are woken. read(2), write(2), poll(2), epoll(7) and io_uring(7) work on its
- * descriptor as on an eventfd; close(2) ends it. A ring watches files as epoll(7)
- * does and needs no system call for each harvest: see flowfd-ring.h.
+ * descriptor as on an eventfd; close(2) destroys it. A ring watches files as epoll(7)
+ * does and is harvested without system calls: see flowfd-ring.h.
  *
  * Every function returns a negative errno on failure and never sets errno.
- * Any number of threads may read and write one counter. Taking events from a ring
- * and waiting on it is for one thread at a time: see flowfd-ring.h. All functions
- * but flowfd_strerror() and flowfd_ring_strerror() are async-signal-safe.
- * The ideas: Wen Yang's eventfd patches of 2024 (token bucket) and 2026
+ * Any number of threads may read and write one counter. Only one thread at a time
+ * may take events from a ring or wait on it: see flowfd-ring.h. All functions
+ * except flowfd_strerror() and flowfd_ring_strerror() are async-signal-safe.
+ * Source of the ideas: Wen Yang's eventfd patches of 2024 (token bucket) and 2026
  * (maximum); see flowfd(7).
  */
 #ifndef FLOWFD_H
@@ -31,13 +31,13 @@ extern "C" {
 
 /**
  * flowfd_counter_create - create a counter without maximum or bucket
- * @initial: first count, 0 to ULLONG_MAX - 1
+ * @initial: initial count, 0 to ULLONG_MAX - 1
  * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK and FLOWFD_KEEP_ON_EXEC, or 0
  *
- * Returns the lowest free descriptor, close-on-exec unless asked otherwise, or
- *   -ENODEV           the module is not loaded (flowfd_strerror() says how)
- *   -EACCES           /dev/flowfd may not be opened by this user
- *   -EPROTONOSUPPORT  module and library do not fit; one of them is too old
+ * Returns the lowest free descriptor, close-on-exec without FLOWFD_KEEP_ON_EXEC, or
+ *   -ENODEV           the module is not loaded (flowfd_strerror() says how to)
+ *   -EACCES           this user may not open /dev/flowfd
+ *   -EPROTONOSUPPORT  module and library do not match: one of them is too old
  *   -EINVAL           unknown flag, or @initial is ULLONG_MAX
  *   -EMFILE -ENFILE -ENOMEM  as eventfd(2)
  */
@@ -46,10 +46,10 @@ int flowfd_counter_create(uint64_t initial, unsigned int flags);
 /**
  * flowfd_counter_create_from - create a counter with all its settings at once
  * @counter: initial count, maximum (0: none), flags and bucket (rate 0: none)
- * @size: sizeof(*counter) as the caller was compiled with
+ * @size: sizeof(*counter) in the compiled caller, in bytes
  *
  * Returns as flowfd_counter_create(), and
- *   -EINVAL  a count that is not below the maximum, a rate above
+ *   -EINVAL  an initial count not below the maximum, a rate above
  *            FLOWFD_TOKEN_RATE_MAX or without capacity, a bucket on a
  *            semaphore, a reserved field that is not zero
  */
@@ -59,9 +59,9 @@ int flowfd_counter_create_from(const struct flowfd_create_counter *counter,
 /**
  * flowfd_device_open - open the device, to create many counters through it
  *
- * Returns a close-on-exec descriptor for flowfd_counter_create_on(), or what
- * flowfd_counter_create() returns. Whoever has the descriptor can create counters
- * and rings: close it before a sandbox begins.
+ * Returns a close-on-exec descriptor for flowfd_counter_create_on(), or an
+ * error of flowfd_counter_create(). A process that has this descriptor can create
+ * counters and rings: close it before entering a sandbox.
  */
 int flowfd_device_open(void);
 
@@ -73,8 +73,8 @@ int flowfd_device_open(void);
  *
  * Returns as flowfd_counter_create_from(), and
  *   -EBADF   @device is not a descriptor
- *   -ENOTTY  @device is not one of flowfd
- *   -EPERM   @device is a counter or ring that was created
+ *   -ENOTTY  @device is not a descriptor of flowfd
+ *   -EPERM   @device is a counter or a ring that was created
  */
 int flowfd_counter_create_on(int device,
 			     const struct flowfd_create_counter *counter,
@@ -84,10 +84,10 @@ int flowfd_counter_create_on(int device,
  * flowfd_set_maximum - set the count that writers must stay below
  * @fd: a counter
  * @maximum: user space fills the counter to @maximum - 1 at most; ULLONG_MAX is
- *           no limit, 1 admits no write but of 0
+ *           no limit, 1 allows only writes of 0
  *
- * Wakes the writers that now fit. Returns 0, or
- *   -EINVAL  the present count is not below @maximum
+ * Wakes the writers whose value now fits. Returns 0, or
+ *   -EINVAL  the current count is not below @maximum
  *   -ENOTTY  not a counter of flowfd
  *   -EBADF   not a descriptor, or not open for writing
  */
@@ -99,19 +99,19 @@ int flowfd_get_maximum(int fd, uint64_t *maximum);
 /**
  * flowfd_set_bucket - limit how often readers are woken
  * @fd: a counter that is not a semaphore
- * @capacity: wakeups that may follow each other at once, 1 to UINT32_MAX
+ * @capacity: tokens, the longest burst of wakeups, 1 to UINT32_MAX
  * @rate: wakeups per second, 1 to FLOWFD_TOKEN_RATE_MAX; 0 removes the limit
  *
  * Limits wakeups, never data: a read returns the count at once, and poll(2) is
- * ready whenever there is one. The last write is followed by a wakeup within
- * one token interval. Returns 0, or
+ * ready whenever the count is above 0. The last write is followed by a wakeup
+ * within one token interval (1 s / @rate). Returns 0, or
  *   -EINVAL  rate too high, or without capacity, or @fd is a semaphore
  *   -ENOTTY  not a counter of flowfd
  *   -EBADF   not a descriptor, or not open for reading
  */
 int flowfd_set_bucket(int fd, uint32_t capacity, uint32_t rate);
 
-/** flowfd_get_bucket - read the bucket's settings; returns 0, -ENOTTY or -EBADF */
+/** flowfd_get_bucket - read capacity and rate; returns 0, -ENOTTY or -EBADF */
 int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate);
 
 /**
@@ -121,10 +121,10 @@ int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate);
  *
  * Waits until count + @value is below the maximum. Returns 0, or
  *   -EAGAIN  it does not fit and the descriptor is non-blocking
- *   -EINTR   a signal came first; nothing was added
+ *   -EINTR   interrupted by a signal; nothing was added
  *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
  *   -EBADF   not a descriptor
- *   -EIO     not a counter: it did not take eight bytes
+ *   -EIO     not a counter: write(2) did not take eight bytes
  */
 int flowfd_write(int fd, uint64_t value);
 
@@ -136,34 +136,33 @@ int flowfd_write(int fd, uint64_t value);
  *
  * Waits until the count is above 0. Returns 0, or
  *   -EAGAIN  the count is 0 and the descriptor is non-blocking
- *   -EINTR   a signal came first
+ *   -EINTR   interrupted by a signal
  *   -EBADF   not a descriptor
- *   -EIO     not a counter: it did not give eight bytes
+ *   -EIO     not a counter: read(2) did not give eight bytes
  */
 int flowfd_read(int fd, uint64_t *value);
 
 /**
- * flowfd_query - what the loaded module can do
- * @query: receives ABI version, limits and FLOWFD_FEATURE_* bits; what the
- *         module does not know is 0
- * @size: sizeof(*query) as the caller was compiled with
+ * flowfd_query - ask what the loaded module can do
+ * @query: receives ABI version, limits and FLOWFD_FEATURE_* bits; fields that
+ *         the module does not know become 0
+ * @size: sizeof(*query) in the compiled caller, in bytes
  *
- * Returns 0, the errors of opening the device as flowfd_counter_create(), or
+ * Returns 0, an error of opening the device as flowfd_counter_create(), or
  * -EINVAL for a @size that is too small or too large.
  */
 int flowfd_query(struct flowfd_query *query, size_t size);
 
-/** flowfd_version - version of the library at run time, as "1.2.3" */
+/** flowfd_version - version of the loaded library, as "1.2.3" */
 const char *flowfd_version(void);
 
 /**
- * flowfd_strerror - say in words what a function of this library returned
+ * flowfd_strerror - describe an error of this library
  * @error: a negative errno
  *
- * -ENODEV, -EPROTONOSUPPORT and -EACCES are answered with what to do about them,
- * all others with strerror(3)'s text; flowfd_ring_strerror() knows more of those of
- * a ring. The string stays valid and is not to be freed
- * (strerror(3)'s rules for threads apply).
+ * For -ENODEV, -EPROTONOSUPPORT and -EACCES the text says what to do, for all others
+ * it is strerror(3)'s; flowfd_ring_strerror() describes more errors of a ring. The
+ * caller must not free the string; strerror(3)'s rules for threads apply to it.
  */
 const char *flowfd_strerror(int error);
 

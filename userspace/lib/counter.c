@@ -12,7 +12,7 @@
 
 #include "device.h"
 
-/* Longest structure that is understood, of all that later headers may bring. */
+/* The longest structure of later headers that is accepted, in bytes. */
 #define FUTURE_SIZE 256
 
 union settings {
@@ -20,7 +20,7 @@ union settings {
 	unsigned char bytes[FUTURE_SIZE];
 };
 
-/* Beyond what fits in ours there must be zeros: they ask for nothing. */
+/* Bytes that do not fit must be zero: then they ask for nothing. */
 static int copy_settings(union settings *settings,
 			 const struct flowfd_create_counter *counter,
 			 size_t size)
@@ -38,7 +38,7 @@ static int copy_settings(union settings *settings,
 	return 0;
 }
 
-/* A request that takes settings: what is beyond ours was seen to be zero. */
+/* A request with settings; copy_settings() has checked that all bytes beyond are 0. */
 static int request(int fd, unsigned int number, union settings *settings,
 		   size_t size)
 {
@@ -70,7 +70,7 @@ int flowfd_counter_create_on(int device,
 	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
-/* What open(2) has flags for goes there, and the rest to the counter. */
+/* open(2) takes the flags that it knows, the counter all other settings. */
 int flowfd_counter_create_from(const struct flowfd_create_counter *counter,
 			       size_t size)
 {
@@ -139,7 +139,7 @@ int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate)
 	return 0;
 }
 
-/* A counter moves eight bytes or none; anything else came from no counter. */
+/* A counter moves eight bytes or none: with any other result it is no counter. */
 static int transfer_result(ssize_t bytes, int saved_errno)
 {
 	int error = errno;

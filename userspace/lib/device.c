@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * /dev/flowfd: opening it, what the loaded module can do, and whether module
- * and library fit together. Used by every function that creates something. Nothing
- * here is a cancellation point, so that no descriptor is left behind by one.
+ * and library match. Used by every function that creates something. Nothing here
+ * is a cancellation point: cancellation would leak the descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,13 +34,13 @@ void flowfd__close(int fd)
 	errno = saved;
 }
 
-/* What open(2) fails with, in the terms of flowfd_counter_create(). */
+/* Turns an errno of open(2) into an error of flowfd_counter_create(). */
 static int open_error(int error)
 {
 	switch (error) {
 	case ENOENT:
 	case ENXIO:
-	case EISDIR: /* what a container makes where the host has no device */
+	case EISDIR: /* a container makes a directory if the host has no device */
 		return -ENODEV;
 	case EPERM: /* the device filter of a container */
 		return -EACCES;

@@ -1,37 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* /dev/flowfd as the library's own files use it. */
+/* /dev/flowfd for the files of the library. */
 #ifndef FLOWFD_LIB_DEVICE_H
 #define FLOWFD_LIB_DEVICE_H
 
 #include <stddef.h>
 
-/* Objects are compiled with hidden visibility; what the header has is public.
- */
+/* Objects are compiled with hidden visibility; declarations of <flowfd.h> are public. */
 #pragma GCC visibility push(default)
 #include <flowfd.h>
 #pragma GCC visibility pop
 
-/*
- * Two underscores: the static library's own names must not meet a program's.
- */
+/* Two underscores, as names of the static library must not collide with a program's. */
 
 /**
  * flowfd__open - open /dev/flowfd
- * @flags: O_CLOEXEC and O_NONBLOCK, or 0
+ * @flags: O_CLOEXEC, O_NONBLOCK, both or 0
  *
- * Returns the lowest free descriptor, or -errno in the terms of
- * flowfd_counter_create().
+ * Returns the lowest free descriptor, or an error of flowfd_counter_create().
  */
 int flowfd__open(int flags);
 
 /**
- * flowfd__check - see that the module's ABI is the library's
+ * flowfd__check - check that module and library have the same ABI version
  * @fd: from flowfd__open()
  *
- * Asks once in a process: a module cannot be replaced while it is used, and another
- * one that comes later refuses calls that it does not know.
+ * Asks once in a process: a module in use cannot be replaced, and one that is loaded
+ * later refuses requests that it does not know.
  *
- * Returns 0 or -EPROTONOSUPPORT.
+ * Returns 0, -EPROTONOSUPPORT, or another -errno of ioctl(2).
  */
 int flowfd__check(int fd);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Errors in words. Those that a user or a programmer can do something about say
- * what.
+ * Descriptions of errors. If a user or a programmer can remedy an error, the text
+ * says how.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "device.h"
 
-/* The number does not say which of the two is too old, so ask the module. */
+/* The errno does not say whether module or library is too old: asks the module. */
 static const char *mismatch(void)
 {
 	struct flowfd_query query = {0};

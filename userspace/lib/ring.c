@@ -3,7 +3,7 @@
  * The ring: creating and mapping it, what it watches, and waiting. Thin calls
  * into the kernel; flowfd-ring.h documents each, and has the harvest.
  */
-/* The inline functions of the header are compiled here for those who link. */
+/* Compiles the inline functions of the header, for programs that link to them. */
 #define FLOWFD_INLINE
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "device.h"
 
-/* NULL, with a negative errno in @error, on failure. */
+/* Returns NULL, with a negative errno in @error, on failure. */
 static struct flowfd_ring_header *map_shared(int fd, size_t size, int *error)
 {
 	int saved = errno;
@@ -37,7 +37,7 @@ static void unmap(struct flowfd_ring_header *header, size_t size)
 	errno = saved;
 }
 
-/* The layout is the kernel's word: any process that has the ring writes its header. */
+/* @layout is from the kernel: every process that has the ring can write its header. */
 static int ring_map(struct flowfd_ring *ring, int fd,
 		    const struct flowfd_create_ring *layout)
 {
@@ -47,7 +47,7 @@ static int ring_map(struct flowfd_ring *ring, int fd,
 	header = map_shared(fd, layout->map_size, &error);
 	if (!header)
 		return error;
-	/* The harvest is compiled into programs: it is for this layout alone. */
+	/* The harvest is compiled into programs and knows this layout alone. */
 	if (header->magic != FLOWFD_RING_MAGIC ||
 	    header->version != FLOWFD_RING_VERSION) {
 		unmap(header, layout->map_size);
@@ -66,8 +66,8 @@ static int ring_map(struct flowfd_ring *ring, int fd,
 }
 
 /*
- * The device takes the lowest free descriptor, and the ring, made through it, then
- * takes its place. Until then both are close-on-exec, so that nothing leaks into a
+ * The device gets the lowest free descriptor, and the ring, created through it, then
+ * replaces it there. Until then both are close-on-exec, so that neither leaks into a
  * program that another thread executes.
  */
 static int create_in_place(int device, struct flowfd_create_ring *args)
@@ -135,7 +135,7 @@ int flowfd_ring_control(const struct flowfd_ring *ring,
 	return flowfd__ioctl(ring->fd, FLOWFD_IOC_RING_CONTROL, &args);
 }
 
-/* 0 or -errno: what else a result says is for callers of flowfd_ring_control(). */
+/* Returns 0 or -errno; flowfd_ring_control() gives callers the full result. */
 static int control_one(const struct flowfd_ring *ring,
 		       struct flowfd_ring_entry entry)
 {
@@ -210,7 +210,7 @@ int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
-/* How many entries there are, perhaps after a sleep; or -errno. */
+/* Returns how many entries there are, waiting for the first one, or -errno. */
 static int read_pending(int fd)
 {
 	int saved = errno, ret;
@@ -226,7 +226,7 @@ int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout)
 	const struct flowfd_ring_wait args = { .timeout = timeout };
 	int ret;
 
-	/* The cheaper system call; it does not wait if somebody set O_NONBLOCK. */
+	/* The cheaper system call, but it does not wait if O_NONBLOCK is set. */
 	if (timeout == FLOWFD_RING_FOREVER) {
 		ret = read_pending(ring->fd);
 		if (ret != -EAGAIN)
