@@ -128,18 +128,27 @@ static long register_uring(library_call call, const long arguments[6])
 	return ret;
 }
 
+/* @retry is for the library's function, or NULL if nothing has this name. */
+static long call_library(const struct library_function *function, const void *address,
+			 long (*retry)(library_call call, const long arguments[6]),
+			 const long arguments[6])
+{
+	struct found next = library_find(function, address);
+
+	if (next.call && !next.genuine)
+		return pass(next.call, arguments);
+	return retry(next.call, arguments);
+}
+
 EXPORT long io_submit(long first, long second, long third, long fourth,
 		      long fifth, long sixth);
 EXPORT long io_submit(long first, long second, long third, long fourth,
 		      long fifth, long sixth)
 {
 	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
-	struct found next = library_find(&aio_submit,
-					 __builtin_return_address(0));
 
-	if (next.call && !next.genuine)
-		return pass(next.call, arguments);
-	return submit(next.call, arguments);
+	return call_library(&aio_submit, __builtin_return_address(0), submit,
+			    arguments);
 }
 
 /* liburing from 2.4 on has it. */
@@ -149,12 +158,9 @@ EXPORT long io_uring_register(long first, long second, long third, long fourth,
 			      long fifth, long sixth)
 {
 	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
-	struct found next = library_find(&uring_register,
-					 __builtin_return_address(0));
 
-	if (next.call && !next.genuine)
-		return pass(next.call, arguments);
-	return register_uring(next.call, arguments);
+	return call_library(&uring_register, __builtin_return_address(0),
+			    register_uring, arguments);
 }
 
 /* What is in a struct io_uring differs between versions of liburing. */
