@@ -19,8 +19,8 @@ const char *base_name(const char *path)
 }
 
 /*
- * The kernel says where the executable's program headers are. dladdr1(3) would
- * say which file is the executable, too, but musl does not have it.
+ * The executable is the file with the program headers that the kernel reports.
+ * dladdr1(3) would tell, too, but musl does not have it.
  */
 static bool is_executable(const ElfW(Ehdr) *header)
 {
@@ -28,7 +28,7 @@ static bool is_executable(const ElfW(Ehdr) *header)
 }
 
 #ifdef DLFO_EH_SEGMENT_TYPE
-/* glibc from 2.35 on has it, musl does not. It takes no lock. */
+/* glibc has it since 2.35, musl does not. It takes no lock. */
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 
 static bool find_without_lock(const void *address, Dl_info *info)
@@ -44,8 +44,8 @@ static bool find_without_lock(const void *address, Dl_info *info)
 #endif
 
 /*
- * dladdr(3) waits for a dlopen(3) in another thread, which may run a constructor
- * that waits for this thread.
+ * dladdr(3) would deadlock: it waits for a dlopen(3) in another thread, which may
+ * run a constructor that waits for this thread.
  */
 static bool find(const void *address, Dl_info *info)
 {
@@ -62,7 +62,7 @@ const char *caller_find(const void *address, const char *executable)
 
 	if (!find(address, &info))
 		return "[unknown]";
-	/* The dynamic linker knows it by argv[0] alone, which can be anything. */
+	/* The dynamic linker knows the executable by argv[0] alone, which can be anything. */
 	if (is_executable(info.dli_fbase))
 		return executable;
 	return base_name(info.dli_fname);

@@ -7,11 +7,12 @@
  * caller_find - base name of the file that holds @address
  * @executable: base name of the executable
  *
- * "[unknown]" for code of no file. Valid as long as the caller's code is.
+ * Returns "[unknown]" for code that is in no file. The string is valid while the file
+ * is loaded.
  */
 const char *caller_find(const void *address, const char *executable);
 
-/** base_name - what follows the last slash of @path */
+/** base_name - the part of @path behind its last slash */
 const char *base_name(const char *path);
 
 #endif /* FLOWFD_PRELOAD_CALLER_H */

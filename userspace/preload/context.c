@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads the settings and the executable's name once: the program may overwrite
- * its environment. The first call does it, in any thread, or in a signal handler
- * on a small stack. So each call that comes before it is done reads for itself,
- * into memory of its own, and the first that is ready gives its own to all.
+ * its environment. The first call reads them, in any thread, or in a signal handler
+ * on a small stack. Calls that come before it is done also read, each into memory of
+ * its own; the first to finish publishes its memory for all later calls.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@
 #include "preload/context.h"
 #include "preload/next.h"
 
-/* In the place of settings that are missing or wrong. */
+/* Stands for settings that are missing or wrong. */
 static struct context none;
 
 static bool read_log(struct context *context)

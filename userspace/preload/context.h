@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the shim knows of the process that it is in. */
+/* The settings and names that the shim needs of its process. */
 #ifndef FLOWFD_PRELOAD_CONTEXT_H
 #define FLOWFD_PRELOAD_CONTEXT_H
 
@@ -8,11 +8,11 @@
 #include "preload/settings.h"
 
 /**
- * struct context - read once for each process image, not changed any more
+ * struct context - read once for each process image, constant afterwards
  * @settings: from the environment
  * @executable: base name of the executable
  * @log: file to append reports to; empty: standard error
- * @path: what @executable points into
+ * @path: the buffer that @executable points into
  */
 struct context {
 	struct settings settings;

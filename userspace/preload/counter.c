@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes counters with bare system calls: libflowfd would be one more library
- * inside the program, and open(2) a cancellation point where it expects none.
+ * Makes counters with bare system calls: libflowfd would be one more library in
+ * the program, and open(2) a cancellation point, which eventfd(2) is not.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,9 @@
 #include "preload/settings.h"
 
 /**
- * counter_open - what eventfd(@initial, @flags) does, with flow control
- * @initial: first count; the maximum is raised to stay above it
+ * counter_open - as eventfd(@initial, @flags), with flow control
+ * @settings: maximum and bucket of the counter
+ * @initial: initial count; the maximum is raised to stay above it
  * @flags: valid flags of eventfd(2); a semaphore gets no bucket
  *
  * Returns the lowest free descriptor, as eventfd(2) would, or -errno.

@@ -2,7 +2,7 @@
 #ifndef FLOWFD_PRELOAD_EXPORT_H
 #define FLOWFD_PRELOAD_EXPORT_H
 
-/* What programs call in the place of libc's; all else of the shim is hidden. */
+/* Functions that replace those of libraries; all others of the shim are hidden. */
 #define EXPORT __attribute__((visibility("default")))
 
 #endif /* FLOWFD_PRELOAD_EXPORT_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads /proc/thread-self/fd and fdinfo with bare system calls and small buffers:
- * readdir(3) and stdio allocate memory, which the program may just be doing.
- * /proc/self would be the main thread, which can have ended.
+ * readdir(3) and stdio allocate memory, and the shim can interrupt an allocation of
+ * the program. /proc/self would be the main thread, which can have ended.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define DIRECTORY "/proc/thread-self/"
 
-/* A file that is read by lines; longer ones come in parts. */
+/* A file that is read by lines; lines longer than @text come in parts. */
 struct reader {
 	int fd;
 	size_t begin;
@@ -46,7 +46,7 @@ static void reader_close(const struct reader *reader)
 	next_call(SYS_close, reader->fd, 0, 0, 0);
 }
 
-/* Returns false if nothing is left to be read. */
+/* Returns false at the end of the file. */
 static bool reader_fill(struct reader *reader)
 {
 	size_t rest = reader->end - reader->begin;
@@ -85,7 +85,7 @@ static const char *reader_line(struct reader *reader)
 	}
 }
 
-/* Finds "name: number" in @line. */
+/* Finds @name and the number behind it in @line. */
 static bool take(const char *line, const char *name, unsigned int base,
 		 uint64_t *number)
 {
@@ -155,7 +155,7 @@ static bool watches_of(struct watch *watch, int fd, watch_found found,
 	return ok;
 }
 
-/* Is the descriptor that is called @name an epoll or a ring? */
+/* Is descriptor @name, a name in /proc, an epoll or a ring? */
 static bool is_watcher(int directory, const char *name, struct watch *watch)
 {
 	static const char epoll[] = "anon_inode:[eventpoll]";

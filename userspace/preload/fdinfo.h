@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc says of the calling thread's descriptors, without allocating. */
+/* Reads the calling thread's descriptors in /proc, without allocating. */
 #ifndef FLOWFD_PRELOAD_FDINFO_H
 #define FLOWFD_PRELOAD_FDINFO_H
 
@@ -11,10 +11,10 @@
  * struct event_state - an eventfd or a counter
  * @counter: it is a counter
  * @semaphore: made with EFD_SEMAPHORE
- * @id: no other of its kind has it
+ * @id: unique among eventfds, or among counters
  * @count: 0 to 2^64 - 2
- * @references: of a counter: descriptors in all processes, and calls that use
- *              one now; a watch of epoll(7) or of a ring is none
+ * @references: of a counter: its descriptors in all processes plus calls in progress
+ *              on them; watches of epoll(7) or of a ring do not count
  */
 struct event_state {
 	bool counter;
@@ -24,17 +24,17 @@ struct event_state {
 	uint64_t references;
 };
 
-/** event_state - false if @fd is neither, or if it cannot be known */
+/** event_state - read the state of @fd; false if it is neither, or unknown */
 bool event_state(int fd, struct event_state *state);
 
 /**
- * struct watch - that of an epoll(7) or a ring that this thread has open
- * @watcher: descriptor of that one
- * @ring: it is a ring
- * @again: it watches the same number more than once
- * @inode: of the file that is watched
- * @device: that has the inode, as the kernel numbers it
- * @events: as epoll_ctl(2), as @data
+ * struct watch - a watch of an epoll(7) or a ring that this thread has open
+ * @watcher: descriptor of the epoll or the ring
+ * @ring: @watcher is a ring
+ * @again: @watcher has an earlier watch of the same descriptor number
+ * @inode: of the watched file
+ * @device: of that inode, in the kernel's encoding
+ * @events: as epoll_ctl(2)
  * @data: as epoll_ctl(2)
  */
 struct watch {
@@ -51,10 +51,10 @@ typedef bool (*watch_found)(int fd, const struct watch *watch,
 			    const void *argument);
 
 /**
- * watch_each - call @found for all watches of the number @fd
- * @argument: for @found
+ * watch_each - call @found for each watch of the descriptor number @fd
+ * @argument: passed to @found
  *
- * Returns false as soon as @found does, or if watches cannot be known.
+ * Returns false as soon as @found does, or if the watches cannot be read.
  */
 bool watch_each(int fd, watch_found found, const void *argument);
 

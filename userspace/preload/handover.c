@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Knows where descriptors are in what the kernel is given: KVM, vhost, VFIO, AIO
- * and io_uring. It reads through the kernel: a pointer that it refused may be bad.
+ * Knows where descriptors are in the arguments of KVM, vhost, VFIO, AIO and io_uring.
+ * It reads the arguments by a system call, as the kernel may have refused them because
+ * of a bad pointer.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -19,10 +20,10 @@
 #include "preload/next.h"
 #include "preload/replace.h"
 
-/* More interrupts than a device of MSI-X can have. */
+/* More than the interrupts of an MSI-X device. */
 #define VECTORS_MAX 4096
 
-/* By the thread's own number: the main thread can have ended, and has no memory. */
+/* By the thread's own ID: the main thread can have ended and then has no memory. */
 static bool peek(void *to, const void *from, size_t size, const char *taker)
 {
 	const struct iovec local = {.iov_base = to, .iov_len = size};
@@ -42,7 +43,7 @@ static bool peek(void *to, const void *from, size_t size, const char *taker)
 
 static const char *ioctl_name(unsigned long request)
 {
-	/* Some programs pass an int, with its sign extended. */
+	/* Some programs pass a sign-extended int. */
 	switch ((unsigned int)request) {
 	case KVM_IRQFD:
 		return "KVM_IRQFD";
@@ -86,7 +87,7 @@ static bool replace_at(const void *address, const char *taker)
 	return replace_each(address, taker) == REPLACED_REAL;
 }
 
-/* One counter that stays is enough for the kernel to refuse the call again. */
+/* If one counter stays, the kernel refuses the call again. */
 static bool replace_irqfd(const struct kvm_irqfd *argument, const char *taker)
 {
 	enum replaced first, second = REPLACED_NONE;
@@ -103,7 +104,7 @@ static bool replace_irqfd(const struct kvm_irqfd *argument, const char *taker)
 	       (first == REPLACED_REAL || second == REPLACED_REAL);
 }
 
-/* Waiting for all of thousands that stay would take seconds. */
+/* Stops at the first that stays: waiting for thousands would take seconds. */
 static bool replace_vectors(const struct vfio_irq_set *argument,
 			    const char *taker)
 {
@@ -163,7 +164,7 @@ bool handover_iocb(struct iocb *const *iocb)
 
 bool handover_uring(unsigned int opcode, const void *argument)
 {
-	/* The highest bit says what kind of number the ring's is. */
+	/* The highest bit says whether the ring is given by a registered index. */
 	switch (opcode & ~(1U << 31)) {
 	case IORING_REGISTER_EVENTFD:
 	case IORING_REGISTER_EVENTFD_ASYNC:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that hand eventfds to the kernel, which takes no counter. Each is to be
- * made again when its function returns true, after the kernel refused it with
- * EINVAL: refused calls have changed nothing.
+ * Calls that hand eventfds to the kernel, which does not accept counters. After the
+ * kernel refused a call with EINVAL, and so changed nothing, its function here replaces
+ * the counters by eventfds. If it returns true the caller must repeat the call.
  */
 #ifndef FLOWFD_PRELOAD_HANDOVER_H
 #define FLOWFD_PRELOAD_HANDOVER_H
@@ -11,16 +11,16 @@
 
 struct iocb;
 
-/** handover_is_ioctl - does this request take an eventfd? */
+/** handover_is_ioctl - whether this request takes an eventfd */
 bool handover_is_ioctl(unsigned long request);
 
-/** handover_ioctl - replace the counters that ioctl(2) was given */
+/** handover_ioctl - replace the counters in the argument of ioctl(2) */
 bool handover_ioctl(unsigned long request, const void *argument);
 
-/** handover_iocb - replace the counter that io_submit(2) was given */
+/** handover_iocb - replace the counter in a request of io_submit(2) */
 bool handover_iocb(struct iocb *const *iocb);
 
-/** handover_uring - replace the counter that io_uring_register(2) was given */
+/** handover_uring - replace the counter in an argument of io_uring_register(2) */
 bool handover_uring(unsigned int opcode, const void *argument);
 
 #endif /* FLOWFD_PRELOAD_HANDOVER_H */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds what a call of a library's function was for. What the program was started
- * with comes first for all of its code, and stays. It is looked for once: the
- * dynamic linker takes a lock, which a dlopen(3) in another thread may have.
+ * Finds the library function that a call was meant for. A function that was there
+ * when the program started comes first for all of its code, and stays. It is looked
+ * up only once: the dynamic linker takes a lock, which a dlopen(3) in another thread
+ * may hold.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,7 +29,7 @@ void library_find_early(struct library_function *function)
 	if (early)
 		function->early_genuine = is_genuine(function, early);
 	else
-		dlerror(); /* the program must not see it */
+		dlerror(); /* clears the error: the program must not see it */
 	function->early = (library_call)early;
 }
 
@@ -44,7 +45,7 @@ static void *find_loaded(const char *file, const char *name)
 	return function;
 }
 
-/* A call that is the last thing a function does comes from the caller of that. */
+/* After a tail call, @address is in the caller of the function that made it. */
 static void *find_late(const struct library_function *function,
 		       const void *address)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of libraries that a program may have, or have functions named like. */
+/* Library functions that a program may have, or may have others of the same name. */
 #ifndef FLOWFD_PRELOAD_LIBRARY_H
 #define FLOWFD_PRELOAD_LIBRARY_H
 
@@ -10,12 +10,12 @@ typedef long (*library_call)(long first, long second, long third, long fourth,
 			     long fifth, long sixth);
 
 /**
- * struct library_function - one that the shim stands in front of
+ * struct library_function - a function that the shim wraps
  * @name: its name
- * @library: how the base name of each file of the library begins
- * @sonames: of its versions
- * @early: what the program was started with; NULL: nothing
- * @early_genuine: is that of the library?
+ * @library: prefix of the base name of each file of the library
+ * @sonames: of the versions of the library
+ * @early: the function that was there when the program started; NULL: none
+ * @early_genuine: whether @early is of the library
  */
 struct library_function {
 	const char *name;
@@ -26,23 +26,23 @@ struct library_function {
 };
 
 /**
- * struct found - the function that a call is for
+ * struct found - the function that a call was meant for
  * @call: NULL: there is none
- * @genuine: it is of the library, not one with the same name
+ * @genuine: it is of the library, not another one of the same name
  */
 struct found {
 	library_call call;
 	bool genuine;
 };
 
-/** library_find_early - to be called by a constructor */
+/** library_find_early - fill in @early; must be called by a constructor */
 void library_find_early(struct library_function *function);
 
 /**
- * library_find - the function that code at @address would call
+ * library_find - find the function that code at @address would call
  *
- * Also if the library that has it was loaded for that code alone, by dlopen(3).
- * If it was not there when the program was started, not in a signal handler.
+ * Finds it also in a library that dlopen(3) loaded for that code alone. Must not run in
+ * a signal handler, unless the function was there when the program started.
  */
 struct found library_find(const struct library_function *function,
 			  const void *address);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes reports, in any thread, also in a signal handler with little stack,
- * which printf(3) takes 2 KB of. A report must not get into a file of the
- * program's: descriptor 2 is used only while it is what flowfd-run had there.
+ * Writes reports, in any thread, also in a signal handler with little stack, of
+ * which printf(3) would take 2 KB. A report must not end up in a file of the
+ * program: descriptor 2 is used only while it is the file that flowfd-run had there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "preload/log.h"
 #include "preload/next.h"
 
-/* glibc from 2.32 on has it, musl does not. */
+/* glibc has it since 2.32, musl does not. */
 extern const char *strerrorname_np(int error) __attribute__((weak));
 
 bool log_wanted(const struct context *context)
@@ -69,7 +69,7 @@ void line_begin(struct line *line)
 	line_text(line, "]: ");
 }
 
-/* statx(2): struct stat differs from machine to machine, and from libc to libc. */
+/* statx(2), as struct stat differs between architectures and between C libraries. */
 static bool stderr_is_ours(const struct settings *settings)
 {
 	struct statx status;
@@ -82,7 +82,7 @@ static bool stderr_is_ours(const struct settings *settings)
 	       status.stx_ino == settings->inode;
 }
 
-/* A set of signals as the kernel has it; that of libc is larger. */
+/* The kernel's signal set; sigset_t of libc is larger. */
 struct signals {
 	unsigned long words[_NSIG / 8 / sizeof(unsigned long)];
 };
@@ -93,8 +93,8 @@ static struct signals only(int signal)
 }
 
 /*
- * A pipe without a reader or a limit of file sizes must not end the program. A
- * signal that waited before is left to it.
+ * SIGPIPE and SIGXFSZ of a report must not end the program. If the program had such a
+ * signal pending before, it stays pending.
  */
 static void write_line(long fd, const struct line *line)
 {
@@ -123,8 +123,8 @@ static void write_line(long fd, const struct line *line)
 }
 
 /*
- * Opened for each line: a program may close all descriptors at any time. The path
- * that flowfd-run gives has no symbolic link at its end.
+ * Opens the file for each line: the program may close all descriptors at any time.
+ * flowfd-run has resolved symbolic links in @path.
  */
 static void append(const char *path, const struct line *line)
 {

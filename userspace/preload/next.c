@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the functions behind the shim's when it is loaded, or at the first call, which
- * may come before that. Threads that race find the same.
+ * Finds the functions that the shim wraps, when it is loaded or at the first call,
+ * which may come earlier. Threads that race find the same functions.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ NO_STACK_PROTECTOR static inline void *resolve(_Atomic(void *) *cache,
 
 static _Atomic(void *) eventfd_cache, ioctl_cache, syscall_cache;
 
-/* Not in a call of the program's: it would see another dlerror(3) after it. */
+/* Here and not in a call of the program, which would see its dlerror(3) changed. */
 __attribute__((constructor)) static void resolve_all(void)
 {
 	resolve(&eventfd_cache, "eventfd");

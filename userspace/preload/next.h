@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that the shim stands in front of. */
+/* The functions that the shim wraps. */
 #ifndef FLOWFD_PRELOAD_NEXT_H
 #define FLOWFD_PRELOAD_NEXT_H
 
 /*
- * For all that syscall(2) passes through: SYS_arch_prctl can move the thread
- * pointer, and with it the value that the stack protector compares.
+ * For all functions that a syscall(2) passes through: SYS_arch_prctl can move the
+ * thread pointer, and with it the value that the stack protector compares.
  */
 #define NO_STACK_PROTECTOR __attribute__((no_stack_protector))
 
@@ -18,12 +18,12 @@ int next_ioctl(int fd, unsigned long request, long argument);
 /**
  * next_syscall - syscall(2) as the program has it without the shim
  *
- * The shim makes its own system calls with it too: unlike open(2) and close(2)
- * it is no cancellation point, just as eventfd(2) is none.
+ * The shim makes its own system calls with it, too: unlike open(2) and close(2),
+ * and like eventfd(2), it is not a cancellation point.
  */
 long next_syscall(long number, const long arguments[6]);
 
-/** next_call - next_syscall() with four arguments; -errno for an error */
+/** next_call - next_syscall() with four arguments; returns -errno for an error */
 long next_call(long number, long first, long second, long third, long fourth);
 
 #endif /* FLOWFD_PRELOAD_NEXT_H */

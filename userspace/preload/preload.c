@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The shim that flowfd-run preloads: eventfd(2), called by that name or through
- * syscall(2), gives flowfd counters. Whatever keeps that from working, the
- * program gets the eventfd that it asked for.
+ * syscall(2), gives flowfd counters. If a counter cannot be made, for whatever
+ * reason, the program gets the eventfd that it asked for.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -22,8 +22,8 @@
 #define EVENTFD_FLAGS (EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)
 
 /*
- * One call for an eventfd: what decides about it and what became of it.
- * number 0 says that the call is none of the shim's business.
+ * One call for an eventfd: what it depends on and its result. @number is 0 if the
+ * shim leaves the call alone.
  */
 struct request {
 	const struct context *context;
@@ -34,8 +34,8 @@ struct request {
 };
 
 /*
- * Numbers the eventfds of a process from 1. The process is part of the word
- * that counts them, so that a forked child starts again by itself.
+ * Numbers the eventfds of a process from 1. The process ID is part of the counting
+ * word, so that a forked child starts again at 1.
  */
 static uint32_t next_number(void)
 {
@@ -50,7 +50,7 @@ static uint32_t next_number(void)
 	return (uint32_t)next;
 }
 
-/* Returns a counter, or -1 when the real eventfd(2) is to be called. */
+/* Returns a counter, or -1 if the caller must call the real eventfd(2). */
 static int decide(struct request *request, unsigned int initial, int flags,
 		  const void *address)
 {
@@ -90,7 +90,7 @@ static int begin(struct request *request, unsigned int initial, int flags,
 	return fd;
 }
 
-/* Says what became of a request. */
+/* Reports the result of a request. */
 static void report(const struct request *request, long fd)
 {
 	struct line line;
@@ -125,7 +125,7 @@ EXPORT int eventfd(unsigned int initial, int flags)
 	return fd;
 }
 
-/* syscall(SYS_eventfd2, ...), and SYS_eventfd, which has no flags. */
+/* syscall(SYS_eventfd2, ...) and syscall(SYS_eventfd, ...), which has no flags. */
 static long syscall_eventfd(long number, const long arguments[6],
 			    const void *address)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stands in front of ioctl(2) and of what libaio and liburing export. Every call
- * is first made as it is. Only when the kernel answers EINVAL does anybody look
- * whether a counter is the reason. Functions of other libraries that have the same
- * names are called as they are, with all arguments that registers hold.
+ * Wraps ioctl(2) and functions of libaio and liburing. Every call is first passed on
+ * unchanged. Only if the kernel answers EINVAL does the shim check whether a counter
+ * is the reason. Functions of other libraries that have the same names are called
+ * unchanged, with all arguments that are in registers.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static long pass(library_call call, const long arguments[6])
 		    arguments[4], arguments[5]);
 }
 
-/* By the library if @call is given, which returns an int. */
+/* By the library's @call, which returns an int, or by a system call if it is NULL. */
 static long pass_or_call(library_call call, long number,
 			 const long arguments[6])
 {
@@ -90,9 +90,9 @@ static long pass_or_call(library_call call, long number,
 }
 
 /*
- * As io_submit(2), with -errno. The kernel stops at the first request that it
- * refuses; if there were others before it, the count of these hides the reason
- * until the rest is submitted alone.
+ * As io_submit(2), but returns -errno. The kernel stops at the first request that it
+ * refuses. If it accepted others before, it returns their number and not the reason,
+ * so the rest is submitted again.
  */
 static long submit(library_call call, const long arguments[6])
 {
@@ -151,7 +151,7 @@ EXPORT long io_submit(long first, long second, long third, long fourth,
 			    arguments);
 }
 
-/* liburing from 2.4 on has it. */
+/* liburing has it since 2.4. */
 EXPORT long io_uring_register(long first, long second, long third, long fourth,
 			      long fifth, long sixth);
 EXPORT long io_uring_register(long first, long second, long third, long fourth,
@@ -163,7 +163,7 @@ EXPORT long io_uring_register(long first, long second, long third, long fourth,
 			    register_uring, arguments);
 }
 
-/* What is in a struct io_uring differs between versions of liburing. */
+/* Passed on to liburing, as the layout of struct io_uring depends on its version. */
 static long register_eventfd(const struct library_function *function,
 			     const long arguments[6], const void *address)
 {
@@ -217,7 +217,7 @@ static long with_errno(long ret)
 	return -1;
 }
 
-/* Not by ioctl(): that may be a function of the program's that calls syscall(). */
+/* Not by ioctl(), which may be a function of the program that calls syscall(). */
 static long syscall_ioctl(const long arguments[6])
 {
 	long ret = next_syscall(SYS_ioctl, arguments);

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces a counter. The number gets another open file, so all that knows the
- * old one by other ways would be left behind. The module counts these: only when
- * the descriptor is the one reference is it replaced. Then
+ * Replaces a counter. Its descriptor gets another open file description, so other
+ * references to the counter would be left behind. The module counts references: a
+ * counter is replaced only if the descriptor is the only one. Then
  *
- *   1. the counter gets a second descriptor, ours, and the number the eventfd;
- *   2. epolls that watch the number watch the eventfd, too;
- *   3. the counter must have no reference but ours. If it has, a thread found it
- *      before 1 and is about to wait: all is undone;
- *   4. nobody can change the counter any more: its count goes to the eventfd,
- *      and it is closed, which ends the watches of it.
+ *   1. the counter gets a second descriptor, the shim's, and the first descriptor
+ *      the eventfd;
+ *   2. epolls that watch the first descriptor watch the eventfd, too;
+ *   3. the counter must have no reference but the shim's. Otherwise a thread found it
+ *      before 1 and is about to wait: everything is undone;
+ *   4. nothing can change the counter any more: its count goes to the eventfd, and
+ *      the counter is closed, which ends its watches.
  *
- * Undone means: the number is the counter's again, which gets what was written to
- * the eventfd, and the watches of the eventfd as they are then.
+ * To undo: the first descriptor gets the counter back, and the counter gets the count
+ * and the current watches of the eventfd.
  *
- * A thread that begins to wait for the eventfd between 1 and an undoing of 3 can
- * be left behind: 10 ms, after another thread did the same just before.
+ * A thread that begins to wait for the eventfd between 1 and the undoing in 3 can be
+ * left behind. That window is 10 ms, and needs another thread that did the same just
+ * before.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,8 +53,9 @@ static bool is_counter(int fd, struct event_state *state)
 }
 
 /*
- * Calls of other threads that do not wait are over soon. The count is read once
- * more after that: a call could end between the count and the references.
+ * Waits until no other thread is in a call on the counter. Calls that do not sleep end
+ * soon. State is read once more then: a call could end between the reads of the count
+ * and of the references.
  */
 static bool settle(int fd, struct event_state *state)
 {
@@ -72,8 +75,8 @@ static bool settle(int fd, struct event_state *state)
 }
 
 /*
- * One thread at a time. The owner is a process, as a child can be forked while a
- * thread of its parent has the lock.
+ * Serializes threads. The owner is a process ID, as a child can be forked while a
+ * thread of its parent holds the lock.
  */
 static _Atomic int owner;
 
@@ -98,10 +101,10 @@ static void unlock(void)
 }
 
 /*
- * A ring cannot get another file in the middle of its events. And the number of
- * a watch can be that of a file which is closed here, and open elsewhere: then
- * the counter could be added. Of two watches of one number nobody knows which is
- * that of the counter.
+ * A ring cannot exchange a watched file and keep its events. The descriptor of an
+ * epoll's watch can be that of a file which is closed here and open elsewhere: then
+ * epoll lets the counter be added. Of two watches of one descriptor number it is not
+ * known which one is the counter's.
  */
 static bool can_follow(int fd, const struct watch *watch, const void *none)
 {
@@ -130,11 +133,11 @@ static bool add_watch(int fd, const struct watch *watch, const void *none)
 	(void)none;
 	ret = next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd,
 			(long)&event);
-	/* The list goes on with what was just added. */
+	/* The list of watches also reaches those that were just added. */
 	return ret == 0 || ret == -EEXIST;
 }
 
-/* What tells watches of an eventfd from those of a counter with its number. */
+/* Tells watches of an eventfd from those of a counter with the same descriptor. */
 struct identity {
 	uint64_t inode;
 	uint64_t device;
@@ -181,8 +184,8 @@ static void add_count(int fd, uint64_t count)
 }
 
 /*
- * What was written to the eventfd must find room in the counter. It is read when
- * no more can come, and its watches end when it is closed.
+ * Undoes the exchange. The counter's maximum must make room for the count of the
+ * eventfd, which is read when no more can be written. Its watches end with its close.
  */
 static void put_back(int fd, int counter, int real, long cloexec)
 {
@@ -193,7 +196,7 @@ static void put_back(int fd, int counter, int real, long cloexec)
 
 	if (!event_state(fd, &state) || !event_state(real, &own) ||
 	    state.counter || state.id != own.id)
-		return; /* closed by the program, or another file */
+		return; /* the program closed it, or has another file there */
 	next_call(SYS_dup3, counter, fd, cloexec, 0);
 	if (event_state(real, &own) && own.count) {
 		next_call(SYS_ioctl, counter, EFD_IOC_SET_MAXIMUM, (long)&none,
@@ -214,7 +217,7 @@ static int make_eventfd(int fd, const struct event_state *state)
 			 0, 0);
 }
 
-/* The program can close it, and the number can be that of another file, any time. */
+/* At any time the program can close @fd, and the number become another file's. */
 static bool is_still(int fd, uint64_t id)
 {
 	struct event_state state;
@@ -222,7 +225,7 @@ static bool is_still(int fd, uint64_t id)
 	return is_counter(fd, &state) && state.id == id;
 }
 
-/* Returns NULL, or why the counter stays. Both other descriptors are closed. */
+/* Returns NULL, or why the counter stays. Closes @counter and @real. */
 static const char *exchange(int fd, int counter, int real, uint64_t id)
 {
 	long cloexec = next_call(SYS_fcntl, fd, F_GETFD, 0, 0) & FD_CLOEXEC ?
@@ -291,7 +294,7 @@ static void report(const struct context *context, int fd, const char *taker,
 	line_end(&line, context);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static enum replaced replace_known(const struct context *context, int fd,
 				   const char *taker)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The settings of flowfd-run as text, strictly read. The shim runs this inside
- * other programs, in any thread at any time: it allocates nothing.
+ * Strict parser of flowfd-run's settings. The shim runs this inside other programs,
+ * in any thread at any time, so it allocates nothing.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 /* Longest word: "keep=" and a file name. */
 #define WORD_SIZE 272
 
-/* Reads the decimal number at @text, nothing but digits, and what follows. */
+/* Reads the digits at @text; returns the text behind them, or NULL if there are none. */
 static const char *read_number(const char *text, uint64_t *number)
 {
 	*number = 0;
@@ -35,7 +35,7 @@ static bool number_between(const char *text, uint64_t least, uint64_t most,
 	return end && !*end && *number >= least && *number <= most;
 }
 
-/* A rule made of digits and '-' alone is a range, any other a glob. */
+/* A rule of digits and '-' alone is a range, any other a glob. */
 static bool is_range(const char *rule)
 {
 	return rule[strspn(rule, "0123456789-")] == '\0';

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What flowfd-run tells the shim that it preloads: parsed from the options by
- * the one, from an environment variable by the other.
+ * The settings that flowfd-run passes to the shim. flowfd-run parses them from its
+ * options, the shim from an environment variable.
  *
  * As text, settings are words separated by slashes, which no word contains:
  *   maximum=N rate=N burst=N keep=WHICH verbose=MAJOR:MINOR:INODE
- * keep comes as often as needed. The empty text is valid. verbose has the device
- * and the inode of the standard error that reports are for. LOG_VARIABLE, if it
- * is set, is a file that takes the reports instead.
+ * keep may be repeated. The empty text is valid. verbose has the device and the inode
+ * of the standard error that gets the reports. LOG_VARIABLE, if it is set, names a
+ * file that gets them instead.
  */
 #ifndef FLOWFD_PRELOAD_SETTINGS_H
 #define FLOWFD_PRELOAD_SETTINGS_H
@@ -22,12 +22,12 @@
 /**
  * struct settings - how to replace a program's eventfds
  * @maximum: of every counter; UINT64_MAX: none
- * @rate: of every counter's bucket; 0: no bucket
- * @burst: capacity of the bucket
- * @verbose: report every eventfd on stderr, while that is the following file
- * @device_major: of the device that holds it
- * @device_minor: of the device that holds it
- * @inode: its number
+ * @rate: of every counter's bucket, in wakeups per second; 0: no bucket
+ * @burst: capacity of the bucket, in wakeups
+ * @verbose: report every eventfd on stderr, while stderr is the following file
+ * @device_major: of the file's device
+ * @device_minor: of the file's device
+ * @inode: number of the file's inode
  * @keep_length: bytes used in @keep; 0: nothing is kept
  * @keep: rules for eventfds to leave real, each ended by a NUL
  */
@@ -43,24 +43,24 @@ struct settings {
 	char keep[1024];
 };
 
-/** settings_init - neither maximum nor bucket, nothing kept */
+/** settings_init - set neither maximum nor bucket, and keep nothing */
 void settings_init(struct settings *settings);
 
-/** settings_add - take in one word; returns NULL, or why the word is wrong */
+/** settings_add - parse one word; returns NULL, or why the word is wrong */
 const char *settings_add(struct settings *settings, const char *word);
 
-/** settings_check - after the last word; returns NULL, or what is missing */
+/** settings_check - check the whole; returns NULL, or what is missing */
 const char *settings_check(const struct settings *settings);
 
 /** settings_parse - init, add all words, check; true when all were right */
 bool settings_parse(struct settings *settings, const char *text);
 
-/** settings_by_name - does a rule need the name of the object file? */
+/** settings_by_name - whether a rule needs the name of the object file */
 bool settings_by_name(const struct settings *settings);
 
 /**
- * settings_keep - is this eventfd to stay real?
- * @number: which eventfd of the process it is, from 1
+ * settings_keep - whether this eventfd stays real
+ * @number: number of the eventfd in its process, from 1
  * @object: base name of the object file that asks for it
  */
 bool settings_keep(const struct settings *settings, uint32_t number,
