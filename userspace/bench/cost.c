@@ -5,7 +5,6 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,23 +127,24 @@ static void loop_poll(const struct subject *subject, int fd, unsigned long n)
 			failed("poll");
 }
 
-/* The system call alone, as a program does that keeps the device open. */
-static void loop_create(const struct subject *subject, int fd, unsigned long n)
+/* With or without libflowfd, as a program that keeps the device open. */
+static inline __attribute__((always_inline)) void
+create_on_device(const struct subject *subject, unsigned long n, bool library)
 {
 	const struct flowfd_create_counter counter = {
 		.maximum = subject->maximum,
 		.qos = { subject->capacity, subject->rate },
 	};
-	int device = -1, created;
+	int device = subject->flowfd ? flowfd_device_open() : -1, created;
 
-	(void)fd;
-	if (subject->flowfd)
-		device = open(FLOWFD_DEVICE, O_RDWR | O_CLOEXEC);
 	while (n--) {
-		if (subject->flowfd)
-			created = ioctl(device, FLOWFD_IOC_CREATE_COUNTER, &counter);
-		else
+		if (!subject->flowfd)
 			created = eventfd(0, EFD_CLOEXEC);
+		else if (library)
+			created = flowfd_counter_create_on(device, &counter,
+							   sizeof(counter));
+		else
+			created = ioctl(device, FLOWFD_IOC_CREATE_COUNTER, &counter);
 		if (created < 0)
 			failed("create");
 		close(created);
@@ -153,28 +153,16 @@ static void loop_create(const struct subject *subject, int fd, unsigned long n)
 		close(device);
 }
 
-/* By libflowfd, as a program does that creates many. */
+static void loop_create(const struct subject *subject, int fd, unsigned long n)
+{
+	(void)fd;
+	create_on_device(subject, n, false);
+}
+
 static void loop_on_device(const struct subject *subject, int fd, unsigned long n)
 {
-	const struct flowfd_create_counter counter = {
-		.maximum = subject->maximum,
-		.qos = { subject->capacity, subject->rate },
-	};
-	int device = subject->flowfd ? flowfd_device_open() : -1, created;
-
 	(void)fd;
-	while (n--) {
-		if (subject->flowfd)
-			created = flowfd_counter_create_on(device, &counter,
-							   sizeof(counter));
-		else
-			created = eventfd(0, EFD_CLOEXEC);
-		if (created < 0)
-			failed("create");
-		close(created);
-	}
-	if (device >= 0)
-		close(device);
+	create_on_device(subject, n, true);
 }
 
 /* As most programs do. */
