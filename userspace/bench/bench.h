@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * flowfd-bench - private types: what is measured, how it is collected, and what
- * main.c needs to know of each benchmark. Whatever cannot go on ends in err(3).
+ * flowfd-bench - private types: subjects, figures and tables, and the interface between
+ * main.c and the benchmarks. Functions exit with err(3) if they fail.
  */
 #ifndef FLOWFD_BENCH_H
 #define FLOWFD_BENCH_H
@@ -29,10 +29,10 @@ void clock_sleep_until(uint64_t when);
 
 /**
  * struct subject - a descriptor to measure
- * @flowfd: a counter of /dev/flowfd; else a stock eventfd without the rest
+ * @flowfd: a counter of /dev/flowfd; otherwise a stock eventfd, without what follows
  * @maximum: NO_MAXIMUM, or the maximum
- * @capacity: of the token bucket
- * @rate: of the token bucket; 0: none
+ * @capacity: tokens that the bucket holds
+ * @rate: tokens per second; 0: no bucket
  */
 struct subject {
 	bool flowfd;
@@ -48,7 +48,7 @@ const char *subject_name(const struct subject *subject);
 const char *subject_maximum(const struct subject *subject, char text[24]);
 
 /**
- * struct pair - a reader and a writer, on a CPU each if there are two
+ * struct pair - a reader and a writer thread, each on its own CPU if there are two
  */
 struct pair {
 	pthread_t reader;
@@ -62,7 +62,7 @@ void pair_start(struct pair *pair, void *(*reader)(void *),
 void pair_work_until(uint64_t when);
 
 /**
- * struct series - what the rounds gave for one figure, in their order
+ * struct series - one figure of each round, in the order of rounds
  */
 struct series {
 	unsigned int count;
@@ -76,7 +76,7 @@ double series_min(const struct series *series);
 double series_max(const struct series *series);
 
 /**
- * struct samples - single times, of all rounds
+ * struct samples - single times of all rounds, in microseconds
  */
 struct samples {
 	double *us;
@@ -91,8 +91,8 @@ json_t *samples_distribution(struct samples *samples);
  * struct column - one figure of a table
  * @key: its name in JSON; NULL ends an array of columns
  * @title: its name in the text table
- * @digits: after the decimal point, in the text table
- * @spread: the text table shows minimum and maximum too
+ * @digits: digits after the decimal point in the text table
+ * @spread: whether the text table shows minimum and maximum, too
  */
 struct column {
 	const char *key;
@@ -102,8 +102,8 @@ struct column {
 };
 
 /**
- * struct row - one line of a table: what was measured, and its figures
- * @distribution: what lies behind the figures, or NULL
+ * struct row - one line of a table: labels and figures
+ * @distribution: the samples behind the figures, as JSON, or NULL
  */
 struct row {
 	char label[LABELS_MAX][24];
@@ -112,10 +112,10 @@ struct row {
 };
 
 /**
- * struct verdict - the effect that a table shows, in one line
+ * struct verdict - an effect that a table shows, in one line
  * @text: the effect in words
  * @value: the effect as a number
- * @goal: what @value is held against; no goal if @relation is NULL
+ * @goal: @value is compared with it; no goal if @relation is NULL
  * @relation: "<=" or ">="
  */
 struct verdict {
@@ -126,7 +126,7 @@ struct verdict {
 };
 
 /**
- * struct table - all that one benchmark found
+ * struct table - the result of one benchmark
  * @labels: titles of the label columns, ended by NULL
  * @columns: ended by a NULL key
  * @note: a remark on the conditions, or NULL
@@ -155,9 +155,10 @@ void table_print(const struct table *table, FILE *file);
 void table_free(struct table *table);
 
 /**
- * struct settings - what the command line asked for
- * @burst_ms: length of each case of the burst benchmark
- * @bucket_ms: length of each case of the bucket benchmark
+ * struct settings - from the command line
+ * @rounds: how often everything is measured
+ * @burst_ms: length of each case of the burst benchmark, in milliseconds
+ * @bucket_ms: length of each case of the bucket benchmark, in milliseconds
  * @iterations: of each loop of the cost benchmark
  * @only: NULL, or "eventfd" or "flowfd"
  * @instructions: the clock counts instructions
@@ -172,12 +173,12 @@ struct settings {
 };
 
 /**
- * struct bench - a benchmark: cases that every round goes through
+ * struct bench - a benchmark: cases that every round measures
  * @labels: titles of the table's label columns
  * @columns: figures of its table
- * @cases: how many there are
- * @two_threads: reader and writer want a CPU each
- * @subject: what a case measures; NULL if it is neither eventfd nor flowfd
+ * @cases: number of cases
+ * @two_threads: reader and writer need a CPU each
+ * @subject: returns the subject of a case; NULL if it is neither eventfd nor flowfd
  * @measure: runs a case once and adds its figures to the table
  * @conclude: adds the verdicts, after the last round
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# flowfd-bench, and the script that turns its result into a page.
+# flowfd-bench, and the script that makes a page of its result.
 
 bench_headers := jansson.h liburing.h
 bench_missing := $(strip $(foreach header,$(bench_headers),\
@@ -20,9 +20,8 @@ $(bench_objects): PART_CFLAGS := -pthread
 $(O)/flowfd-bench: $(bench_objects) $(O)/libflowfd.a
 	$(link) -pthread -ljansson -luring -lm
 
-# One file that Python runs, made of the modules and nothing else; the same bit by
-# bit whenever and wherever it is made, so not by zipapp, which keeps times and the
-# order of the directory.
+# One file for Python with all modules. It must be reproducible bit by bit, so it is not
+# made by zipapp, which stores times and the order of the directory.
 bench_modules := $(sort $(wildcard bench/report/*.py))
 $(O)/flowfd-bench-report: $(bench_modules)
 	rm -rf $(O)/report

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A writer that never rests against a reader that takes 1 ms for every event:
- * how much CPU the writer burns, with and without a maximum, and what it does
- * when the counter is full.
+ * A writer without pauses against a reader that takes 1 ms for each event: how much CPU
+ * time the writer burns, with and without a maximum, and what it does when the counter
+ * is full.
  */
 #include <errno.h>
 #include <poll.h>
@@ -54,7 +54,7 @@ static bool readable(int fd, int timeout)
 	return poll(&pollfd, 1, timeout) > 0 && pollfd.revents & POLLIN;
 }
 
-/* Goes on after the end while something is left: the writer may be blocked. */
+/* Continues after the end until the counter is empty: the writer may be blocked. */
 static void *read_slowly(void *arg)
 {
 	struct burst *burst = arg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clocks that the benchmarks go by: time, and the CPU time of a thread.
+ * The clocks of the benchmarks: time, and the CPU time of a thread.
  */
 #include <err.h>
 #include <errno.h>
@@ -23,13 +23,13 @@ uint64_t clock_now(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
-/* Milliseconds of CPU that the calling thread has used. */
+/* CPU time of the calling thread, in milliseconds. */
 double clock_thread_ms(void)
 {
 	return (double)read_clock(CLOCK_THREAD_CPUTIME_ID) / 1e6;
 }
 
-/* Milliseconds of CPU that a thread that was not joined yet has used. */
+/* CPU time of a thread that was not joined yet, in milliseconds. */
 double clock_other_thread_ms(pthread_t thread)
 {
 	clockid_t id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many writes one read swallows when every read is followed by 125 µs of
- * work: what a maximum says about how far behind the reader is.
+ * How many writes one read takes if 125 µs of work follow every read: a maximum
+ * bounds how far behind the reader can be.
  */
 #include <err.h>
 #include <stdlib.h>

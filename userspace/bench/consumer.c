@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a consumer that is woken for every event costs, and what a token bucket
- * saves, and that it loses nothing. The bucket limits wakeups, never data: who
- * asks with poll(2) before sleeping finds the count and does not sleep.
+ * The CPU time of a consumer that is woken for every event, how much of it a token
+ * bucket saves, and that no event is lost. The bucket limits wakeups, never data: a
+ * consumer that calls poll(2) before sleeping finds the count and does not sleep.
  */
 #include <err.h>
 #include <math.h>
@@ -18,7 +18,7 @@
 #include "bench.h"
 
 #define PACE_NS		50000
-/* Five thousand token intervals: who is not woken by then never will be. */
+/* Five thousand token intervals: a consumer not woken by then never will be. */
 #define PATIENCE_MS	5000
 
 static const struct subject subjects[] = {
@@ -49,7 +49,7 @@ static void take(struct stream *stream)
 	stream->reads++;
 }
 
-/* Both consumers end by being cancelled while they sleep. */
+/* Both consumers are cancelled while they sleep. */
 static void *consume_by_poll(void *arg)
 {
 	struct stream *stream = arg;
@@ -130,7 +130,7 @@ static const struct publisher {
 #define PUBLISHERS (sizeof(publishers) / sizeof(*publishers))
 #define CASES (CONSUMERS * PUBLISHERS * SUBJECTS)
 
-/* Edge-triggered epoll, flat out: what the goal of the bucket is about. */
+/* Edge-triggered epoll, a writer without pauses: the case of the bucket's goal. */
 #define GOAL_CASE (PUBLISHERS * SUBJECTS)
 
 enum { CONSUMER_CPU, PUBLISHER_CPU, READS, WRITES, LOST };
@@ -231,7 +231,7 @@ static void measure(const struct settings *settings, struct table *table,
 		   (double)stream.written - (double)stream.read);
 }
 
-/* What the last subject, the one with a bucket, saves against the first. */
+/* What the last subject, which has the bucket, saves compared with the first. */
 static void conclude_saving(struct table *table, unsigned int number)
 {
 	const struct series *before, *after;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What it costs to begin and to end watching a file, of a thousand: one by one
- * with epoll, all in one system call with a ring and io_uring.
+ * The cost of adding and of removing a file, of a thousand: one by one with epoll, all
+ * in one system call with a ring and io_uring.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "watcher.h"
 
 #define FILES 1000
-/* Of a loop of so many iterations, one call adds and one removes all files. */
+/* In a loop of this many iterations, one call adds and one removes all files. */
 #define SHARE 10
 
 static const enum files_kind kinds[] = { EVENTFDS, COUNTERS, SOCKETS, PIPES };
@@ -84,7 +84,7 @@ static void measure(const struct settings *settings, struct table *table,
 	files_close(&files);
 }
 
-/* To epoll with the same files. */
+/* Ratios to epoll with the same files. */
 static void add_ratios(const struct table *table, struct row *row)
 {
 	const struct row *control;

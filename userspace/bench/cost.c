@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What single system calls cost: tight loops of each, the same code for eventfd
- * and flowfd, with getppid(2) as the yardstick of a bare system call.
+ * The cost of single system calls: a tight loop of each, the same code for eventfd and
+ * flowfd, with getppid(2) as a bare system call to compare with.
  */
 #include <err.h>
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 #include "bench.h"
 
-/* Far above what the loops write: the price of having one is measured. */
+/* Far above what the loops write: measures the cost of having a maximum. */
 #define MAXIMUM		(1ULL << 40)
-/* More than the loops of a semaphore's reads take. */
+/* More than the loops read from a semaphore. */
 #define PLENTY		(1ULL << 39)
 #define FULL		UINT64_MAX
 
@@ -34,7 +34,7 @@ static const struct subject subjects[SUBJECTS] = {
 			    .rate = 1000 },
 };
 
-/* Ratio columns follow what they are the ratio of, from FLOWFD on. */
+/* From FLOWFD on, each column is followed by its ratio to eventfd. */
 static const struct column columns[] = {
 	{ "eventfd", "eventfd", 1, false },
 	{ "flowfd", "flowfd", 1, false },
@@ -165,7 +165,7 @@ static void loop_on_device(const struct subject *subject, int fd, unsigned long 
 	create_on_device(subject, n, true);
 }
 
-/* As most programs do. */
+/* Opens the device for each counter, as most programs do. */
 static void loop_library(const struct subject *subject, int fd, unsigned long n)
 {
 	(void)fd;
@@ -174,11 +174,11 @@ static void loop_library(const struct subject *subject, int fd, unsigned long n)
 }
 
 /**
- * struct operation - a loop and the state that it wants
- * @initial: count before the loop; FULL: as high as it gets
+ * struct operation - a loop and the state that it needs
+ * @initial: count before the loop; FULL: the highest possible
  * @flags: FLOWFD_* of the descriptor
- * @share: part of the iterations that suffices (slow ones take a fraction)
- * @limit: most that flowfd may cost, as a ratio to eventfd; 0: no goal
+ * @share: divisor of the number of iterations, above 1 for slow operations
+ * @limit: goal, the highest ratio to eventfd; 0: no goal
  * @bare: needs no descriptor
  */
 static const struct operation {
@@ -201,7 +201,7 @@ static const struct operation {
 	{ "poll, not ready", loop_poll, 0, 0, 1, 1.02, false },
 	{ "create + close", loop_create, 0, 0, 20, 1.2, false },
 	{ "same, libflowfd", loop_on_device, 0, 0, 20, 1.5, false },
-	/* Two system calls where eventfd has one, and the device's path to walk. */
+	/* Two system calls instead of one, and a walk of the device's path. */
 	{ "same, opens it", loop_library, 0, 0, 20, 2.2, false },
 };
 
@@ -243,7 +243,7 @@ static void measure(const struct settings *settings, struct table *table,
 	const struct subject *subject = &subjects[which];
 	struct row *row;
 
-	/* A semaphore takes no bucket, and getppid() no descriptor. */
+	/* A semaphore can have no bucket, and getppid() needs no descriptor. */
 	if ((subject->rate && operation->flags & FLOWFD_SEMAPHORE) ||
 	    (operation->bare && which != EVENTFD))
 		return;
@@ -252,7 +252,7 @@ static void measure(const struct settings *settings, struct table *table,
 		   measure_loop(operation, subject, n ? n : 1));
 }
 
-/* Round by round, so that what disturbs a whole round does not show. */
+/* A ratio for each round, so that a disturbance of a whole round cancels out. */
 static void add_ratios(struct row *row)
 {
 	const struct series *control = &row->series[subject_column[EVENTFD]];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads that do nothing but create and close, one or one on each of two CPUs: do
- * they stand in each other's way?
+ * Threads that only create and close, one, or one on each of two CPUs: whether they
+ * slow each other down.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -98,7 +98,7 @@ static void *second(void *arg)
 	return NULL;
 }
 
-/* How many a second, by all together. */
+/* Descriptors created per second, by all threads together. */
 static double run(struct crowd *crowd)
 {
 	struct pair pair;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The files that are watched, as many as a benchmark wants.
+ * The watched files, as many as a benchmark needs.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -12,12 +12,12 @@
 
 #include "watcher.h"
 
-/* Standard streams, the watcher's own, and some to spare. */
+/* Descriptors for standard streams and the watcher, and a reserve. */
 #define OTHER_FILES 64
 
 static unsigned int open_files;
 
-/* Descriptors are limited to 1024 for the sake of select(2) alone. */
+/* The soft limit of 1024 exists for select(2) alone. */
 static void allow_files(unsigned int more)
 {
 	unsigned int count = open_files + more;
@@ -97,7 +97,7 @@ void files_close(struct files *files)
 	free(files->peer);
 }
 
-/* An event of each; eight bytes, as eventfds want. */
+/* Makes an event of each file, with eight bytes, as eventfds need. */
 void files_write(const struct files *files)
 {
 	const int *peer = files->peer, *end = peer + files->count;
@@ -120,7 +120,7 @@ const char *files_name(enum files_kind kind)
 	return names[kind];
 }
 
-/* What a case is about: flowfd, as soon as it takes part. */
+/* The subject of a case: flowfd if files or watcher are flowfd's. */
 const struct subject *watcher_subject(const struct watcher *watcher,
 				      enum files_kind kind)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long an event waits when it comes every 100 µs and its handling takes
- * 125 µs: without a maximum the queue grows for ever, with one it stays short.
- * Semaphore counters, so that every event is read by itself.
+ * The latency of events that come every 100 µs and take 125 µs to handle: without a
+ * maximum the queue grows without bound, with one it stays short. The counters are
+ * semaphores, so that every event is read by itself.
  */
 #include <err.h>
 #include <poll.h>
@@ -42,7 +42,7 @@ struct latency {
 	uint64_t taken[EVENTS];
 };
 
-/* All rounds of each subject, for the distribution. */
+/* Samples of all rounds of each subject, for the distribution. */
 static struct samples samples[SUBJECTS];
 
 static void *write_at_pace(void *arg)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * flowfd-bench - what flowfd gains and costs on this machine, against the stock
- * eventfd and epoll in the same run. Options, the rounds, and where the result goes.
+ * flowfd-bench - what flowfd gains and costs on this machine, compared with the stock
+ * eventfd and epoll in the same run. Options, rounds, and output of the result.
  */
 #include <argp.h>
 #include <err.h>
@@ -18,8 +18,8 @@
 const char *argp_program_version = "flowfd-bench " FLOWFD_VERSION;
 
 /*
- * The cost comes first: glibc's read() and write() get slower for good when a
- * process has had a second thread.
+ * Cost comes first: glibc's read() and write() become slower for good once a process
+ * has had a second thread.
  */
 static const struct bench *const benches[] = {
 	&bench_cost,	&bench_ring,	 &bench_control, &bench_mark,
@@ -97,7 +97,7 @@ static void list(void)
 	exit(EXIT_SUCCESS);
 }
 
-/* What the command line left open; without a name all benchmarks run. */
+/* Fills in defaults; without a name all benchmarks run. */
 static void complete(struct argp_state *state, struct arguments *arguments)
 {
 	struct settings *settings = &arguments->settings;
@@ -183,7 +183,7 @@ static bool on_terminal(void)
 	return isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
 }
 
-/* On a terminal a line that is written over, once the run gets long. */
+/* On a terminal one line that is overwritten, once the run takes long. */
 static void progress(const struct bench *bench, unsigned int done,
 		     unsigned int all)
 {
@@ -212,7 +212,7 @@ static bool wanted(const struct settings *settings, const struct bench *bench,
 	       !strcmp(settings->only, subject_name(subject));
 }
 
-/* Every other round backwards, so that a slow drift favours nobody. */
+/* Every other round goes backwards, so that a slow drift favours no case. */
 static void run(const struct bench *bench, const struct settings *settings,
 		struct table *table)
 {
@@ -248,7 +248,7 @@ static bool goals_met(const struct table *table)
 	return true;
 }
 
-/* Outputs are looked at first: a long run should not end in a typing error. */
+/* Opens outputs first: a typing error should not end a long run. */
 static FILE *open_json(const char *path)
 {
 	FILE *file;
@@ -270,7 +270,7 @@ static void write_json(const json_t *result, FILE *file, const char *path)
 		err(EXIT_FAILURE, "%s", path);
 }
 
-/* The report script is beside this program: installed or in the build tree. */
+/* The report script is in the directory of this program, installed or built. */
 static const char *find_report(void)
 {
 	static const char suffix[] = "-report";
@@ -286,7 +286,7 @@ static const char *find_report(void)
 	return path;
 }
 
-/* Hands the result over as standard input. */
+/* Passes the result as standard input. */
 static void write_html(const json_t *result, const char *report,
 		       const char *path)
 {
@@ -312,7 +312,7 @@ static void write_html(const json_t *result, const char *report,
 		errx(EXIT_FAILURE, "%s: %s", report,
 		     strsignal(WTERMSIG(status)));
 	if (status)
-		errx(EXIT_FAILURE, "%s: the page could not be made", path);
+		errx(EXIT_FAILURE, "%s: cannot make the page", path);
 	fclose(file);
 }
 

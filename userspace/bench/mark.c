@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a ring that watches a socket or a pipe costs others: it has the kernel tell
- * it of closes (fsnotify), and from then on each read and write of any socket, or
- * of any pipe, asks whether somebody wants to know of it.
+ * The cost of a ring that watches a socket or a pipe, for other files: the ring asks
+ * fsnotify for closes, and from then on each read and write of any socket, or of any
+ * pipe, pays an fsnotify check.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 static const enum files_kind kinds[] = { SOCKETS, PIPES };
 
 /**
- * struct state - who watches while a file is written and read
- * @watcher: NULL: nobody
+ * struct state - what is watched while a file is written and read
+ * @watcher: NULL: nothing is watched
  * @other: another file of the same kind is watched
  */
 static const struct state {

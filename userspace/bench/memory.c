@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How much memory a watched file takes: what the kernel's slab caches grow by,
- * and a ring's mapping. Slabs are told to root alone.
+ * How much memory a watched file takes: the growth of the kernel's slab caches, and a
+ * ring's mapping. Only root can read the slabs.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "watcher.h"
 
 #define FILES	1024
-/* A ring of this size is told of. */
+/* The size of ring whose mapping is reported. */
 #define ITEMS	4096
 
 static const enum files_kind kinds[] = { EVENTFDS, COUNTERS, SOCKETS };
@@ -34,7 +34,7 @@ static const struct column columns[] = {
 
 static const char *const labels[] = { "source", "watcher", NULL };
 
-/* Calls back for each cache; false: slabs are not told. */
+/* Calls back for each cache; false: the slabs cannot be read. */
 static bool read_slabs(void (*cache)(void *arg, const char *name, double bytes,
 				     double object),
 		       void *arg)
@@ -87,9 +87,8 @@ static const struct subject *subject(unsigned int number)
 }
 
 /*
- * By how much the slabs grow for each of some files. They are watched until the
- * process ends: what is freed stays in the caches for a while, and would be used
- * again without a growth.
+ * The growth of the slabs per file. The files are watched until the process ends:
+ * freed objects stay in the caches for a while, and using them again is no growth.
  */
 static double watch_for_good(const struct watcher *watcher,
 			     enum files_kind kind)
@@ -119,7 +118,7 @@ static void measure(const struct settings *settings, struct table *table,
 		return;
 	row = table_row(table,
 			(const char *[]){ files_name(kind), watcher->name });
-	/* Once for what others have freed. */
+	/* A first time, to use up objects that were freed before. */
 	if (!row->series[SLAB].count)
 		watch_for_good(watcher, kind);
 	series_add(&row->series[SLAB], watch_for_good(watcher, kind));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A reader and a writer thread, each kept on a CPU of its own, so that neither
- * the scheduler's choice nor a migration is measured. With a single CPU they
- * share it, and work that would keep the other one out is slept instead.
+ * A reader and a writer thread, each bound to its own CPU, so that neither the
+ * scheduler's choice nor a migration is measured. A single CPU is shared, and the
+ * threads sleep instead of working, which would keep the other one from running.
  */
 #include <err.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ static void usable_cpus(cpu_set_t *set)
 		err(EXIT_FAILURE, "sched_getaffinity");
 }
 
-/* How many CPUs this process may use. */
+/* Number of CPUs that this process may use. */
 unsigned int pair_cpus(void)
 {
 	cpu_set_t set;
@@ -65,13 +65,13 @@ void pair_start(struct pair *pair, void *(*reader)(void *),
 		void *(*writer)(void *), void *arg)
 {
 	shared_cpu = pair_cpus() < 2;
-	/* Inherited; the default is as long as the shortest sleep here. */
+	/* Threads inherit it. The default is as long as the shortest sleep here. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	start(&pair->reader, false, reader, arg);
 	start(&pair->writer, true, writer, arg);
 }
 
-/* What a thread of a pair does between its calls. */
+/* The work of a thread between its calls. */
 void pair_work_until(uint64_t when)
 {
 	if (shared_cpu)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Several threads that write without rest, each to files of its own, and one
- * consumer who takes the events of all and sleeps when there are none.
+ * Several threads that write without pauses, each to its own files, and one consumer
+ * that takes the events of all and sleeps when there are none.
  */
 #include <err.h>
 #include <errno.h>

@@ -27,7 +27,7 @@ static void append(json_t *array, json_t *value)
 		errx(EXIT_FAILURE, "JSON: out of memory");
 }
 
-/* First line of a file, of what follows @prefix; null if there is none. */
+/* The first line of a file that begins with @prefix, without it; null: none. */
 static json_t *fact(const char *path, const char *prefix)
 {
 	char line[256];

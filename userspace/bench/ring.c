@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an event of many watched files costs: the write that makes it, and taking
- * it. One thread writes to all files, then takes all events, and so on.
+ * The cost of an event of one of many watched files: the write that makes it, and
+ * taking it. One thread repeatedly writes to all files and then takes all events.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const struct watcher *const watchers[] = {
 #define COUNTS (sizeof(counts) / sizeof(*counts))
 #define WATCHERS (sizeof(watchers) / sizeof(*watchers))
 
-/* How many files the goals are about. */
+/* The number of files that the goals are for. */
 #define GOAL_COUNT "256"
 
 enum { WRITE, TAKE, TOTAL, RATIO };
@@ -66,7 +66,7 @@ static struct row *find_row(struct table *table, unsigned int number)
 					   case_watcher(number)->name });
 }
 
-/* What the clock itself adds to each time that is taken. */
+/* The time that the clock itself adds to each measurement. */
 static double clock_overhead(void)
 {
 	uint64_t start = clock_now();
@@ -132,7 +132,7 @@ static void measure(const struct settings *settings, struct table *table,
 	series_add(&row->series[TOTAL], cost.write + cost.take);
 }
 
-/* The row that others are held against: epoll with as many eventfds. */
+/* The row that others are compared with: epoll with as many eventfds. */
 static const struct row *control_of(const struct table *table,
 				    const struct row *row)
 {

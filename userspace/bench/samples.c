@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many times of the same thing, of all rounds: what share of them is how long.
+ * Many samples of one time, of all rounds, and their distribution.
  */
 #include <err.h>
 #include <math.h>
@@ -18,7 +18,7 @@ static int compare(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* Adds times in microseconds, and sorts them where the caller has them. */
+/* Adds times in microseconds; sorts the caller's array in place. */
 void samples_add(struct samples *samples, double *us, size_t count)
 {
 	double *all;
@@ -36,7 +36,7 @@ void samples_add(struct samples *samples, double *us, size_t count)
 
 /*
  * Points of the share of samples that are longer, evenly spaced on a logarithmic
- * scale from all to one: the tail is what matters. Ends @samples.
+ * scale from all to one, as the tail matters most. Frees @samples.
  */
 json_t *samples_distribution(struct samples *samples)
 {

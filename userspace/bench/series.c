@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The figures that the rounds gave, and their median and spread.
+ * The values of one figure in all rounds, with median and spread.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is measured: a stock eventfd, or a flowfd counter with its settings.
+ * The subject of a measurement: a stock eventfd, or a flowfd counter with settings.
  */
 #include <err.h>
 #include <inttypes.h>
@@ -24,13 +24,13 @@ static int open_eventfd(uint64_t initial, unsigned int flags)
 	fd = eventfd(0, efd_flags);
 	if (fd < 0)
 		err(EXIT_FAILURE, "eventfd");
-	/* eventfd(2) takes no initial count of 64 bits. */
+	/* The initial count of eventfd(2) has only 32 bits. */
 	if (initial && eventfd_write(fd, initial))
 		err(EXIT_FAILURE, "eventfd: write");
 	return fd;
 }
 
-/* Opens a subject with FLOWFD_* flags. */
+/* Opens a subject; @flags: FLOWFD_*. */
 int subject_open(const struct subject *subject, uint64_t initial,
 		 unsigned int flags)
 {

@@ -24,7 +24,7 @@ struct row *table_find(const struct table *table, const char *const *labels)
 	return NULL;
 }
 
-/* The row with these labels, which is added at the end if there is none. */
+/* Returns the row with these labels; appends it if there is none. */
 struct row *table_row(struct table *table, const char *const *labels)
 {
 	struct row *row = table_find(table, labels);
@@ -41,7 +41,7 @@ struct row *table_row(struct table *table, const char *const *labels)
 	return row;
 }
 
-/* @relation NULL: an effect without a goal. */
+/* Adds a verdict; a @relation of NULL is an effect without a goal. */
 struct verdict *table_verdict(struct table *table, double value,
 			      const char *relation, double goal,
 			      const char *format, ...)
@@ -113,7 +113,7 @@ static int column_width(const struct table *table, unsigned int j)
 	return (int)width;
 }
 
-/* @row NULL: the titles. Returns the line's length. */
+/* Prints @row, or the titles if it is NULL. Returns the line's length. */
 static int print_line(const struct table *table, const struct row *row,
 		      FILE *file)
 {

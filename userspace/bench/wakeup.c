@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long it takes until a consumer that sleeps has the event that wakes it: from
- * before the write until it has taken it.
+ * The time from a write until the sleeping consumer that it wakes has taken the event.
  */
 #include <stdatomic.h>
 
 #include "watcher.h"
 
 #define EVENTS		1000
-/* Long enough for the consumer to be asleep again. */
+/* Long enough for the consumer to sleep again. */
 #define PACE_NS		1000000
 
 static const struct watcher *const watchers[] = {
@@ -43,7 +42,7 @@ struct wakeup {
 	uint64_t taken[EVENTS];
 };
 
-/* Two writes would be one event: a late consumer is waited for. */
+/* Waits for a late consumer: two writes would be one event. */
 static void *write_at_pace(void *arg)
 {
 	struct wakeup *wakeup = arg;
@@ -143,7 +142,7 @@ static void conclude(const struct settings *settings, struct table *table)
 	if (!ring || !control)
 		return;
 	ratio = series_median(&ring->series[RATIO]);
-	/* Time varies by a few percent from round to round. */
+	/* Times vary by a few percent between rounds. */
 	table_verdict(table, ratio, "<=", settings->instructions ? 1 : 1.05,
 		      "waking a consumer: ring %.3f of epoll (%.0f %s, %.0f)",
 		      ratio, series_median(&ring->series[P50]), unit,

@@ -10,7 +10,7 @@
 
 #include "watcher.h"
 
-/* Answers to requests that take a poll away. */
+/* The data of completions of removals. */
 #define REMOVED UINT64_MAX
 
 struct uring {
@@ -64,7 +64,7 @@ static void uring_add(void *self, const struct files *files)
 	submit(&uring->ring, files->count);
 }
 
-/* Each poll ends with an answer of its own, beside the one of its removal. */
+/* Each poll ends with a completion, beside that of its removal. */
 static void uring_remove(void *self, const struct files *files)
 {
 	struct io_uring *ring = &((struct uring *)self)->ring;
@@ -86,7 +86,7 @@ static void uring_remove(void *self, const struct files *files)
 	}
 }
 
-/* A poll ends when the completion queue is full, and is armed again. */
+/* A multishot poll ends when the completion queue is full, and must be rearmed. */
 static unsigned int take(struct uring *uring, uint64_t *sum)
 {
 	unsigned int head, taken = 0, ended = 0;

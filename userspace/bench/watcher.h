@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * flowfd-bench - the ways to watch many files, behind one table of functions,
- * and the files. Each measures itself, so that no call through a pointer is in
- * what is measured per event.
+ * flowfd-bench - ways to watch many files, behind one table of functions, and the
+ * files. Each function processes many events, so that the cost of a call through a
+ * pointer is not part of the cost of an event.
  */
 #ifndef FLOWFD_BENCH_WATCHER_H
 #define FLOWFD_BENCH_WATCHER_H
@@ -12,11 +12,11 @@
 enum files_kind { EVENTFDS, COUNTERS, SOCKETS, PIPES };
 
 /**
- * struct files - what is watched
- * @kind: what they are
+ * struct files - the files to watch
+ * @kind: their kind
  * @count: length of @fd and @peer
- * @fd: watched
- * @peer: where to write so that @fd is readable; may be @fd itself
+ * @fd: descriptors to watch
+ * @peer: descriptors whose writes make @fd readable; may be @fd itself
  */
 struct files {
 	enum files_kind kind;
@@ -36,13 +36,13 @@ const struct subject *watcher_subject(const struct watcher *watcher,
 				      enum files_kind kind);
 
 /**
- * struct watcher - a way to be told which of many files are readable
+ * struct watcher - a way to learn which of many files are readable
  * @flowfd: needs the module
- * @open: for @files at most; NULL: it is not to be had here
- * @add: watches all files, edge-triggered; the data is a file's number
- * @remove: watches none of them any more
- * @take: takes @count events that are there, and returns the sum of their data
- * @wait: sleeps until there is an event, takes all, and returns how many
+ * @open: makes one for @files at most; returns NULL if it is not available
+ * @add: watches all files, edge-triggered; the data is the index of the file
+ * @remove: removes all files
+ * @take: takes @count events, which are there, and returns the sum of their data
+ * @wait: sleeps until there is an event, takes all, and returns their number
  */
 struct watcher {
 	const char *name;

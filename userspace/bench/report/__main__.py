@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Make one HTML page with tables and plots from the JSON of flowfd-bench.
 
-Installed as flowfd-bench-report; flowfd-bench --html runs it. Whatever the
-JSON lacks (benchmarks that did not run, flowfd without its module) is left out.
+Installed as flowfd-bench-report; flowfd-bench --html runs it. Parts that the JSON does
+not have (benchmarks that did not run, flowfd without its module) are left out.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from result import Broken, load
 def main():
     parser = argparse.ArgumentParser(
         prog="flowfd-bench-report",
-        description="Make one HTML page from the JSON that flowfd-bench wrote.",
+        description="Make one HTML page from the JSON of flowfd-bench.",
     )
     parser.add_argument(
         "result", help="file from flowfd-bench --json; -: standard input"
@@ -27,7 +27,7 @@ def main():
         action="append",
         default=[],
         metavar="RESULT",
-        help="show its figures beside, of another machine; may be repeated",
+        help="show the figures of another machine beside; may be repeated",
     )
     arguments = parser.parse_args()
     subject = arguments.result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What one sees in the plots, in words that the figures back."""
+"""Captions of the plots, which depend on the figures."""
 
 from result import find, median
 

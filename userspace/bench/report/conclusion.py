@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What comes out, in a few sentences, and on what kind of machine that was."""
+"""The conclusion: effects and goals in a few sentences, and a caveat on the machine."""
 
 import re
 
@@ -7,12 +7,12 @@ from result import median
 
 
 def kind(text):
-    """What a verdict is of, without its figures: the same on every machine."""
+    """The text of a verdict without its figures: the same on every machine."""
     return re.sub(r"-?[0-9][0-9.,]*", "", text)
 
 
 def effects(result, name, prefix):
-    """The verdicts of a benchmark that begin so: [(value, of what)]."""
+    """The verdicts of a benchmark that begin with @prefix: [(value, rest of text)]."""
     found = []
     for bench in result["benchmarks"]:
         for verdict in bench["verdicts"]:
@@ -23,7 +23,7 @@ def effects(result, name, prefix):
 
 
 def ratios(result, name, label, **labels):
-    """The ratios of a benchmark's rows to what the kernel has."""
+    """The ratios to the kernel's own, of a benchmark's rows: [(ratio, label)]."""
     return [
         (median(row, "ratio"), row[label])
         for bench in result["benchmarks"]
@@ -34,7 +34,7 @@ def ratios(result, name, label, **labels):
 
 
 def spread(found, form):
-    """From the least to the most, each with what it is of; None if there is none."""
+    """The least and the most with their labels, as text; None if @found is empty."""
     if not found:
         return None
     least, most = min(found), max(found)
@@ -43,7 +43,7 @@ def spread(found, form):
     return f"{form.format(least[0])} ({least[1]}) to {form.format(most[0])} ({most[1]})"
 
 
-# What is said, of which figures, and how one is written.
+# Each effect: description, function that finds its figures, format of a figure.
 EFFECTS = (
     (
         "CPU that a maximum of 10 saves a writer that never rests",
@@ -79,13 +79,13 @@ EFFECTS = (
 
 
 def processors(result):
-    """On how many, in words."""
+    """The number of processors, as text."""
     count = result["machine"]["cpus"]
     return "one processor" if count == 1 else f"{count} processors"
 
 
 def sentences(results):
-    """Each effect on each machine, worst and best: [(what, [(machine, spread)])]."""
+    """The spread of each effect on each machine: [(what, [(machine, spread)])]."""
     said = []
     for what, figures, form in EFFECTS:
         found = [(processors(r), spread(figures(r), form)) for r in results]
@@ -96,7 +96,7 @@ def sentences(results):
 
 
 def goals(result):
-    """How many were met, and the verdicts of those that were missed."""
+    """Returns how many goals were met, how many there are, and those missed."""
     verdicts = [
         (bench["name"], verdict)
         for bench in result["benchmarks"]
@@ -108,7 +108,7 @@ def goals(result):
 
 
 def caveat(result):
-    """What its figures are no measure of, or None."""
+    """A warning about figures of an emulated machine, or None."""
     if "QEMU" not in (result["machine"].get("processor") or ""):
         return None
     times = "times are the emulator's"

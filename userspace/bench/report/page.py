@@ -83,7 +83,7 @@ def cell(series, digits):
 
 
 def table(bench):
-    """All rows and figures; a column that nobody filled is left out."""
+    """All rows and figures, without empty columns."""
     rows = bench["rows"]
     columns = [c for c in bench["columns"] if any(r.get(c["key"]) for r in rows)]
     out = ['<div class="scroll"><table><thead><tr>']
@@ -112,7 +112,7 @@ def goal(verdict):
 
 
 def outcome(text):
-    """A verdict without what it is of, which the other machine's cell has."""
+    """A verdict without its subject, which the other machine's cell has."""
     return text.split(": ", 1)[-1]
 
 
@@ -133,7 +133,7 @@ def others(bench, verdict, results):
 
 
 def summary(result, beside):
-    """Every measured effect, with its goal and what it is on the other machines."""
+    """All verdicts, with their goals and those of other machines."""
     rows = [
         f"<tr><td>{html.escape(bench['name'])}</td>"
         f"<td>{html.escape(verdict['text'])}</td>{goal(verdict)}"
@@ -155,7 +155,7 @@ def summary(result, beside):
 
 
 def conclude(result, beside):
-    """What comes out, before anything else."""
+    """The conclusion, at the top of the page."""
     met, of, missed = conclusion.goals(result)
     out = []
     note = conclusion.caveat(result)
@@ -219,7 +219,7 @@ def facts(result):
 
 
 def section(bench, Figure):
-    """A benchmark: what was done, what one sees, the plot and the table."""
+    """A benchmark: description, caption, plot and table."""
     plot, caption = SECTIONS.get(bench["name"], (None, None))
     out = [
         f'<section id="{html.escape(bench["name"])}">'

@@ -21,7 +21,7 @@ COLOURS = {
 
 
 def plotting():
-    """Import matplotlib when it is needed: --help must not want it."""
+    """Import matplotlib late: --help must work without it."""
     try:
         import matplotlib
     except ImportError:
@@ -53,7 +53,7 @@ def plotting():
 
 
 def svg(figure, name):
-    """The figure as an element to put into a page, with ids of its own."""
+    """The figure as an SVG element for a page, with unique ids."""
     out = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(out, format="svg", transparent=True, metadata=nothing)
@@ -201,7 +201,7 @@ def coalesce(bench, Figure):
 
 
 def common_legend(figure, axes):
-    """Above all panels: one of the left panel would take that panel's width."""
+    """A legend above all panels: in the left one it would take that one's width."""
     figure.get_layout_engine().set(rect=(0, 0, 1, 0.93))
     handles, names = axes.get_legend_handles_labels()
     figure.legend(handles, names, loc="upper left", ncol=len(names))
@@ -284,7 +284,7 @@ def ring(bench, Figure):
 
 
 def unit(bench):
-    """Instructions or nanoseconds, as the note says it."""
+    """Instructions or nanoseconds, from the note of the table."""
     return (bench.get("note") or "").split(" ")[0].rstrip(",;")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What flowfd-bench measured, as its JSON has it."""
+"""The JSON of flowfd-bench."""
 
 import json
 import sys
@@ -8,11 +8,11 @@ FORMAT_VERSION = 1
 
 
 class Broken(Exception):
-    """The input is not what flowfd-bench writes."""
+    """The input is not a result of flowfd-bench."""
 
 
 def median(row, key):
-    """The median of a figure, or None where it was not measured."""
+    """The median of a figure, or None if it was not measured."""
     series = row and row.get(key)
     return series["median"] if series else None
 
