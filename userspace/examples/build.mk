@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-# The programs that the manual shows, and an HTTP server; built so that they keep
-# compiling.
+# The programs of the manual, and an HTTP server; built to check that they compile.
 
 example_sources := $(wildcard examples/*.c)
 example_objects := $(example_sources:%.c=$(O)/%.o)
 example_programs := $(example_sources:%.c=$(O)/%)
 
-# The server has io_uring if liburing is there; http_uring= leaves it out.
+# The server has io_uring if liburing is installed; http_uring= leaves it out.
 http_uring := $(shell $(CC) -E -include liburing.h -x c /dev/null >/dev/null 2>&1 \
 		&& echo -luring)
 http_sources := $(filter-out $(if $(http_uring),,%/loop-uring.c), \

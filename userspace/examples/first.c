@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A counter that is full at 3: the shortest program. */
+/* The shortest program: a counter that is full at a count of 3. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""flowfd from Python, with nothing but its standard library.
+"""flowfd from Python, with its standard library alone.
 
-Counters need no more than open, read, write and ioctl. A ring is memory that the
-kernel writes at the same time, and Python has no atomic operations: see Ring for
-what can be done right without them, and where.
+Counters need only open, read, write and ioctl. A ring is memory that the kernel writes
+at the same time, and Python has no atomic operations: see Ring for what is possible
+without them, and on which platforms.
 
-This file is both a program that shows it and a module to start from.
+This file is both a demonstration and a module to start from.
 """
 
 import array
@@ -23,13 +23,13 @@ DEVICE = "/dev/flowfd"
 
 
 def _request(direction, letter, number, size):
-    """_IOC() of the kernel, as x86, arm64 and most others have it."""
+    """The kernel's _IOC(), as on x86, arm64 and most other architectures."""
     return direction << 30 | size << 16 | ord(letter) << 8 | number
 
 
 _WRITE, _READ = 1, 2
 
-# From <linux/flowfd.h>; "=" is a layout without padding of Python's own.
+# Structures of <linux/flowfd.h>; "=" is a layout without padding.
 _QUERY = struct.Struct("=IIQ")
 _COUNTER = struct.Struct("=QQIIII")
 _RING = struct.Struct("=6I")
@@ -54,7 +54,7 @@ _NOT_LOADED = ("the flowfd module is not loaded: run 'modprobe flowfd' as root "
 _NOT_ALLOWED = (f"this user may not open {DEVICE}: root can change that with a "
                 "udev rule")
 
-# What opening the device, creating a ring and watching a file fail with.
+# Descriptions of errors: opening the device, creating, watching a file.
 _OPEN = {errno.ENOENT: _NOT_LOADED, errno.ENXIO: _NOT_LOADED,
          errno.EACCES: _NOT_ALLOWED, errno.EPERM: _NOT_ALLOWED}
 _CREATE = {
@@ -81,13 +81,13 @@ _WATCH = {
 
 
 def _error(number, texts):
-    """An exception that says the cause, where the number alone would not."""
+    """An OSError that states the cause."""
     return OSError(number, texts.get(number) or os.strerror(number))
 
 
 def _device(request, args):
-    """A request to the device. Only for a bytearray does ioctl() return what the
-    request did, here a descriptor: for bytes it returns those, changed."""
+    """Makes a request to the device. Only with a bytearray does ioctl() return the
+    result of the request, here a descriptor; with bytes it returns changed bytes."""
     try:
         device = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
@@ -101,12 +101,12 @@ def _device(request, args):
 
 
 def query():
-    """What the module can do: ABI version, highest rate, feature bits."""
+    """Returns ABI version, highest token rate per second, and feature bits."""
     return _QUERY.unpack(_device(QUERY, bytes(_QUERY.size)))
 
 
 class _Closing:
-    """Has a descriptor, and is closed at the end of a with statement."""
+    """Owns a descriptor, and is closed at the end of a with statement."""
 
     fd = -1
 
@@ -128,7 +128,8 @@ class _Closing:
 class Counter(_Closing):
     """An eventfd with a maximum and a token bucket.
 
-    Any number of threads may read and write it."""
+    @maximum 0: none; @burst and @rate: wakeups at once, and per second; @rate 0: no
+    bucket. Any number of threads may read and write it."""
 
     def __init__(self, initial=0, maximum=0, flags=0, burst=0, rate=0):
         self.fd = _device(CREATE_COUNTER, bytearray(_COUNTER.pack(
@@ -145,48 +146,47 @@ class Counter(_Closing):
         fcntl.ioctl(self.fd, SET_QOS, _QOS.pack(burst, rate))
 
     def write(self, value=1):
-        """Waits for room, or raises BlockingIOError if it must not wait."""
+        """Adds to the count. Waits for room, or raises BlockingIOError if NONBLOCK."""
         os.eventfd_write(self.fd, value)
 
     def read(self):
-        """Waits for a count above 0, or raises BlockingIOError."""
+        """Takes the count. Waits until it is above 0, or raises BlockingIOError."""
         return os.eventfd_read(self.fd)
 
 
 class Ring(_Closing):
-    """Says which of many files to look at, without a system call for each look.
+    """Tells which of many files to read, without a system call to learn of each.
 
-    An event of a ring is an entry in its index, which names an item, which has
-    bits in `ready`. To take the bits takes an atomic exchange: what Python could
-    do instead, load them and then store 0, would wipe out bits that the kernel
-    set between the two. So the bits are left alone for good, and an entry only
-    says "look at this file". The consumer must then read, without blocking, until
-    there is nothing left (EAGAIN) or the file has ended, and so learns what the
-    bits would have said, and more. An entry without news costs one read.
+    An event of a ring is an entry in its index, which names an item, which has bits in
+    `ready`. Taking the bits needs an atomic exchange: a load and then a store of 0,
+    which Python could do, would lose bits that the kernel sets between the two. So the
+    bits are never taken, and an entry only says "read this file". The consumer must
+    then read, without blocking, until nothing is left (EAGAIN) or the file has ended,
+    and so learns everything that the bits would say. An entry without new data costs
+    one read.
 
-    Nothing is lost that way. The kernel makes an entry when it finds the item's
-    flag, `queued`, cleared; if it finds it set it does nothing. So say that it
-    finds it set, although harvest() stores 0 there: that store was not visible
-    yet. But it comes before the read that follows, which takes the lock of the
-    pipe, socket or counter; that lock was taken, too, to put the news there, and
-    before the kernel looked at the flag. If the reader had it first, its store
-    was visible when it let go of it, so the kernel finds the flag cleared; if
-    the other side had it first, the read finds the news. (In docs/ring.md this
-    is barrier b, and the lock is in the place of the exchange.) It does not hold
-    for a look that takes no such lock: poll() would not do.
+    Nothing is lost that way. The kernel makes an entry if it finds the item's flag,
+    `queued`, cleared, and does nothing if it finds the flag set. Assume that it finds
+    the flag set although harvest() stores 0 there, because that store is not visible
+    yet. The store comes before the read that follows, which takes the lock of the pipe,
+    socket or counter; the writer took the same lock to add the data, before the kernel
+    tested the flag. If the reader had the lock first, its store was visible when it
+    released the lock, so the kernel finds the flag cleared; if the writer had it first,
+    the read finds the data. (This is barrier b of docs/ring.md, with the lock in the
+    place of the exchange.) It does not hold for a call that takes no such lock: poll()
+    would not do.
 
-    What else harvest() needs is the order of two stores: the slot, then the flag
-    (barrier c). No Python statement promises that. It holds for CPython, which
-    makes each of them one store of a machine word by itself when a memoryview has
-    the format "I" (struct.pack_into("<I") stores single bytes), on x86, which
-    does not let stores overtake each other. So elsewhere this class refuses to
-    work: use libflowfd there.
+    harvest() also needs the order of two stores: the slot, then the flag (barrier c).
+    No Python statement guarantees that. It holds for CPython on x86: with a memoryview
+    of format "I", CPython makes each of them a single store of a machine word
+    (struct.pack_into("<I") stores single bytes), and x86 does not reorder stores. On
+    other platforms this class raises NotImplementedError: use libflowfd there.
 
-    harvest() and wait() are for one thread at a time, which must read from each
+    Only one thread at a time may call harvest() and wait(), and it must read from each
     file as it comes. Any thread may call the other methods at any time.
 
-    Eventfds, timers, FIFOs, terminals and most other files are pinned: the watch
-    keeps them open until remove(), even if they are closed.
+    Eventfds, timers, FIFOs, terminals and most other files are pinned: the watch keeps
+    them open until remove(), even if they are closed.
     """
 
     def __init__(self, max_items):
@@ -197,7 +197,7 @@ class Ring(_Closing):
         self.fd = _device(CREATE_RING, args)
         _, _, size, items, index, slots = _RING.unpack(args)
         try:
-            # This keeps a second descriptor of the ring.
+            # mmap keeps a second descriptor of the ring.
             self.map = mmap.mmap(self.fd, size)
         except OSError:
             super().close()
@@ -218,7 +218,7 @@ class Ring(_Closing):
     HEAD = 64 // 4
 
     def _control(self, op, fd, events, data):
-        # An array, unlike bytes, tells its address.
+        # An array, unlike bytes, has a method for its address.
         entry = array.array("B", _ENTRY.pack(op, fd, events, 0, data))
         address, _ = entry.buffer_info()
         fcntl.ioctl(self.fd, RING_CONTROL, _CONTROL.pack(address, 1, 0))
@@ -228,8 +228,8 @@ class Ring(_Closing):
         return result
 
     def _remove_number(self, number):
-        """Ends a watch by its data, as its file may have been closed. For that
-        the kernel looks at all watches."""
+        """Ends a watch by its data, as its file may be closed. The kernel examines all
+        watches for that."""
         del self.files[number]
         try:
             self._control(DEL_DATA, -1, 0, number)
@@ -237,9 +237,10 @@ class Ring(_Closing):
             pass
 
     def add(self, file, events):
-        """Watches a file, or any object with a fileno(); it must not block.
+        """Watches a file, or an object with a fileno(), which must be non-blocking.
 
-        With EPOLLONESHOT it is harvested once, until modify()."""
+        @events: EPOLL* bits of select. With EPOLLONESHOT it is harvested only once
+        until modify()."""
         fd = _number(file)
         if os.get_blocking(fd):
             raise ValueError("a watched file must not block")
@@ -250,17 +251,17 @@ class Ring(_Closing):
         except OSError:
             del self.files[number]
             raise
-        if file in self.numbers:    # closed, and its descriptor used again
+        if file in self.numbers:    # it was closed, and its number used again
             self._remove_number(self.numbers[file])
         self.numbers[file] = number
 
     def modify(self, file, events):
-        """Changes events, and arms a watch that EPOLLONESHOT ended."""
+        """Changes events, and rearms a one-shot watch."""
         self._control(MOD, _number(file), events | select.EPOLLET,
                       self.numbers.get(file, 0))
 
     def remove(self, file):
-        """Ends the watch of a file, even if that was closed already."""
+        """Ends the watch of a file, even if the file was closed already."""
         if file not in self.numbers:
             raise _error(errno.ENOENT, _WATCH)
         number = self.numbers.pop(file)
@@ -272,13 +273,13 @@ class Ring(_Closing):
             del self.files[number]
 
     def wait(self, seconds=None):
-        """Whether there is something to harvest, now or within the seconds."""
+        """Waits at most @seconds; returns whether there is something to harvest."""
         poll = select.poll()
         poll.register(self.fd, select.POLLIN)
         return bool(poll.poll(None if seconds is None else 1000 * seconds))
 
     def harvest(self):
-        """Each file to look at: read from it until it would block."""
+        """Yields each file to read: read from it until it would block."""
         words = self.words
         while True:
             slot = self.index + (self.head & self.mask)
@@ -290,7 +291,7 @@ class Ring(_Closing):
             self.head = (self.head + 1) & 0xffffffff
             words[self.HEAD] = self.head
             words[item + 1] = 0
-            # Its data is the number that add() gave it. It may be removed.
+            # The item's data is the number from add(). The file may be removed.
             file = self.files.get(words[item + 2])
             if file is not None:
                 yield file
@@ -308,7 +309,7 @@ def _number(file):
 
 
 def read_all(fd, size=4096):
-    """What there is to read until EAGAIN, and whether that was the end."""
+    """Reads until EAGAIN; returns the data, and whether the file has ended."""
     parts = []
     while True:
         try:
@@ -321,7 +322,7 @@ def read_all(fd, size=4096):
 
 
 def show_counter():
-    # Opening the device gives a counter, too.
+    # Opening the device also gives a counter.
     fd = os.open(DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(fd, SET_MAXIMUM, struct.pack("=Q", 10))
     written = 0
@@ -347,7 +348,7 @@ def show_counter():
 
 
 def show_events(ring, counter, reader, writer):
-    """An event loop: of each file it reads until there is nothing left."""
+    """An event loop: reads each file until nothing is left."""
     while ring.files:
         ring.wait()
         for file in ring.harvest():
@@ -355,7 +356,7 @@ def show_events(ring, counter, reader, writer):
                 try:
                     print(f"ring: counter, {counter.read()}")
                 except BlockingIOError:
-                    continue        # an event with nothing to read
+                    continue        # an event without anything to read
                 ring.remove(counter)
                 os.close(writer)
             else:

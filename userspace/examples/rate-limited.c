@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A reader that is woken a hundred times a second at most, while a writer
- * signals whenever it likes. No event is lost: they come in larger batches.
+ * A reader that is woken at most a hundred times a second, while a writer signals at
+ * any rate. No event is lost: they come in larger batches.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ static void *signal_events(void *argument)
 	return NULL;
 }
 
-/* Receives all events and reports how many reads that took. */
+/* Receives all events and prints how many reads that took. */
 static void receive(const char *how, int counter)
 {
 	uint64_t events = 0;

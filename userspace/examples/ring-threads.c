@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several threads take the events of one ring in turn. Whoever has the lock waits
- * and takes one event; the work on it is done without the lock.
+ * Several threads take the events of one ring in turn. The thread that holds the lock
+ * waits and takes one event; it works on the event without the lock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #define FILES 4
 #define EVENTS 3000
 
-/* One event of a file, until flowfd_ring_mod(): no two threads work on it. */
+/* EPOLLONESHOT, until flowfd_ring_mod(): no two threads work on one file. */
 #define ONCE (EPOLLIN | EPOLLET | EPOLLONESHOT)
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -32,7 +32,7 @@ static void check(const char *what, int result)
 	exit(EXIT_FAILURE);
 }
 
-/* Waiting is part of the turn: it is done under the lock, too. */
+/* Waits under the lock, too: only one thread at a time may wait or take events. */
 static void take(struct flowfd_event *event)
 {
 	pthread_mutex_lock(&turn);
@@ -53,19 +53,19 @@ static void *work(void *unused)
 		fd = (int)event.data;
 		if (fd == quit)
 			break;
-		/* -EAGAIN: an event may have nothing to read. */
+		/* -EAGAIN: after an event there may be nothing to read. */
 		check("read", flowfd_read(fd, &count));
 		if (count && __atomic_add_fetch(&sum, count,
 						__ATOMIC_RELAXED) == EVENTS)
 			check("quit", flowfd_write(quit, 1));
 		check("arm", flowfd_ring_mod(&ring, fd, ONCE, fd));
 	}
-	/* It was not read, so it is an event again, for the next thread. */
+	/* It was not read, so rearming makes another event, for the next thread. */
 	check("arm", flowfd_ring_mod(&ring, quit, ONCE, quit));
 	return unused;
 }
 
-/* Non-blocking, as every file that a ring watches. */
+/* Non-blocking, as every watched file must be. */
 static int watched_counter(void)
 {
 	int fd = flowfd_counter_create(0, FLOWFD_NONBLOCK);

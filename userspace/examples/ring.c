@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * An event loop on a ring: threads count events in counters of their own, and
- * the loop adds them up. While events keep coming it makes no system call to
- * learn of them.
+ * An event loop on a ring: threads count events in their own counters, and the loop
+ * adds them up. While events keep coming it takes them without system calls.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,8 +37,8 @@ static void *produce(void *argument)
 }
 
 /*
- * A watched file is non-blocking. The data of an event is whatever was given with
- * the file: its number here.
+ * Watched files must be non-blocking. The data given with a file, here its number,
+ * comes with its events.
  */
 static void watch(struct flowfd_ring *ring, int number)
 {
@@ -83,8 +82,8 @@ int main(void)
 			continue;
 		}
 		/*
-		 * One read takes all that a counter has; other files are read
-		 * until -EAGAIN. An event may have nothing to read.
+		 * One read takes the whole count; other files must be read until
+		 * -EAGAIN. After an event there may be nothing to read.
 		 */
 		error = flowfd_read(counters[event.data], &count);
 		if (!error)

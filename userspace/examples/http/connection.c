@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A connection of the HTTP server. Each step receives once, answers all requests
- * that are complete, and sends. As long as an answer cannot be sent nothing more
- * is read: a client that does not read its answers has to stop asking.
+ * A connection of the HTTP server. Each step receives once, answers all complete
+ * requests, and sends. While an answer cannot be sent nothing more is read: a client
+ * that does not read its answers gets backpressure.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "connection.h"
 #include "request.h"
 
-/* A client that never stops sending must not keep the others waiting. */
+/* Steps in a turn: a client that never stops sending must not starve the others. */
 #define STEPS_MAX 8
 
 #define ANSWER(status, connection, body_length, body)	\
@@ -28,7 +28,7 @@ static const char answer_and_close[] =
 static const char answer_bad_request[] =
 	ANSWER("400 Bad Request", "close", "12", "Bad request\n");
 
-/* The longest of them. */
+/* The longest answer. */
 #define ANSWER_MAX sizeof(answer_bad_request)
 
 void connection_init(struct connection *c, int fd)
@@ -53,7 +53,7 @@ void connection_abandon(struct connection *c)
 	c->abandoned = true;
 }
 
-/* All of these return false when the connection is over. */
+/* The following functions return false if the connection is over. */
 static bool receive(struct connection *c)
 {
 	size_t room = sizeof(c->in) - c->in_length;
@@ -71,8 +71,8 @@ static bool receive(struct connection *c)
 		c->ended = true;
 	}
 	/*
-	 * Less than there was room for: the socket is empty, and what comes next
-	 * is another event. But the end that an event has told of comes no more.
+	 * A short read: the socket is empty, and new data make another event. But
+	 * an end that was already announced makes none.
 	 */
 	if ((size_t)n < room && !c->hung_up)
 		c->readable = false;
@@ -95,7 +95,7 @@ static void append_answer(struct connection *c, const struct request *request)
 	c->last = !request->keep_alive;
 }
 
-/* True, if it stopped for lack of room with requests left, perhaps. */
+/* Returns true if it stopped for lack of room, so that requests may be left. */
 static bool answer(struct connection *c)
 {
 	struct request request;
@@ -121,8 +121,8 @@ static bool answer(struct connection *c)
 		}
 	}
 	/*
-	 * Closing with something unread would reset the connection, and the
-	 * client could lose the last answer: it is read, and dropped.
+	 * Closing with unread data would reset the connection, and the client
+	 * could lose the last answer: reads and drops the data.
 	 */
 	if (c->last)
 		taken = c->in_length;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection of the HTTP server: requests in, answers out, and where it stopped
- * when the socket had no more. It knows nothing of the event loop.
+ * A connection of the HTTP server: requests, answers, and the position in both when
+ * the socket would block. It does not depend on the event loop.
  */
 #ifndef CONNECTION_H
 #define CONNECTION_H
@@ -14,18 +14,18 @@
 /**
  * struct connection - a client
  * @fd: its socket, non-blocking
- * @open: there is one
- * @queued: in the server's queue
- * @next: in that queue
+ * @open: @fd is open
+ * @queued: the connection is in the server's queue
+ * @next: the next one in that queue
  * @readable: not read until EAGAIN since the last event
  * @writable: not written until EAGAIN since the last event
- * @hung_up: an event said that the client ends, or an error: read to the end
- * @ended: the client has sent all
- * @last: no request is answered any more
- * @abandoned: it is over, whatever is left
+ * @hung_up: an event announced the client's end or an error: read up to the end
+ * @ended: the client has sent everything
+ * @last: the last request was answered
+ * @abandoned: the connection is over, whatever is unsent
  * @in_length: bytes in @in
  * @out_length: bytes in @out
- * @out_sent: how many of them were sent
+ * @out_sent: bytes of @out that were sent
  * @in: requests
  * @out: answers
  */
@@ -48,21 +48,21 @@ struct connection {
 };
 
 enum connection_state {
-	CONNECTION_WAITS,	/* for an event */
+	CONNECTION_WAITS,	/* until an event */
 	CONNECTION_GOES_ON,	/* others may go first */
 	CONNECTION_IS_OVER,	/* to be closed */
 };
 
-/** connection_init - begin with the socket @fd */
+/** connection_init - initialize with the socket @fd */
 void connection_init(struct connection *c, int fd);
 
-/** connection_note - remember EPOLL* bits */
+/** connection_note - store the EPOLL* bits of an event */
 void connection_note(struct connection *c, uint32_t events);
 
-/** connection_abandon - there will be no events: it is over when it runs */
+/** connection_abandon - the next connection_run() ends it, as it gets no events */
 void connection_abandon(struct connection *c);
 
-/** connection_run - answer what has come, for a while */
+/** connection_run - answer requests, at most for one turn */
 enum connection_state connection_run(struct connection *c);
 
 #endif /* CONNECTION_H */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The event loop on the ring of flowfd: one system call for all files that are
- * watched at a time, and one to sleep when there is nothing to do. While events
- * keep coming they are taken from memory. In two ways: a sleep ends with the first
- * event, or gathers some.
+ * The event loop on the ring of flowfd: one system call adds many files, and one
+ * sleeps when there is nothing to do. While events keep coming they are taken from
+ * memory. There are two variants: a sleep ends with the first event, or gathers some.
  */
 #include <errno.h>
 
@@ -11,7 +10,7 @@
 
 #include "loop.h"
 
-/* What a sleep of loop_gather goes on for: this many events, or so long. */
+/* A sleep of loop_gather ends with this many events, or after this time. */
 #define GATHER_EVENTS 8
 #define GATHER_NS 50000
 
@@ -25,8 +24,8 @@ static int open_ring(unsigned int max_files)
 }
 
 /*
- * A plain FLOWFD_RING_ADD would do without forget(): the watch of a socket ends
- * when it is closed. To pin them is cheaper, for then nothing awaits their close.
+ * With plain FLOWFD_RING_ADD no forget() is needed: the watch of a socket ends with
+ * its close. Pinning is cheaper, as the kernel need not watch for the close.
  */
 static void watch(struct loop_file *files, unsigned int count)
 {
@@ -77,7 +76,7 @@ static int sleep_plainly(int timeout)
 	return flowfd_ring_wait(&ring, nanoseconds(timeout));
 }
 
-/* Sleeps less often; with few connections an event can be late by GATHER_NS. */
+/* Sleeps less often; with few connections an event can be GATHER_NS late. */
 static int sleep_and_gather(int timeout)
 {
 	struct flowfd_ring_wait args = {

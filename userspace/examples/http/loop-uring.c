@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The event loop on io_uring(7): a multishot poll for each file. What there is to
- * begin and to end goes to the kernel with the system call that waits.
+ * The event loop on io_uring(7): a multishot poll for each file. The system call that
+ * waits also submits new polls and removals.
  *
- * A poll holds its file: a socket that is closed stays open until its poll was
- * removed. And it can have several events in the queue, some of them from before
- * that. The number of the poll in their user data tells them from events of
- * the next file with the same descriptor.
+ * A poll holds its file: a socket stays open after close(2) until its poll is removed.
+ * Events from before that can still be in the queue. The number of the poll in their
+ * user data tells them from events of the next file with the same descriptor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 static struct io_uring uring;
 static uint32_t *polls;		/* number of the poll of each descriptor */
 
-/* User data of requests whose end nobody waits for; no poll has the number 0. */
+/* User data of requests whose completion is ignored; no poll has the number 0. */
 #define NOBODY 0
 
 static int open_uring(unsigned int max_files)
@@ -64,7 +63,7 @@ static void begin_poll(int fd)
 	io_uring_sqe_set_data64(sqe, user_data(fd));
 }
 
-/* Errors come as events, when the kernel has seen it. */
+/* Errors come later, as completions. */
 static void watch(struct loop_file *files, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++) {
@@ -74,8 +73,8 @@ static void watch(struct loop_file *files, unsigned int count)
 }
 
 /*
- * Not io_uring_prep_poll_remove(): that fails with EALREADY while an event is on
- * its way, and the socket would stay open.
+ * Not io_uring_prep_poll_remove(): it fails with EALREADY while an event is being
+ * delivered, and the socket would stay open.
  */
 static void forget(int fd)
 {
@@ -88,7 +87,7 @@ static void forget(int fd)
 		polls[fd] = 1;
 }
 
-/* False, if it is no event of a file that is watched. */
+/* Returns false if it is not an event of a watched file. */
 static bool get_event(const struct io_uring_cqe *cqe, struct loop_event *event)
 {
 	int fd = (uint32_t)cqe->user_data;
@@ -97,7 +96,7 @@ static bool get_event(const struct io_uring_cqe *cqe, struct loop_event *event)
 		return false;
 	event->fd = fd;
 	event->events = cqe->res < 0 ? LOOP_LOST : (uint32_t)cqe->res;
-	/* It ended as the queue was full: what happened since is an event again. */
+	/* It ended as the queue was full; adding it again makes an event if one was lost. */
 	if (cqe->res >= 0 && !(cqe->flags & IORING_CQE_F_MORE))
 		begin_poll(fd);
 	return true;

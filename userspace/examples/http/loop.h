@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event loop, in several ways: what the server needs of epoll(7), io_uring(7)
- * and the ring of flowfd. All files are watched for the same events and for as
- * long as they are open. Events are edge-triggered: they say that something has
- * changed, and the server goes on until EAGAIN.
+ * The interface of event loops: what the server needs of epoll(7), io_uring(7) and the
+ * ring of flowfd. All files are watched for the same events, as long as they are open.
+ * Events are edge-triggered: they announce a change, and the server then reads and
+ * writes until EAGAIN.
  */
 #ifndef LOOP_H
 #define LOOP_H
@@ -13,16 +13,16 @@
 
 #define LOOP_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP)
 
-/* No EPOLL* bit. */
+/* Not an EPOLL* bit. */
 #define LOOP_LOST (1U << 5)
 
-/* Most files and events of one call. */
+/* How many files or events one call takes at most. */
 #define LOOP_BATCH 256
 
 /**
  * struct loop_file - a file to watch
  * @fd: the file
- * @error: filled in: 0, or a negative errno
+ * @error: receives 0 or a negative errno
  */
 struct loop_file {
 	int fd;
@@ -30,7 +30,7 @@ struct loop_file {
 };
 
 /**
- * struct loop_event - what happened to a file
+ * struct loop_event - an event of a file
  * @fd: the file
  * @events: EPOLL* bits, or LOOP_LOST: it could not be watched
  */
@@ -42,13 +42,13 @@ struct loop_event {
 /**
  * struct loop - a way to wait for events; a program has one at a time
  * @name: for the command line
- * @open: get ready for descriptors below @max_files; 0 or a negative errno
- * @watch: begin to watch @count files; what they are ready for is an event
- * @forget: a file is about to be closed; NULL: nothing to do
- * @wait: wait for at most @timeout milliseconds, -1: for ever; returns how many
- *	@events there are, at most LOOP_BATCH, or a negative errno
- * @close: end, with all that is watched
- * @strerror: explain an error of these
+ * @open: prepare for descriptors below @max_files; returns 0 or a negative errno
+ * @watch: watch @count files; a file that is ready now has an event
+ * @forget: stop watching a file that is about to be closed; NULL: not needed
+ * @wait: wait for at most @timeout milliseconds, -1: for ever; returns the number of
+ *	@events, at most LOOP_BATCH, or a negative errno
+ * @close: free the loop with all watches
+ * @strerror: describe an error of these functions
  */
 struct loop {
 	const char *name;

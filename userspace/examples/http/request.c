@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The head of an HTTP request (RFC 9112). Any address gets the same answer, so
- * only what decides about the connection is looked at. A head that comes in pieces
- * is read again from its start: it is short.
+ * The head of an HTTP request (RFC 9112). Every address gets the same answer, so only
+ * fields that decide about the connection are parsed. A head that comes in pieces is
+ * parsed again from its start, as it is short.
  */
 #include <string.h>
 #include <strings.h>
@@ -37,7 +37,7 @@ static struct line trim(struct line line)
 	return line;
 }
 
-/* Takes what comes before the separator, or all; false at the end. */
+/* Takes the text before the separator, or all of it; false at the end. */
 static bool next_part(struct line *rest, char separator, struct line *part)
 {
 	const char *end;
@@ -88,7 +88,7 @@ static bool parse_field(struct head *head, struct line line)
 	struct line name;
 	bool second_host;
 
-	/* A blank in the name, or before it, has led to attacks. */
+	/* Blanks in a name or before it have led to security bugs. */
 	if (!next_part(&line, ':', &name) || !line.text || !name.length ||
 	    memchr(name.text, ' ', name.length) ||
 	    memchr(name.text, '\t', name.length))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The head of an HTTP request: where it ends, and what the client wants. */
+/* The head of an HTTP request: its end, and what the client asks for. */
 #ifndef REQUEST_H
 #define REQUEST_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /**
- * struct request - what a request says
+ * struct request - a parsed request
  * @keep_alive: another request may follow on this connection
  */
 struct request {
@@ -15,14 +15,14 @@ struct request {
 };
 
 /**
- * request_parse - read the head of a request
+ * request_parse - parse the head of a request
  * @request: filled in
- * @text: what was received; what follows the first request is left alone
- * @length: of @text
+ * @text: received bytes; those behind the first request are ignored
+ * @length: of @text, in bytes
  *
- * Returns the length of the request; 0, if it is not complete; -1, if it is bad:
- * no GET of HTTP/1.0 or 1.1, a line that is not a header field, no or two Hosts,
- * or a body, which a GET does not need.
+ * Returns the length of the request; 0: it is not complete; -1: it is bad: not a GET of
+ * HTTP/1.0 or 1.1, a line that is not a header field, no or two Hosts, or a body, which
+ * a GET does not need.
  */
 int request_parse(struct request *request, const char *text, size_t length);
 

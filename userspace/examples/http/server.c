@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * A small HTTP server with one thread: the same connections on epoll, io_uring or
- * the ring of flowfd. README.md says how it works, and what it lacks.
+ * the ring of flowfd. README.md describes how it works, and what it lacks.
  *
  *	server [--loop epoll|io_uring|ring|ring-gather] [--port PORT]
  *
- * Says "listening on port PORT" when it is ready, and ends on SIGTERM or SIGINT.
+ * Prints "listening on port PORT" when it is ready, and ends on SIGTERM or SIGINT.
  */
 #include <argp.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "connection.h"
 #include "loop.h"
 
-/* How soon to look again whether a connection can be accepted. */
+/* Milliseconds between attempts to accept while descriptors or memory are exhausted. */
 #define RETRY_MS 100
 
 static const struct loop *const loops[] = {
@@ -39,14 +39,14 @@ static const struct loop *const loops[] = {
 STAILQ_HEAD(queue, connection);
 
 /**
- * struct server - all there is
- * @loop: as chosen
+ * struct server - the state of the server
+ * @loop: the event loop
  * @listener: listening socket
- * @stop: pipe that a signal writes to
- * @stopped: it did
- * @max_files: descriptors are below it
- * @connections: by descriptor; their memory is kept for the next one
- * @queue: connections with something to do
+ * @stop: pipe that the signal handler writes to
+ * @stopped: a signal came
+ * @max_files: all descriptors are below it
+ * @connections: by descriptor; memory is kept for the next connection
+ * @queue: connections that can run
  * @acceptable: not accepted until EAGAIN since the last event
  * @exhausted: no descriptor or memory for another connection
  */
@@ -62,7 +62,7 @@ struct server {
 	bool exhausted;
 };
 
-/* What the signal handler writes to. */
+/* Write end of the pipe, for the signal handler. */
 static int stop_fd;
 
 static void stop(int signal)
@@ -116,7 +116,7 @@ static void listen_on(struct server *s, uint16_t port)
 	if (s->listener < 0)
 		die("socket", strerror(errno));
 	setsockopt(s->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	/* Its connections inherit this. */
+	/* Accepted connections inherit this. */
 	setsockopt(s->listener, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (bind(s->listener, (struct sockaddr *)&address, length) ||
 	    listen(s->listener, SOMAXCONN) ||
@@ -167,7 +167,7 @@ static bool open_connection(struct server *s, int fd)
 	return true;
 }
 
-/* Their first event is that they can be written. */
+/* Their first event is EPOLLOUT. */
 static void watch_connections(struct server *s, struct loop_file *files,
 			      unsigned int count)
 {
@@ -184,7 +184,7 @@ static void watch_connections(struct server *s, struct loop_file *files,
 	}
 }
 
-/* Errors of a connection that ended before it was accepted. */
+/* Errors of connections that ended before they were accepted. */
 static bool is_of_connection(int error)
 {
 	return error == ECONNABORTED || error == EINTR || error == EPERM ||
@@ -192,8 +192,8 @@ static bool is_of_connection(int error)
 }
 
 /*
- * Without a descriptor the connections stay in the listening socket's queue. No
- * event will tell when there is one again, so the server tries in each turn.
+ * Without a free descriptor, connections stay in the listening socket's queue. No
+ * event announces a free one, so the server tries again in each turn.
  */
 static void accept_connections(struct server *s)
 {
@@ -239,7 +239,7 @@ static void note_event(struct server *s, const struct loop_event *event)
 	enqueue(s, c);
 }
 
-/* Who goes on is queued again, for the next turn. */
+/* A connection that goes on is queued again, for the next turn. */
 static void run_connections(struct server *s)
 {
 	struct queue queue = STAILQ_HEAD_INITIALIZER(queue);
@@ -269,7 +269,7 @@ static int timeout(const struct server *s)
 	return s->acceptable ? RETRY_MS : -1;
 }
 
-/* A turn notes all events first: no connection ends before that. */
+/* A turn stores all events first: no connection is closed before that. */
 static void serve(struct server *s)
 {
 	struct loop_event events[LOOP_BATCH];
@@ -361,7 +361,7 @@ int main(int argc, char **argv)
 	static const struct argp_option arguments[] = {
 		{ "loop", 'l', "LOOP", 0,
 		  "epoll (default), io_uring, ring, or ring-gather, which sleeps "
-		  "until there are 8 events or 50 microseconds are over", 0 },
+		  "until there are 8 events or 50 microseconds have passed", 0 },
 		{ "port", 'p', "PORT", 0,
 		  "port to listen on (default 8080; 0: any that is free)", 0 },
 		{ 0 },
