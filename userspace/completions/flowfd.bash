@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 # bash completion of flowfdctl, flowfd-run, flowfd-bench and flowfd-bench-report.
-# Options and benchmarks are asked of the programs, so that they are those of the
-# version that is there.
+# Options and benchmarks come from the programs, so that they match the installed
+# version.
 
-# _flowfd_options CURRENT PROGRAM...: what begins with CURRENT of the long options
-# that the program's --help has; those with a value end in "="
+# _flowfd_options CURRENT PROGRAM...: the long options in the program's --help that begin
+# with CURRENT; those with a value end in "="
 _flowfd_options()
 {
 	local current=$1
@@ -26,8 +26,8 @@ _flowfd_words()
 	mapfile -t COMPREPLY < <(compgen -W "$*" -- "$current")
 }
 
-# _flowfd_value: the option whose value is to be completed, if any. Readline
-# parts --option=value into three words.
+# _flowfd_value: the option whose value must be completed, if any. Readline splits
+# --option=value into three words.
 _flowfd_value()
 {
 	local previous=${COMP_WORDS[COMP_CWORD - 1]}
@@ -61,7 +61,7 @@ _flowfdctl()
 _flowfd_run()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} i
-	# Behind the program everything is the program's.
+	# Words behind the program are the program's.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		--)

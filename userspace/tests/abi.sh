@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What libflowfd exports: headers, symbol map and library say the same, and
-# pkg-config finds it.
+# The exports of libflowfd are the same in headers, symbol map and libraries, and
+# pkg-config finds the library.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -11,15 +11,15 @@ top=$(cd "${0%/*}/.." && pwd)
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 
-# What is inline in the headers and exported as well is FLOWFD_INLINE; what is
-# "static inline" is not exported.
+# Functions that are both inline and exported are FLOWFD_INLINE; "static inline"
+# functions are not exported.
 header=$(sed -n -e '/^static/d' -e 's/^FLOWFD_INLINE //' \
 	-e 's/^[a-z].*[ *]\(flowfd_[a-z_]*\)(.*/\1/p' \
 	"$top/include/flowfd.h" "$top/include/flowfd-ring.h" | sort -u)
 map=$(sed -n 's/^	\(flowfd_[a-z_]*\);/\1/p' "$top/lib/libflowfd.map" | sort)
 library=$(nm -D --defined-only --with-symbol-versions \
 	"$build/libflowfd.so.1" | awk '$2 == "T" { print $3 }' | sort)
-# All that a program's own names could meet; flowfd__ is the library's.
+# Names that could collide with a program's; flowfd__ is reserved for the library.
 static=$(nm -g --defined-only "$build/libflowfd.a" |
 	awk 'NF == 3 && $3 !~ /^flowfd__/ { print $3 }' | sort)
 
@@ -31,7 +31,7 @@ tap_is "$(readelf -d "$build/libflowfd.so.1" |
 	sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" libflowfd.so.1 "soname"
 tap_is "$(readlink "$build/libflowfd.so")" libflowfd.so.1 "development link"
 
-# Installed, a program builds with nothing but pkg-config's answer.
+# With the library installed, a program builds with the flags of pkg-config alone.
 tap_ok "install" make -C "$top" O="$build" DESTDIR="$here" install
 tap_is "$(for name in $map; do
 	find "$here" -path "*/man3/$name.3" -exec cat {} + |

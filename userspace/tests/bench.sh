@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Usage: bench.sh BUILD
-# flowfd-bench without the module: its options, what it says when it cannot run,
-# and the result and the page that its eventfd part gives.
+# flowfd-bench without the module: its options, its errors, and result and page of its
+# eventfd part.
 
 bench=$1/flowfd-bench
 report=$1/flowfd-bench-report
@@ -22,7 +22,7 @@ refuses() {
 		"refuses: $*"
 }
 
-# facts RESULT EXPRESSION: what Python makes of the result, as r.
+# facts RESULT EXPRESSION: evaluates a Python expression; r is the result.
 facts() {
 	python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
@@ -88,7 +88,7 @@ if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 		"it has a section for every benchmark"
 	tap_is "$(grep -c '<svg' "$dir/page")" 10 \
 		"and plots of what there is without flowfd"
-	# What it would be on an emulated processor, where one goal is missed.
+	# As from an emulated processor, with one goal missed.
 	python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
 r["machine"].update(processor="QEMU Virtual CPU", cpus=1)

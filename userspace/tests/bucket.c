@@ -47,7 +47,7 @@ static uint64_t random64(void)
 	return (uint64_t)mrand48() << 32 | (uint32_t)mrand48();
 }
 
-/* Any number of bits is as likely as any other, so small values come often. */
+/* Each number of bits is equally likely, so that small values are frequent. */
 static uint64_t random_below_2_to(int bits)
 {
 	return random64() >> (64 - 1 - random64() % bits);
@@ -89,7 +89,7 @@ static void test_off(void)
 	tap_is(b.interval, 1, "of a token per nanosecond");
 }
 
-/* The refill of the original threw credit away whenever it was looked at. */
+/* The refill of the original patch lost credit at each look. */
 static void test_steady_writer(void)
 {
 	struct bucket b;

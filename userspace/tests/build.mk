@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Host tests, which need no module: every tests/*.c is a program, and every
-# tests/*.sh a script, that prints TAP. Those that are called guest-* are for the
-# guest alone, as they can leave a machine broken: "check" only builds them.
+# tests/*.sh a script, that prints TAP. Tests named guest-* run only in the virtual
+# machine, as they can break a machine: "check" only builds them.
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
-# Programs check our code under sanitizers ...
+# Test programs run the code under sanitizers ...
 test_sources := $(filter-out tests/eventfd.c,$(wildcard tests/*.c))
 test_programs := $(test_sources:%.c=$(O)/%)
 test_objects := $(test_sources:%.c=$(O)/%.o)
@@ -15,17 +15,17 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			$(addprefix tools/flowfdctl/, \
 				descriptor.c fdinfo.c left.c process.c \
 				processes.c read.c remarks.c scan.c table.c text.c))
-# ... but for the one that runs under the shim, which cannot come after them.
+# ... except the one that runs under the shim, which must be loaded before them.
 plain_test := $(O)/tests/eventfd
 guest_programs := $(O)/tests/guest-ring
 
-# 32-bit callers of the library, where the compiler can make them.
+# 32-bit callers of the library, if the compiler can make them.
 ifneq ($(shell printf '\043include <stdint.h>\nint main(void) { return 0; }\n' | \
 	$(CC) -m32 -x c -o /dev/null - 2>/dev/null && echo yes),)
 guest_programs += $(O)/tests/guest-ring32
 endif
 
-# Programs that scripts run, in the guest too.
+# Programs that scripts run, also in the virtual machine.
 test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
 	      $(O)/tests/namesake $(O)/tests/opener \
@@ -34,7 +34,7 @@ test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners
 			namesake opener constructor \
 			foreign)
 
-# Those of another C library, of sanitizers, of libaio, where these are.
+# Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
 test_tools += $(O)/tests/plain-musl
 endif
@@ -77,11 +77,11 @@ $(O)/tests/programs/maker.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-test.so: $(O)/tests/programs/maker.o
 	$(link) -shared
 
-# The script that uses it may run elsewhere than it was built.
+# $ORIGIN, as the script that uses it may run under another path than the build.
 $(O)/tests/eventfds: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
 	$(link) -L$(@D) -lflowfd-test -Wl,-rpath,'$$ORIGIN'
 
-# Bound when it is loaded, to have all of its stack.
+# Bound when it is loaded: lazy binding would use its stack.
 $(O)/tests/corners: $(O)/tests/programs/corners.o
 	$(link) -Wl,-z,now
 
@@ -99,7 +99,7 @@ $(O)/tests/programs/foreign.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-foreign.so: $(O)/tests/programs/foreign.o
 	$(link) -shared
 
-# -O2 for the call at the end of a function, which does not return into it.
+# -O2 for a tail call, which does not return into the library.
 $(O)/tests/programs/uring.o: PART_CFLAGS := -fPIC -O2
 $(O)/tests/libflowfd-uring.so: $(O)/tests/programs/uring.o
 	$(link) -shared -luring
@@ -119,7 +119,7 @@ $(O)/tests/plain-musl: tests/programs/plain.c $(O)/flags
 	@mkdir -p $(@D)
 	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -o $@ $<
 
-# The shim with a stack protector in all functions, which some builders want.
+# The shim with a stack protector in all functions, as some distributions build it.
 $(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) $(O)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP -fanalyzer,$(CFLAGS_ALL)) $(PRELOAD_CFLAGS) \

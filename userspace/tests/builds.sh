@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The headers in every way in which programs are compiled, and the tests of
-# taking events (tests/ring.c) where that makes them other code.
+# The headers in the ways in which programs are compiled, and the tests of taking
+# events (tests/ring.c) in those that give other code.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -22,8 +22,8 @@ made() {
 		-I"$top" ${library:+"$library"} -pthread
 }
 
-# A program of one file is both C and C++, and calls what is inline, directly
-# and through a pointer; another has the headers the other way round.
+# One source, both C and C++, calls inline functions directly and through a pointer;
+# the other includes the headers in the other order.
 cat >"$here/main.c" <<'END'
 #include <flowfd.h>
 
@@ -64,7 +64,7 @@ unsigned int drain(struct flowfd_ring *ring)
 }
 END
 
-# dialects COMPILER LANGUAGE FLAG...: each FLAG is one way, of several words
+# dialects COMPILER LANGUAGE FLAGS...: each argument is one set of flags
 dialects() {
 	compiler=$1
 	language=$2
@@ -90,7 +90,7 @@ set -- "$@" "-std=c++11 -pedantic" "-std=c++20 -pedantic"
 dialects "$cxx" c++ "$@"
 dialects clang++ c++ "$@"
 
-# The names of a program's own functions do not meet those of the static library.
+# Names of a program's functions do not collide with those of the static library.
 cat >"$here/names.c" <<'END'
 #include <flowfd.h>
 
@@ -121,7 +121,7 @@ tap_ok "links a program with names of its own" made "$cc" -o "$here/names" \
 	"$here/names.c"
 tap_ok "and it runs" "$here/names"
 
-# able FLAG...: the compiler makes programs so
+# able FLAG...: whether the compiler makes programs with these flags
 able() {
 	printf '#include <stdint.h>\nint main(void)\n{\n\treturn 0;\n}\n' \
 		>"$here/able.c"
@@ -135,7 +135,7 @@ taking() {
 	shift
 	tap_ok "compiles $what" made "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
 		"$@" -o "$here/ring" "$top/tests/ring.c"
-	# A program with ThreadSanitizer may not find its place otherwise.
+	# ThreadSanitizer can fail with address space randomization.
 	if setarch -R true 2>/dev/null; then
 		tap_ok "takes events $what" setarch -R "$here/ring"
 	else
@@ -151,8 +151,8 @@ taking "with FLOWFD_DEBUG" -DFLOWFD_DEBUG $sanitize
 taking "by the library" -DLINKED
 taking "without optimizing" -O0
 
-# All but x86-64 do it as 32 bits do. The library, which is of another kind, has
-# no part in it.
+# 32 bits have the code of all architectures except x86-64. The library, of 64 bits, is
+# not linked.
 library=
 if able -m32; then
 	taking "with 32 bits" -m32
@@ -160,7 +160,7 @@ if able -m32; then
 else
 	tap_skip "32 bits" "the compiler cannot"
 fi
-# It does not understand the barrier that all others have.
+# It does not support the fence that all other architectures use.
 if [ "$(uname -m)" != x86_64 ]; then
 	tap_skip "ThreadSanitizer" "for x86-64 alone"
 elif able -fsanitize=thread; then

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The completions for bash: what they offer at a given place of a command line.
+# The completions for bash: the words that they offer at a place of a command line.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -9,7 +9,7 @@ build=$1
 top=$(cd "${0%/*}/.." && pwd)
 # shellcheck source-path=SCRIPTDIR source=../completions/flowfd.bash
 . "$top/completions/flowfd.bash"
-# Works only where readline asks.
+# compopt works only when readline calls.
 # shellcheck disable=SC2317 # the completions call it
 compopt() {
 	nospace=$*

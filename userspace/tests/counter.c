@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libflowfd with the module: every function once the way it is meant, and each
- * documented error. What the kernel does beyond that is for the selftests.
+ * libflowfd with the module: every function in normal use, and each documented error.
+ * The selftests test the kernel beyond that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static void test_create_from(void)
 	       "reserved field");
 }
 
-/* Programs compiled with an older or a newer header. */
+/* As programs compiled with an older or a newer header. */
 static void test_sizes(void)
 {
 	struct {
@@ -147,7 +147,7 @@ static void test_settings(void)
 	close(fd);
 }
 
-/* Many through one descriptor of the device. */
+/* Many counters through one descriptor of the device. */
 static void test_create_on(void)
 {
 	const struct flowfd_create_counter counter = { .initial = 3, .maximum = 10 };
@@ -179,8 +179,8 @@ static void test_create_on(void)
 }
 
 /*
- * A counter takes one descriptor, the lowest free one, and no other for a moment. A
- * ring takes two, and keeps the lower. Failing leaves none behind.
+ * A counter takes one descriptor, the lowest free one, and no second one temporarily. A
+ * ring takes two, and keeps the lower. A failure leaks none.
  */
 static void test_full_table(void)
 {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The Debian packaging says what the sources say: version, symbols, licences.
+# The Debian packaging agrees with the sources: version, symbols, licences.
 
 # shellcheck source-path=SCRIPTDIR
 . "${0%/*}/tap.sh"
@@ -20,7 +20,7 @@ tap_is "$(sed -n 's/^ \(flowfd_[^ ]*\) .*/\1/p' "$debian/libflowfd1.symbols" |
 		"$top/userspace/lib/libflowfd.map" | sort)" \
 	"symbols file and symbol map"
 
-# What builds and Python leave in the tree has no licence.
+# Files that builds and Python create need no licence.
 files=$(cd "$top" && selftests/vm/sources | xargs -0 sh -c \
 	'for file; do [ ! -f "$file" ] || echo "${file#./}"; done' sh)
 

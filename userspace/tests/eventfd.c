@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The contract of eventfd(2) that flowfd-run must keep: how descriptors are
- * made, and what syscall(2) does. Runs by itself, where it tests the system,
- * and under the shim, where it tests the shim; with the module and without.
+ * The contract of eventfd(2) that flowfd-run must keep: creation of descriptors, and
+ * syscall(2). Run alone it tests the system, under the shim it tests the shim, with the
+ * module and without.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -145,7 +145,7 @@ static void test_raw(void)
 	tap_is(take(fd), 7, "initial count");
 	close(fd);
 #ifdef SYS_eventfd
-	/* It has no flags: the second argument is noise. */
+	/* It has no flags: the second argument must be ignored. */
 	fd = syscall(SYS_eventfd, 8, EFD_NONBLOCK);
 	tap_is(fd, free_fd, "SYS_eventfd gives the lowest descriptor");
 	tap_is(fcntl(fd, F_GETFL), O_RDWR, "blocking");
@@ -154,7 +154,7 @@ static void test_raw(void)
 #endif
 }
 
-/* With @room descriptors left, as many eventfds and no more. */
+/* With @room descriptors left, exactly @room eventfds can be made. */
 static void test_full_table(int room)
 {
 	int before = open_files();
@@ -183,7 +183,7 @@ static void test_full_table(int room)
 	tap_is(open_files(), before, "all closed");
 }
 
-/* mmap of the page that begins at @offset; the way depends on the machine. */
+/* mmap of the page at @offset; the system call depends on the architecture. */
 static char *map_page(int fd, long page, long offset)
 {
 #ifdef SYS_mmap2
@@ -308,7 +308,7 @@ int main(void)
 {
 	int before = open_files();
 
-	alarm(60); /* What is wrong may also wait for ever. */
+	alarm(60); /* A wrong call may also wait for ever. */
 	test_early();
 	test_flags();
 	test_gap();

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# flowfd-run where there is no module: what it says, what it refuses, and that
+# flowfd-run without the module: its messages, the options that it refuses, and that
 # the program runs as if called directly.
 
 build=$1
@@ -11,7 +11,7 @@ run=$build/flowfd-run
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 
-# refused WHAT TEXT OPTION...: exit status 125, and the first line says TEXT
+# refused WHAT TEXT OPTION...: exit status 125, and the first line is TEXT
 refused() {
 	what=$1
 	text=$2
@@ -65,7 +65,7 @@ tap_ok "help" "$run" --help
 [ ! -e /dev/flowfd ] ||
 	tap_skip_all "flowfd-run without the module" "the module is loaded"
 
-# What a program sees: its arguments, and the variables that flowfd-run sets.
+# Prints the arguments of a program, and the variables that flowfd-run sets.
 cat >"$here/show" <<'END'
 #!/bin/sh
 printf '<%s>' "$@"

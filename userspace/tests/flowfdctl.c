@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What flowfdctl makes of fdinfo, of names and of columns: texts as the module
- * writes them, and all that a kernel, a process or a newer module could do to
- * them. It needs no module.
+ * flowfdctl's parsing of fdinfo, and its output of names and columns: text as the module
+ * writes it, and as a kernel, a process or a newer module could change it. Needs no
+ * module.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@
 	"tfd:        7 events: 40000000 data:                0 pinned: 1\n"     \
 	"tfd: 2147483647 events:        0 data:               2a pinned: 1\n"
 
-/* With room for as many watches. */
+/* Parses with room for this many watches. */
 static struct watch watch[1001];
 
 static enum fdinfo parse(const char *text, struct object *object, size_t room)
@@ -102,7 +102,7 @@ static void test_ring(void)
 		tap_is(object.watch[2].fd, INT32_MAX, "highest fd");
 		tap_is(object.watch[2].events, 0, "not armed");
 	}
-	/* A consumer that lies. */
+	/* A consumer that stores a wrong head. */
 	object.head = 100;
 	tap_is(object_pending(&object), 4, "no more pending than fit");
 
@@ -115,7 +115,7 @@ static void test_ring(void)
 	tap_is(object.watches + object.listed, 0, "no watches");
 }
 
-/* Only as many are looked at as there is room for. */
+/* Watches without room are ignored. */
 static void test_many_watches(void)
 {
 	static const char line[] =
@@ -149,7 +149,7 @@ static void test_many_watches(void)
 	free(text);
 }
 
-/* What other files have, which must not be taken for one of ours. */
+/* fdinfo of other files, which must not be taken for flowfd's. */
 static void test_others(void)
 {
 	static const char *const texts[] = {
@@ -177,7 +177,7 @@ static void test_others(void)
 static void test_unknown(void)
 {
 	static const char *const texts[] = {
-		/* Not all of it. */
+		/* Incomplete. */
 		EVENTFD_LINES BUCKET_LINES,
 		BUCKET_LINES,
 		"flowfd-ring-id: 1\n",
@@ -190,7 +190,7 @@ static void test_unknown(void)
 		COUNTER_LINES "flowfd-token-rate: 1000\n",
 		RING_LINES RING_LINES WATCHED,
 		RING_LINES WATCHED WATCHED,
-		/* No number, or not one that fits. */
+		/* Not a number, or one that does not fit. */
 		EVENTFD_LINES "eventfd-maximum: \n" BUCKET_LINES,
 		EVENTFD_LINES "eventfd-maximum: -1\n" BUCKET_LINES,
 		EVENTFD_LINES "eventfd-maximum: 0xa\n" BUCKET_LINES,
@@ -226,7 +226,7 @@ static void test_unknown(void)
 			printf("# %s\n", texts[i]);
 }
 
-/* No byte changed or missing may lead astray: sanitizers look on. */
+/* Any byte changed or missing, under sanitizers. */
 static void test_damage(void)
 {
 	static const char good[] = FILE_LINES RING_LINES WATCHED WATCH_LINES;
@@ -349,7 +349,7 @@ static void test_events(void)
 	       "all");
 }
 
-/* What table_print() wrote, through a file in place of standard output. */
+/* The output of table_print(), from a file in place of standard output. */
 static char *printed(const struct table *table, size_t rows, int width)
 {
 	static char text[1024];
@@ -398,7 +398,7 @@ static void test_table(void)
 	table_free(&table);
 }
 
-/* What is said of a scan, and whether it is all that there is. */
+/* The messages about a scan, and whether it is complete. */
 static bool remarks(const struct scan *scan, bool complete, const char *wanted)
 {
 	char out[256] = "";
@@ -459,7 +459,7 @@ static void test_remarks(void)
 	       "another module");
 }
 
-/* This machine's processes, without the module: for the sanitizers. */
+/* Scans this machine's processes, without the module, under sanitizers. */
 static void test_scan(void)
 {
 	struct scan *scan = scan_all(true);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# flowfdctl where there is no module: what it says, and what it refuses.
+# flowfdctl without the module: its messages, and the arguments that it refuses.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Usage: guest-container.sh BUILD
-# What docs/containers.md says, in containers made by hand: a user who is nobody
-# has users, processes and mounts of his own, and the device or not. Prints TAP.
+# The statements of docs/containers.md, in containers made with unshare(1): nobody has
+# namespaces of users, processes and mounts, with and without the device. Prints TAP.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -16,8 +16,8 @@ trap 'rm -rf "$here"' EXIT
 [ -e /dev/flowfd ] ||
 	tap_skip_all "containers" "the module is not loaded"
 
-# container GIVEN COMMAND: runs a shell command as root of a container without
-# privileges, whose /dev has what is GIVEN
+# container DEVICES COMMAND: runs a shell command as root of an unprivileged container,
+# whose /dev has null and DEVICES
 cat >"$here/container" <<'END'
 given=$1
 shift
@@ -58,7 +58,7 @@ tap_is "$(container flowfd "$ctl info")" "$("$ctl" info)" "flowfdctl info"
 tap_is "$(container flowfd "chmod 600 /dev/flowfd" 2>&1 |
 	grep -c 'Operation not permitted')" 1 "its root cannot change the device"
 
-# Memory of rings: the root of a container is a user like others.
+# Memory of rings: the root of a container is an unprivileged user.
 big='import flowfd
 try:
     flowfd.Ring(1 << 20)
@@ -69,9 +69,9 @@ tap_is "$(container flowfd "prlimit --memlock=8388608 python3 -c '$big'")" \
 	"no memory, or the ring would exceed RLIMIT_MEMLOCK (ulimit -l)" \
 	"its rings are charged to the user"
 tap_is "$(PYTHONPATH=$examples python3 -Bc "$big")" "made" \
-	"the machine's root may lock what it likes"
+	"the limit does not apply to the machine's root"
 
-# --- what is seen of it, inside and outside
+# --- the view from inside and from outside
 mkdir -m 777 "$here/shared"
 cat >"$here/inside.py" <<'END'
 import os, subprocess, sys, time
@@ -97,7 +97,7 @@ exec 8<>/dev/flowfd
 exec 8<&-
 touch "$here/shared/done"
 wait $inside
-# columns FILE: identity, process and count of the counters of Python
+# columns FILE: ID, process and count of Python's counters
 columns() {
 	awk '$10 == "python3" { print $1, $2, $4 }' "$1"
 }
@@ -108,12 +108,12 @@ tap_is "$((${2:-0} < ${5:-0}))" 1 \
 	"and another process number: $2 inside, $5 outside"
 tap_is "$(grep -c 'count  guest-container$' "$here/outside") \
 $(grep -c 'count  guest-container$' "$here/shared/inside")" "1 0" \
-	"what is outside is not seen inside"
+	"objects outside are not visible inside"
 
 # --- without the device
 tap_is "$(container "" "$ctl info")" "flowfdctl: the flowfd module is loaded, \
 but its device is not here: a container must be given /dev/flowfd" \
-	"without the device flowfdctl says what is missing"
+	"without the device flowfdctl says so"
 tap_is "$(container "" "$build/flowfd-run true")" "flowfd-run: true runs without \
 flow control: the flowfd module is not loaded: run 'modprobe flowfd' as root \
 (package flowfd-dkms)" "and programs run without flow control"
@@ -121,7 +121,7 @@ node="$((0x$(stat -c %t /dev/flowfd))) $((0x$(stat -c %T /dev/flowfd)))"
 tap_is "$(container "" "mknod /dev/flowfd c $node" |
 	grep -c 'Operation not permitted')" 1 "its root cannot make one"
 
-# --- an administrator who narrows it
+# --- restricted by the administrator
 mode=$(stat -c %a /dev/flowfd)
 chmod 660 /dev/flowfd
 tap_is "$(container flowfd "$ctl info")" "flowfdctl: this user may not \
@@ -131,9 +131,9 @@ chmod "$mode" /dev/flowfd
 tap_is "$(container flowfd \
 	"mount -o remount,bind,nodev /dev/flowfd && $ctl info")" "flowfdctl: this \
 user may not open /dev/flowfd: root can change that with a udev rule" \
-	"so does nodev"
+	"nodev counts, too"
 
-# --- a descriptor that was handed in
+# --- a descriptor that was passed in
 tap_is "$(container "" "python3 -c 'import fcntl, flowfd, os
 os.eventfd_write(9, 7)
 print(os.eventfd_read(9))
@@ -145,5 +145,5 @@ except OSError as error:
     print(error.strerror)'" 9<>/dev/flowfd)" \
 	"7
 anon_inode:[flowfd]
-Operation not permitted" "a descriptor that is handed in works, and makes more"
+Operation not permitted" "a descriptor that is passed in works, and makes more"
 tap_done

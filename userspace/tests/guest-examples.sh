@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Usage: guest-examples.sh BUILD
-# The programs in examples/ with the module: that they do what they say, and that
-# the ring of flowfd.py loses nothing. Prints TAP.
+# The programs in examples/ with the module, and that the ring of flowfd.py loses
+# nothing. Prints TAP.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -29,7 +29,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 	tap_is "$? $output" "0 3000 events by 3 threads" "ring-threads, $i"
 done
 
-# Nothing is lost, and never more at once than the maximum lets wait.
+# Nothing is lost, and the maximum bounds how many items wait.
 for i in 1 2 3; do
 	output=$("$build/examples/bounded-queue" 2>&1)
 	tap_is "$? $(echo "$output" | sed -E \
@@ -38,7 +38,7 @@ for i in 1 2 3; do
 		"bounded-queue, $i: $output"
 done
 
-# 2,000 events of half a millisecond or more each: 100 wakeups a second.
+# 2,000 events, each half a millisecond or more; 100 wakeups a second.
 start=$(date +%s%N)
 output=$("$build/examples/rate-limited" 2>&1)
 status=$?
@@ -46,7 +46,7 @@ spent=$((($(date +%s%N) - start) / 1000000))
 reads=$(echo "$output" | sed -n 's/^100 a second, burst 2: 2000 events in \([0-9]*\) reads$/\1/p')
 free=$(echo "$output" | sed -n 's/^no limit: 2000 events in \([0-9]*\) reads$/\1/p')
 tap_is "$status" 0 "rate-limited, in $spent ms"
-# It spent both parts together on it, so this is more than allowed, not less.
+# $spent has both parts of the program, so this allows more reads than necessary.
 tap_is "$((${reads:-999999} <= spent / 10 + 3))" 1 "limits reads: $reads"
 tap_is "$((${free:-0} > 3 * ${reads:-999999}))" 1 "which are $free otherwise"
 
@@ -64,9 +64,9 @@ one shot: 1 harvested
 one shot: 0 more
 one shot: 1 when armed again" "flowfd.py"
 
-# News that come between any two steps of a harvest: whoever looks at the memory of
-# the ring sets them off, at each place in turn. In an index of one slot, so that a
-# slot which is emptied too late takes the next entry with it.
+# New events between any two steps of a harvest: each access to the memory of the ring
+# in turn triggers one. The index has one slot, so that a slot that is emptied too late
+# loses the next entry.
 output=$(cd "$examples" && python3 -B - 2>&1 <<'END'
 import os, select
 import flowfd
@@ -112,15 +112,15 @@ for at in range(1, 20):
     steps.append(taken)
     os.write(writer, b"x")
     if (taken, harvest(ring, words)) != (2, 1):
-        print("lost: news after step", at)
+        print("lost: event after step", at)
 print(len(steps), "steps")
 END
 )
-tap_is "$output" "7 steps" "flowfd.py: news at each step of a harvest"
+tap_is "$output" "7 steps" "flowfd.py: an event at each step of a harvest"
 
-# Pipes and counters, a process for each, which writes twice and then waits until
-# both were read. The second comes at any moment of the consumer's work on the
-# first: if it is lost, that process waits for ever, and the consumer in the end.
+# Pipes and counters, with a process for each that writes twice and then waits until
+# both were read. The second write comes at any time while the consumer handles the
+# first: if it is lost, that process waits for ever, and finally the consumer.
 PYTHONPATH=$examples PYTHONDONTWRITEBYTECODE=1 python3 - <<'END'
 import os, random, select, sys
 import flowfd
@@ -227,8 +227,8 @@ OSError [Errno 22] $create, or max_items not between 1 and 1048576
 FileNotFoundError [Errno 2] $not_loaded (package flowfd-dkms)
 NotImplementedError rings need CPython on x86" "flowfd.py: errors"
 
-# Pinned, closed, and the descriptor used again: the old watch gives no event, and
-# its item is free for another file.
+# A pinned file is closed and its descriptor used again: the old watch gives no event,
+# and its item is free for another file.
 output=$(cd "$examples" && python3 -B - 2>&1 <<'END'
 import os, select
 import flowfd

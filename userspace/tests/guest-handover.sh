@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Usage: guest-handover.sh BUILD
-# Programs under flowfd-run that hand eventfds to the kernel, with the module, as
-# root in a machine that may be broken. Prints TAP.
+# Programs under flowfd-run that hand eventfds to the kernel, with the module, as root
+# in a virtual machine. Prints TAP.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -19,7 +19,7 @@ trap 'rm -rf "$here"' EXIT
 	tap_skip_all "eventfds for the kernel" "libaio or liburing is not installed"
 modprobe -aq kvm_amd kvm_intel vhost_vsock
 
-# passes WHAT COMMAND...: all that it tests
+# passes WHAT COMMAND...: all tests of a test program pass
 passes() {
 	what=$1
 	shift
@@ -33,7 +33,7 @@ passes "counters" "$run" --log "$here/log" "$handover" refused
 passes "counters with all settings" \
 	"$run" --maximum 100000 --rate 100000 --burst 100 "$handover" refused
 
-# told TEXT WHAT: the log has a line with it
+# told TEXT WHAT: the log has a line with TEXT
 told() {
 	tap_is "$(grep -c "$1" "$here/log" | sed 's/^[1-9].*/some/')" some "$2"
 }
@@ -42,7 +42,7 @@ told "for io_uring_register_eventfd: now a real eventfd" "and io_uring"
 told "for io_submit: stays a counter, it is in use elsewhere; see --keep-ev" \
 	"and says why a counter stays"
 
-# Without /proc nothing is known of other users.
+# Without /proc the other references are unknown.
 blind="mount -t tmpfs none /proc && $handover one"
 tap_is "$("$run" --verbose unshare -m sh -c "$blind" 2>&1 | tail -n 1)" -22 \
 	"nothing is replaced without /proc"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ring of libflowfd with the module: every function once the way it is
- * meant, and each documented error. Runs as root in a machine that may be
- * broken, for some errors take that. What the kernel does beyond that is for the
- * selftests.
+ * The ring of libflowfd with the module: every function in normal use, and each
+ * documented error. Runs as root in a virtual machine, as some errors can break a
+ * machine. The selftests test the kernel beyond that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +51,7 @@ static uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* A ring that watches pipes; their data are 0, 1, 2. */
+/* A ring that watches pipes, with data 0, 1, 2. */
 static void setup(void)
 {
 	if (flowfd_ring_create(&ring, PIPES, 0) < 0)
@@ -84,7 +83,7 @@ static void announce(int i)
 		abort();
 }
 
-/* In a process of its own, which it may change: 0 or a negative errno. */
+/* Runs in a child process, which it may change; returns 0 or a negative errno. */
 static int in_child(int (*call)(void))
 {
 	int status = 0;
@@ -109,7 +108,7 @@ static int create_and_destroy(void)
 		flowfd_ring_destroy(&own);
 	if (errno != 4711)
 		return -EUCLEAN;
-	/* Nothing is left behind: not the first descriptor, nor the second. */
+	/* Neither the first descriptor nor the second leaks. */
 	return dup(STDERR_FILENO) == lowest &&
 	       dup(STDERR_FILENO) == lowest + 1 ? ret : -EXFULL;
 }
@@ -148,7 +147,7 @@ static int create_on_another_device(void)
 	return create_and_destroy();
 }
 
-/* What a module says that does not know the request. */
+/* The answer of a module that does not know the request. */
 static int create_by_old_module(void)
 {
 	struct sock_filter filter[] = {
@@ -174,8 +173,8 @@ static int create_by_old_module(void)
 }
 
 /*
- * So many files may be open in the whole system, but for root. With 0 the kernel
- * counts them; otherwise an estimate can be enough for it.
+ * Limits the open files of the whole system, except root's. With 0 the kernel counts
+ * exactly; otherwise it may use an estimate.
  */
 static void set_file_max(const char *number)
 {
@@ -349,7 +348,7 @@ static void test_mod_and_del(void)
 	close(fd);
 }
 
-/* A pinned file that was closed has no descriptor to name it by. */
+/* A pinned file that was closed has no descriptor any more. */
 static void test_del_data(void)
 {
 	int fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -396,7 +395,7 @@ static void test_control(void)
 	tap_is(entries[4].result, FLOWFD_RING_PINNED, "an eventfd is pinned");
 	tap_is(entries[5].result, 1, "one watch had this data");
 	close(pinned);
-	/* 1 has its old place, with what the change found to be ready. */
+	/* 1 keeps its position, with the events that the change found. */
 	tap_is(flowfd_ring_next(&ring, &event), 1, "an event");
 	tap_is(event.data, 7, "of what was changed");
 	tap_is(flowfd_ring_next(&ring, &event), 1, "another");
@@ -417,7 +416,7 @@ static void test_control(void)
 	teardown();
 }
 
-/* What a loop does with an event can end other files. */
+/* A loop can remove other files while it handles an event. */
 static void test_removal_in_the_loop(void)
 {
 	struct flowfd_event events[PIPES];
@@ -557,7 +556,7 @@ static void test_signals(void)
 
 	setup();
 	sigaction(SIGALRM, &action, NULL);
-	/* Again and again: the first can come before the wait. */
+	/* Repeatedly: the first can come before the wait. */
 	setitimer(ITIMER_REAL, &often, NULL);
 	tap_is(flowfd_ring_wait(&ring, FLOWFD_RING_FOREVER), -EINTR,
 	       "a signal ends the wait");
@@ -625,7 +624,7 @@ static int receive_fd(int socket)
 	return fd;
 }
 
-/* The child has nothing of the ring but the descriptor that it receives. */
+/* The child has only the descriptor that it receives. */
 static int take_over(int socket)
 {
 	struct flowfd_ring received;
@@ -686,7 +685,7 @@ static void test_attach(void)
 	       "something else");
 	ring.header->magic--;
 	tap_ok(other.fd == 42 && !other.header, "the ring is as it was");
-	/* Sizes and offsets in the header are nothing to go by. */
+	/* Sizes and offsets in the header must not be trusted. */
 	memset(&ring.header->map_size, 0xff, 4 * sizeof(uint32_t));
 	tap_is(flowfd_ring_attach(&other, fcntl(ring.fd, F_DUPFD_CLOEXEC, 0)),
 	       0, "attach");

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Usage: guest-run.sh BUILD
-# flowfd-run with the module, as root in a machine that may be broken: that
-# eventfds become counters with the wanted settings, which stay real, and that
-# programs which know nothing of flowfd work. Prints TAP.
+# flowfd-run with the module, as root in a virtual machine: which eventfds become
+# counters, with which settings, and that programs work unchanged. Prints TAP.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -18,15 +17,15 @@ trap 'rm -rf "$here"' EXIT
 [ -e /dev/flowfd ] ||
 	tap_skip_all "flowfd-run with the module" "the module is not loaded"
 
-# made ARGUMENT...: what flowfd-run makes of eventfds; stderr is seen, too
+# made ARGUMENT...: runs a program under flowfd-run, with stderr, in normalized form
 made() {
 	"$run" "$@" 2>&1 | sed -e 's|^\([0-9]* \)/dev/flowfd |\1flowfd |' \
 		-e 's/anon_inode:\[\(.*\)\]/\1/' \
 		-e 's/^flowfd-run\[[0-9]*\]/flowfd-run/'
 }
 
-# contract WHAT OPTION...: eventfd(2) is as ever, although it makes counters;
-# the last descriptor that is left is a real one
+# contract WHAT OPTION...: eventfd(2) keeps its contract and makes counters; the last
+# free descriptor becomes a real eventfd
 contract() {
 	what=$1
 	shift
@@ -81,8 +80,7 @@ tap_is "$(made --verbose --keep-eventfd 2 "$eventfds" call library \
 "flowfd-run: eventfd 1 of eventfds: fd 3, counter
 flowfd-run: eventfd 2 of libflowfd-test.so: fd 4, kept" "reports each"
 
-
-# Reports: where they go, and where not.
+# Where reports go, and where not.
 touch "$here/file"
 "$run" --verbose "$build/tests/corners" close "$here/file"
 tap_is "$?:$(cat "$here/file")" 0: "no report in a file of the program's"
@@ -135,7 +133,7 @@ cp "$run" "$build/libflowfd-preload.so" "$here/a b"
 output=$("$here/a b/flowfd-run" true 2>&1)
 tap_is $? 125 "the shim cannot be preloaded"
 
-# Another device in its place: the module seems too old, the shim falls back.
+# With another device in its place the module seems too old, and the shim falls back.
 replaced="mount --bind /dev/null /dev/flowfd"
 tap_is "$(unshare -m sh -c "$replaced && $run $eventfds call" 2>/dev/null)" \
 	"3 anon_inode:[eventfd] - -" "runs without a module that fits"
@@ -154,7 +152,7 @@ tap_is "$(setpriv --reuid 65534 --clear-groups "$run" true 2>&1 |
 	"and flowfd-run says so"
 chmod "$mode" /dev/flowfd
 
-# A writer that does not wait: 9 of 20 fit below a maximum of 10.
+# A non-blocking writer: 9 of 20 fit below a maximum of 10.
 if command -v python3 >/dev/null; then
 	cat >"$here/fill.py" <<'END'
 import os
@@ -169,17 +167,17 @@ except BlockingIOError:
 print(written, os.eventfd_read(fd))
 END
 	tap_is "$("$run" --maximum 10 python3 "$here/fill.py" 2>&1)" "9 9" \
-		"backpressure in a program that knows nothing of it"
+		"backpressure in an unchanged program"
 else
 	tap_skip "backpressure" "python3 is not installed"
 fi
-# strangers STATUS OUTPUT WHAT: a program succeeded, and had counters only
+# strangers STATUS OUTPUT WHAT: a program succeeded, and all its eventfds were counters
 strangers() {
 	results=$(echo "$2" | sed -n 's/^flowfd-run\[.*, //p' | sort -u)
 	tap_is "$1 $results" "0 counter" "$3"
 }
 
-# No maximum: these tests fill an eventfd to its own limit.
+# Without a maximum, as these tests fill an eventfd to its own limit.
 if python3 -c 'import test.test_os' 2>/dev/null; then
 	output=$("$run" --verbose --rate 1000 --burst 2 \
 		python3 -m test test_os -m EventfdTests 2>&1)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The connections of the HTTP server in examples/, without an event loop: heads of
- * requests at every length, and that one client does not keep others waiting.
- * guest-http.py has the server as a whole.
+ * requests at every length, and that one client does not starve others. guest-http.py
+ * tests the server as a whole.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 static const char get[] =
 	"GET / HTTP/1.1\r\nHost: a\r\nConnection: x, close\r\n\r\n";
 
-/* In memory of just that length, for the sanitizer to see what is read. */
+/* In memory of exactly that length, so that the sanitizer sees reads beyond it. */
 static int parse(const char *text, size_t length, struct request *request)
 {
 	char *copy = malloc(length);
@@ -63,7 +63,7 @@ static void test_bytes(void)
 	tap_is(wrong, 0, "heads with a wrong byte");
 }
 
-/* What is left of a client that has been answered for the last time. */
+/* Data that a client sends behind its last request. */
 static void test_fair_share(void)
 {
 	static char junk[16 * 4096];

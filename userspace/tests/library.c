@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libflowfd where there is no counter and no ring: without the module, and on
- * descriptors of other kinds.
+ * libflowfd without counters and rings: without the module, and on other descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +14,7 @@
 
 #include "tests/tap.h"
 
-/* A number that the library would not set by itself. */
+/* An errno that the library would not set. */
 #define ERRNO_BEFORE 4711
 
 static bool module_loaded(void)
@@ -138,7 +137,7 @@ static void test_texts(void)
 	tap_is(strcmp(flowfd_version(), FLOWFD_VERSION), 0, "version");
 }
 
-/* What can be done about it depends on the cause, which strerror() does not know. */
+/* The remedy depends on the cause, which strerror() does not know. */
 static void test_ring_texts(void)
 {
 	static const int causes[] = {
@@ -218,7 +217,7 @@ static void *create_while_cancelled(void *unused)
 	return unused;
 }
 
-/* A descriptor would be left behind. */
+/* A descriptor would leak. */
 static void test_cancellation(void)
 {
 	pthread_t thread;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The manual pages: well-formed, and in agreement with headers and programs.
+# The manual pages are well-formed, and agree with headers and programs.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -26,13 +26,13 @@ else
 	tap_skip "man" "man-db and groff are not installed"
 fi
 
-# plain PAGE: the text of a page's source, without what roff quotes
+# plain PAGE: the source of a page, without roff's escapes
 plain() {
 	sed -e 's/^\.[BI]R* //' -e 's/\\(aq/'"'"'/g' -e 's/\\-/-/g' \
 		-e 's/\\e/\\/g' "$top/man/$1"
 }
 
-# The table of requests: name and number of each, nothing more, nothing less.
+# The table of requests has exactly the names and numbers of the header.
 requests=$(sed -e ':a' -e '/\\$/N; s/ *\\\n[ \t]*/ /; ta' \
 	"$top/../uapi/linux/flowfd.h" |
 	sed -n 's/^#define \([A-Z_]*\)[ \t]*\(_IO[WR]*(.*)\).*/\1 = \2/p' | sort)
@@ -45,14 +45,14 @@ for name in $names; do
 	tap_ok "flowfd(4): $name" grep -qw "$name" "$top/man/flowfd.4"
 done
 
-# errors FILE...: the error numbers that they name
+# errors FILE...: the errno names in them
 errors() {
 	cat "$@" | grep -owE 'E(2BIG|[A-Z]{3,})' |
 		grep -vxE 'EPOLL.*|ERRORS|EXAMPLES?' | sort -u
 }
 
-# What the module returns and what the header promises, and ENXIO, by which open(2)
-# says that there is no module. ECANCELED stands where a result will be.
+# The errors that the module returns and the header documents, and ENXIO of open(2)
+# without the module. ECANCELED is a placeholder for results.
 known=$({
 	echo ENXIO
 	errors "$top/../uapi/linux/flowfd.h"
@@ -60,12 +60,12 @@ known=$({
 } | grep -vx ECANCELED | sort -u)
 tap_is "$(errors "$top/man/flowfd.4")" "$known" "flowfd(4): errors"
 
-# functions PAGE: those that a page is about
+# functions PAGE: the functions in a page's NAME
 functions() {
 	sed -n '/^\.SH NAME/,/\\-$/p' "$1" | grep -o 'flowfd_[a-z_]*'
 }
 
-# Each function, exported or only inline, is in one page, and nothing else is.
+# Each function, exported or inline, is in exactly one page, and nothing else is.
 documented=$(for page in "$top"/man/*.3; do functions "$page"; done | sort)
 tap_is "$documented" "$(sed -n \
 	's/^\( \*\|\/\*\*\) \(flowfd_[a-z_]*\) - .*/\2/p' \
@@ -109,7 +109,7 @@ $program
 	tap_is "$found" "$name" "flowfd(7) has examples/$name.c"
 done
 
-# Every option of a program is in its page, and the other way round.
+# A program and its page have the same options.
 options=$("$build/flowfd-run" --help | grep -o -e '--[a-z-]*' | sort -u)
 tap_is "$(sed -n '/^\.SH OPTIONS/,/^\.SH EXIT/p' "$top/man/flowfd-run.1" |
 	sed 's/\\-/-/g' | grep '^\.BR -' | grep -o -e '--[a-z-]*' | sort -u)" \

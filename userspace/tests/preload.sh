@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The shim by itself where there is no module: programs get real eventfds and
-# notice nothing.
+# The shim alone, without the module: programs get real eventfds and see no
+# difference.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -14,7 +14,7 @@ trap 'rm -rf "$here"' EXIT
 [ ! -e /dev/flowfd ] ||
 	tap_skip_all "the shim without the module" "the module is loaded"
 
-# with SETTINGS COMMAND...: "verbose" among them is for what 2 is then
+# with SETTINGS COMMAND...: "verbose" among them gets the identity of descriptor 2
 with() {
 	settings=$1
 	shift
@@ -33,13 +33,13 @@ identity() {
 	}
 }
 
-# contract WHAT SETTINGS: eventfd(2) is as ever
+# contract WHAT SETTINGS: eventfd(2) keeps its contract
 contract() {
 	output=$(with "$2" "$build/tests/eventfd")
 	tap_is "$?:$(echo "$output" | grep '^not ok')" "0:" "$1"
 }
 
-# report SETTINGS COMMAND...: what --verbose prints, without process numbers
+# report SETTINGS COMMAND...: the output of --verbose, without process IDs
 report() {
 	settings=$1
 	shift
@@ -119,11 +119,11 @@ tap_is "$(ASAN_OPTIONS=verify_asan_link_order=0 with "verbose" \
 eventfd 2 of plain-asan: fd 4, ENOENT
 call 5, raw 6, ioctl 1" "a program with AddressSanitizer"
 
-# Functions of the program's own.
+# Functions that the program defines itself.
 tap_is "$(with "" "$build/tests/namesake")" "ioctl 8" \
-	"an ioctl() of the program's that is made of syscall(2)"
+	"the program's own ioctl(), made of syscall(2)"
 
-# Libraries that are opened later.
+# Libraries that dlopen(3) loads.
 for settings in verbose keep=2 'keep=libx*'; do
 	tap_is "$(with "$settings" "$build/tests/opener" constructor \
 		"$build/tests/libflowfd-constructor.so" | tail -n 1)" "read 7" \
@@ -139,9 +139,9 @@ tap_is "$(with "" "$build/tests/opener" foreign \
 if [ -x "$build/tests/libflowfd-uring.so" ]; then
 	tap_is "$(with "" "$build/tests/opener" uring \
 		"$build/tests/libflowfd-uring.so")" "as by syscall(2)" \
-		"a library with a liburing that nobody else sees"
+		"a library with its own liburing"
 else
-	tap_skip "a liburing that nobody else sees" "liburing is not installed"
+	tap_skip "a library with its own liburing" "liburing is not installed"
 fi
 
 # Where reports go, and where not.
@@ -166,7 +166,7 @@ with "" "$build/tests/corners" limit
 tap_is "$?" 0 "no signal for a report that is larger than a file may be"
 unset FLOWFD_RUN_LOG
 with "" "$build/tests/corners" pipe
-tap_is "$?" 0 "no signal for a report that nobody reads"
+tap_is "$?" 0 "no signal for a report to a pipe without reader"
 
 tap_is "$(nm -D --defined-only "$shim" | awk '{ print $3 }' | tr '\n' ' ')" \
 	"eventfd io_submit io_uring_register io_uring_register_eventfd io_uring_register_eventfd_async ioctl syscall " \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# README.md: its first program is the example that the guest runs, and compiles as it
-# is printed; what a newcomer needs first comes first; links lead somewhere.
+# README.md: its first program is the example that the guest runs, and compiles as
+# printed; first steps come first; links have a target.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -21,7 +21,7 @@ tap_ok "it compiles" "${CC:-cc}" -Wall -Wextra -Werror \
 	-I"$top/userspace/include" -I"$top/uapi" -o "$here/program" \
 	"$here/program.c" "$build/libflowfd.a" -pthread
 
-# The loop on a ring compiles in a function that has what it uses.
+# The loop on a ring compiles in a function that has its variables.
 {
 	printf '#include <%s>\n' errno.h stdio.h sys/epoll.h flowfd.h
 	echo "void handle(uint64_t data, uint32_t events);"

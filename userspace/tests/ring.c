@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Taking events from a ring, without the module: the ring is ordinary memory,
- * and what publishes is written as ring_publish() of the module is. Built
- * several times: for 32 bits, which is the way of all but x86-64, with
- * FLOWFD_DEBUG, with the functions of the library instead of the header's
- * (LINKED), and for ThreadSanitizer, which takes the x86-64 way: builds.sh.
+ * Taking events from a ring, without the module: the ring is ordinary memory, and the
+ * publisher is written like that of module/publish.h. builds.sh builds it several
+ * times: for 32 bits, which is the code of all architectures except x86-64, with
+ * FLOWFD_DEBUG, with the functions of the library instead of the header's (LINKED),
+ * and for ThreadSanitizer, with the code of x86-64.
  */
 #ifdef LINKED
 #define flowfd_ring_harvest inline_harvest
@@ -40,20 +40,20 @@ int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event *event);
 #else
 #define ROUNDS 4000
 #endif
-/* Publications of a producer in a round, at most. */
+/* How many events a producer publishes in a round at most. */
 #define BURST 3
 #define HANDOVERS 2000
 
-/* What is shared, and after it what the module has for itself. */
+/* The shared memory, and behind it the module's own data. */
 struct memory {
 	struct flowfd_ring_header header;
 	struct flowfd_ring_item items[ITEMS];
-	uint32_t index[ITEMS + 1];	/* nothing is put into the last */
+	uint32_t index[ITEMS + 1];	/* the last one stays empty */
 	uint32_t tail;
 	uint32_t overwritten;
 };
 
-/* @slots: a power of two, and as many items */
+/* @slots: number of slots and of items, a power of two */
 static void ring_open_small(struct flowfd_ring *ring, struct memory *memory,
 			    uint32_t start, uint32_t slots)
 {
@@ -79,7 +79,7 @@ static void ring_open(struct flowfd_ring *ring, struct memory *memory,
 	ring_open_small(ring, memory, start, ITEMS);
 }
 
-/* The last step is a plain store in the module, which cannot tell this. */
+/* Counts slots that are overwritten, for which the module has a plain store. */
 static void publish(struct memory *memory, uint32_t number, uint32_t bits)
 {
 	struct flowfd_ring_item *item = &memory->items[number];
@@ -153,7 +153,7 @@ static void test_one(void)
 	tap_ok(at_rest(&memory), "both are taken");
 }
 
-/* A ring may be moved: nothing in it points to itself. */
+/* A ring may be moved: nothing in it points into itself. */
 static void test_move(void)
 {
 	struct flowfd_ring ring, moved;
@@ -198,7 +198,7 @@ static void test_room(void)
 	tap_ok(at_rest(&memory), "all are taken");
 }
 
-/* Round the index often enough, and once over the end of the numbers. */
+/* Several times round the index, and once past the wrap of the positions. */
 static void test_wrap(uint32_t start, const char *what)
 {
 	struct flowfd_event events[ITEMS];
@@ -252,7 +252,7 @@ static void test_removed(void)
 	tap_ok(at_rest(&memory), "all are taken");
 }
 
-/* The old entry is the new file's: there is never a second one. */
+/* The new file uses the old entry: there is never a second one. */
 static void test_reused(void)
 {
 	struct flowfd_event events[ITEMS];
@@ -271,18 +271,17 @@ static void test_reused(void)
 }
 
 /*
- * What can happen in the midst of taking an event: the consumer is run one
- * instruction at a time, and each time something else happens before another
- * instruction. This is every order of the two on one processor, with the code
- * that the compiler made of the header; what processors reorder is for the model
- * (docs/ring.md).
+ * Interference while an event is taken: the consumer is single-stepped, and in each
+ * run something else happens before another instruction. This covers every order of
+ * the two on one processor, with the code that the compiler made of the header; the
+ * model covers reordering by processors (docs/ring.md).
  */
 #if (defined(__x86_64__) || defined(__i386__)) && !defined(__SANITIZE_THREAD__)
 #define TRAP_FLAG 0x100
 
 /*
- * @wanted: bits that are to be seen, with the data 100 and with 101
- * @optional: bits that may be seen or not
+ * @wanted: bits that must be seen, with the data 100 and with 101
+ * @optional: bits that may be seen
  */
 static struct stepping {
 	struct flowfd_ring ring;
@@ -297,7 +296,7 @@ static struct stepping {
 	volatile sig_atomic_t happened;
 } step;
 
-/* From the breakpoint on, after each instruction, until all has happened. */
+/* Runs after each instruction from the breakpoint on, until everything has happened. */
 static void trap(int number, siginfo_t *info, void *context)
 {
 	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
@@ -342,7 +341,7 @@ static void publish_other(void)
 	step.wanted[1] |= 2;
 }
 
-/* At each instruction another bit, as long as there are bits. */
+/* Publishes another bit at each instruction, as long as there are bits. */
 static void publish_again_and_again(void)
 {
 	publish(&step.memory, 0, 2U << step.happened);
@@ -356,8 +355,8 @@ static void remove_file(void)
 }
 
 /*
- * Item 0 belongs to another file from now on. The old event may come with the
- * new data; the new one must not come with the old data.
+ * Gives item 0 to another file. The old event may come with the new data; the new
+ * event must not come with the old data.
  */
 static void reuse(void)
 {
@@ -402,7 +401,7 @@ static void see(struct seen *seen, const struct flowfd_event *event)
 	*bits |= event->events;
 }
 
-/* Whether all is well if it happens before the given instruction. */
+/* Whether the result is right if it happens before the given instruction. */
 static bool try_at(const struct situation *situation, int instruction)
 {
 	struct flowfd_event events[3];
@@ -422,7 +421,7 @@ static bool try_at(const struct situation *situation, int instruction)
 	for (unsigned int i = 0; i < taken; i++)
 		see(&seen, &events[i]);
 	while (flowfd_ring_next(&step.ring, events)) {
-		/* What was removed before this call is not seen in it. */
+		/* The call must not return events of files that were removed before it. */
 		if (step.optional[0] && !step.wanted[1])
 			return false;
 		see(&seen, events);
@@ -460,11 +459,10 @@ static void test_steps(void)
 #endif
 
 /*
- * Each producer counts for each item what it announced, as a file does, and has
- * a bit of its own. What an event says is there the consumer takes. A loss shows
- * only if nothing follows that would make up for it: so all stop after a few
- * events, and then there must be nothing left. Again and again, as the moments
- * in which something can get lost are short.
+ * Each producer has its own bit and counts its events for each item, as a file does. The
+ * consumer takes the counts of the items and bits in its events. A loss shows only if no
+ * later event makes up for it: so all producers stop after a few events, and then
+ * nothing may be left. Many rounds, as the windows for a loss are short.
  */
 struct crowd {
 	struct memory memory;
@@ -516,7 +514,7 @@ static uint32_t read_item(struct crowd *c, const struct flowfd_event *event)
 	return sum;
 }
 
-/* By several and one by one, in turns; returns what was read. */
+/* Takes several and single events in turns; returns the sum that was read. */
 static uint32_t take_all(struct crowd *c, struct flowfd_ring *ring)
 {
 	struct flowfd_event events[3];
@@ -535,7 +533,7 @@ static uint32_t take_all(struct crowd *c, struct flowfd_ring *ring)
 	return sum;
 }
 
-/* Takes events while the producers have their bursts, and what is left. */
+/* Takes events during the bursts of the producers, and the rest behind them. */
 static uint32_t consume_round(struct crowd *c, struct flowfd_ring *ring)
 {
 	uint32_t sum = 0, turns = 0;
@@ -547,7 +545,7 @@ static uint32_t consume_round(struct crowd *c, struct flowfd_ring *ring)
 		ended = __atomic_load_n(&c->finished, __ATOMIC_SEQ_CST) ==
 			PRODUCERS;
 		sum += take_all(c, ring);
-		/* For those who have fewer processors than threads. */
+		/* For machines with fewer processors than threads. */
 		if (++turns % 128 == 0)
 			sched_yield();
 	} while (!ended);
@@ -584,8 +582,8 @@ static void test_crowd(uint32_t items, uint32_t start)
 }
 
 /*
- * Plain stores before publishing are there for whoever took the event: for
- * ThreadSanitizer the ring is all that orders them.
+ * Plain stores before publishing must be visible to the consumer of the event: for
+ * ThreadSanitizer only the ring orders them.
  */
 struct handover {
 	struct memory memory;
@@ -658,7 +656,7 @@ static void consume_too(int signal)
 	_exit(0);
 }
 
-/* A handler that takes events while it interrupts whoever takes events. */
+/* A signal handler that takes events while it interrupts a consumer. */
 static void consume_twice(void)
 {
 	struct flowfd_event *no_memory =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The settings that flowfd-run hands to its shim: right and wrong texts. */
+/* The settings that flowfd-run passes to its shim: valid and invalid texts. */
 #include <stdint.h>
 #include <string.h>
 

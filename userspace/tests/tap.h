@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a test program needs to speak TAP: each check is one line, the plan
- * comes last, the exit status is 1 if a check failed.
+ * Writes TAP for a test program: a line for each check, the plan at the end. The exit
+ * status is 1 if a check failed.
  */
 #ifndef FLOWFD_TESTS_TAP_H
 #define FLOWFD_TESTS_TAP_H
@@ -12,7 +12,7 @@
 static int tap_checks;
 static int tap_failures;
 
-/* Reports a check, and @got against @wanted when it failed. */
+/* Reports a check; if it failed, also @got and @wanted. */
 static inline bool tap_is(long long got, long long wanted, const char *what)
 {
 	bool passed = got == wanted;
@@ -37,7 +37,7 @@ static inline void tap_skip(const char *what, const char *why)
 	fflush(stdout);
 }
 
-/* The last call: main() returns what it returns. */
+/* The last call; main() must return its result. */
 static inline int tap_done(void)
 {
 	printf("1..%d\n", tap_checks);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
-# What a test script needs to speak TAP; sourced by the scripts beside it.
+# Writes TAP for a test script; sourced by the scripts in this directory.
 
 tap_checks=0
 tap_failures=0
@@ -17,7 +17,7 @@ tap_is() {
 	printf 'got: %s\nwanted: %s\n' "$1" "$2" | sed 's/^/# /'
 }
 
-# tap_ok WHAT COMMAND...: shows what a command that fails has to say
+# tap_ok WHAT COMMAND...: shows the output of a command that fails
 tap_ok() {
 	tap_what=$1
 	shift

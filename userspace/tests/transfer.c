@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * flowfd_read() and flowfd_write() on a real eventfd, which they treat like a
- * counter: what goes in comes out, and every documented error.
+ * flowfd_read() and flowfd_write() on a real eventfd, which they treat like a counter:
+ * values and every documented error.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -59,7 +59,7 @@ struct target {
 	_Atomic bool done;
 };
 
-/* Signals again and again: the first may come before the call that waits. */
+/* Signals repeatedly: the first may come before the call that waits. */
 static void *interrupt(void *argument)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};

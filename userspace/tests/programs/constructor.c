@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A library whose constructor waits for a thread of its own, which makes an
- * eventfd: dlopen(3) holds the dynamic linker's lock meanwhile.
+ * A library whose constructor waits for a thread that makes an eventfd, while dlopen(3)
+ * holds the dynamic linker's lock.
  */
 #include <pthread.h>
 #include <sys/eventfd.h>

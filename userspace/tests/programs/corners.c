@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs that leave a shim little room:
+ * Programs that restrict a shim:
  *   stack        makes eventfds in a signal handler with 4 KB of stack
  *   thread       moves the thread pointer by syscall(2), to another value of the
  *                stack protector, and back
- *   close FILE   closes all descriptors, and FILE gets the number of stderr
+ *   close FILE   closes all descriptors, and opens FILE as stderr
  *   limit        makes an eventfd while no file may grow
- *   pipe         runs itself with a pipe that has no reader as stderr, which
- *                reports are for, and makes an eventfd there
- * The last two fail if a signal is left of that.
+ *   pipe         runs itself with a pipe without reader as stderr, which gets the
+ *                reports, and makes an eventfd there
+ * The last two fail if a signal is pending or blocked afterwards.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ static void on_signal(int number)
 	handler_fds[1] = syscall(SYS_eventfd2, 0, 0);
 }
 
-/* 4 KB, but on processors where the kernel's own frame takes more than half. */
+/* 4 KB, or more on processors where the kernel's signal frame takes more than half. */
 static size_t small_stack(void)
 {
 	size_t least = getauxval(AT_MINSIGSTKSZ);
@@ -61,7 +61,7 @@ static int test_stack(void)
 	stack_t stack = {.ss_sp = memory + page, .ss_size = size};
 	size_t left = 0;
 
-	/* What goes below the stack dies. */
+	/* An access below the stack kills the program. */
 	mprotect(memory, page, PROT_NONE);
 	memset(stack.ss_sp, 0x5a, size);
 	sigaltstack(&stack, NULL);
@@ -74,7 +74,7 @@ static int test_stack(void)
 }
 
 #ifdef __x86_64__
-/* What libc looks at of the thread: before the pointer, and behind it. */
+/* The parts of the thread that libc reads: before the pointer, and behind it. */
 enum { BEFORE = 8192, BEHIND = 4096 };
 
 __attribute__((no_stack_protector)) static int test_thread(void)

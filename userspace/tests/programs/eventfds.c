@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes eventfds and says what they are, one line each: descriptor, what
- * /proc calls it, the maximum in fdinfo, and burst and rate of its bucket ("-":
- * has none). Test scripts run it with and without flowfd-run. Its arguments say
- * how each is made:
+ * Makes eventfds and prints a line for each: descriptor, its name in /proc, the maximum
+ * in fdinfo, and burst and rate of its bucket ("-": none). Test scripts run it with and
+ * without flowfd-run. Each argument is a way to make one:
  *   call[=INITIAL]       eventfd(INITIAL, 0)
  *   semaphore[=INITIAL]  eventfd(INITIAL, EFD_SEMAPHORE)
  *   raw[=INITIAL]        syscall(SYS_eventfd2, INITIAL, 0)
  *   library[=INITIAL]    eventfd(INITIAL, 0), called by a shared library
- *   fork                 a child goes on with the rest, the parent waits
- *   dlerror              none; calls syscall() and says whether dlerror(3) still
- *                        knows what went wrong before that
+ *   fork                 a child continues with the rest, the parent waits
+ *   dlerror              none; calls syscall() and prints whether dlerror(3) still
+ *                        has the error from before that
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A library that has functions of its own named like those of libaio and liburing,
+ * A library that has its own functions with the names of those of libaio and liburing,
  * with other arguments and results.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which descriptors the shim finds in what the kernel is given. For the devices
- * that no test machine has: this program is in the place of replace_counter().
+ * The descriptors that the shim finds in arguments of calls. For devices that no test
+ * machine has: this program replaces replace_counter().
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int count;
 
 static int unread;
 
-/* 7 is a counter, 9 one that stays, nothing else is one. */
+/* 7 is a counter, 9 a counter that stays; there are no others. */
 enum replaced replace_counter(int fd, const char *taker)
 {
 	(void)taker;

@@ -3,7 +3,7 @@
  * Hands eventfds to the kernel, which signals them: AIO, io_uring, vhost, KVM.
  * Runs by itself, where it tests the system, and under flowfd-run, where counters
  * must be replaced. Prints TAP. Arguments:
- *   refused   descriptors that are in use elsewhere are to be refused
+ *   refused   descriptors that are in use elsewhere must be refused
  *   one       no tests: prints what io_submit() returns for one request
  */
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 #include "tests/tap.h"
 
-/* The count, or -1 when there is none within a second. */
+/* Returns the count, or -1 if it stays 0 for a second. */
 static long take(int fd)
 {
 	struct pollfd file = {.fd = fd, .events = POLLIN};
@@ -172,7 +172,7 @@ static void test_epoll(void)
 	close(fd);
 }
 
-/* A watch that is left of a file which had the number before. */
+/* A watch that remains of a file which had the descriptor before. */
 static void test_number(int wanted)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = 1};
@@ -234,7 +234,7 @@ static void test_uring(void)
 	close(raw);
 }
 
-/* KVM takes the count of an eventfd that an interrupt is bound to. */
+/* KVM reads the count of an eventfd that is bound to an interrupt. */
 static void test_kvm(void)
 {
 	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
@@ -264,7 +264,7 @@ static void test_kvm(void)
 	close(kvm);
 }
 
-/* A ring in which the guest is further than it can be: vhost signals an error. */
+/* A virtqueue with an impossible position of the guest: vhost signals an error. */
 struct vhost_memory_one {
 	struct vhost_memory memory;
 	struct vhost_memory_region region;
@@ -331,7 +331,7 @@ static void test_vhost(void)
 	close(log);
 }
 
-/* What else ioctl(2) must do. */
+/* Other properties of ioctl(2). */
 static void test_ioctl(void)
 {
 	int ends[2];
@@ -381,7 +381,7 @@ static void send_copy(int through, int fd)
 		perror("sendmsg");
 }
 
-/* Other ways to the counter: it stays, and works. */
+/* With other references the counter stays, and works. */
 static void test_shared(int wanted)
 {
 	void *(*const readers[])(void *argument) = {read_now, read_later};
@@ -425,7 +425,7 @@ static void test_shared(int wanted)
 	close(fd);
 }
 
-/* Threads write while it is replaced: each write must arrive. */
+/* Threads write during the replacement: no write may be lost. */
 enum { WRITES = 500 };
 
 static void *write_many(void *argument)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A shared library that makes eventfds, to be told from the program by name. */
+/* A shared library that makes eventfds, for rules that name an object file. */
 #ifndef FLOWFD_TESTS_MAKER_H
 #define FLOWFD_TESTS_MAKER_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Has an ioctl() of its own, made of syscall(2), which takes the place of libc's
- * for every library of the process, as libv4l has. "ioctl 8" says that all is well.
+ * Has its own ioctl(), made of syscall(2), which replaces libc's for every library of
+ * the process, as that of libv4l does. Prints "ioctl 8" on success.
  */
 #include <stdarg.h>
 #include <stdio.h>

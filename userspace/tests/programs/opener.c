@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Opens a library by dlopen(3), for itself alone, and uses it:
- *   constructor LIBRARY   reads the eventfd that its constructor made; a thread
- *                         that waits for ever is ended after 10 seconds
- *   foreign LIBRARY       has it call its functions named like those of others
- *   uring LIBRARY         has it call liburing, for a file that is no io_uring
+ *   constructor LIBRARY   reads the eventfd that its constructor made; gives up after
+ *                         10 seconds, as a deadlocked thread waits for ever
+ *   foreign LIBRARY       makes it call its functions with the names of others
+ *   uring LIBRARY         makes it call liburing, with a file that is not an io_uring
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ static int call_foreign(void *library)
 	return EXIT_SUCCESS;
 }
 
-/* More than a struct io_uring; all is 0, also the number of its file. */
+/* Larger than a struct io_uring; all 0, including the descriptor in it. */
 static int use_uring(void *library)
 {
 	int (*use)(void *uring, int fd) = dlsym(library, "uring_use");

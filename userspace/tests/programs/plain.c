@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Makes an eventfd in both ways and reads it, for other compilers and other C
- * libraries: "call 5, raw 6, ioctl 1" says that all is well.
+ * libraries. Prints "call 5, raw 6, ioctl 1" on success.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static int take(int fd)
 
 int main(void)
 {
-	/* On the heap, where AddressSanitizer looks. */
+	/* On the heap, which AddressSanitizer checks. */
 	int *ends = malloc(2 * sizeof(*ends));
 	int waiting = -1;
 	int made = take(eventfd(5, EFD_CLOEXEC));

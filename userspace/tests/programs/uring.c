@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A library that needs liburing, and calls it as the last thing it does. */
+/* A library that needs liburing, and calls it by a tail call. */
 #include <liburing.h>
 
 int uring_use(struct io_uring *uring, int fd);
