@@ -86,7 +86,7 @@ def label_bars(axes, bars, values, digits, inside=False):
 
 
 def group_bars(axes, groups, series, digits=0, inside=False):
-    """Horizontal bars: series is (name, colour, values) with None for gaps."""
+    """Horizontal bars: series is (name, colour or colours, values or None)."""
     height = 0.8 / len(series)
     for i, (name, colour, values) in enumerate(series):
         places = [n + (i - (len(series) - 1) / 2) * height for n in range(len(groups))]
@@ -183,17 +183,13 @@ def coalesce(bench, Figure):
     rows = bench["rows"]
     figure = Figure(figsize=(9, 0.45 * len(rows) + 0.8), layout="constrained")
     axes = figure.subplots()
-    batches = [median(row, "batch") for row in rows]
-    bars = axes.barh(
-        [f"{r['subject']}, maximum {r['maximum']}" for r in rows],
-        batches,
-        0.7,
-        color=[COLOURS[row["subject"]] for row in rows],
+    colours = [COLOURS[row["subject"]] for row in rows]
+    group_bars(
+        axes,
+        [f"{row['subject']}, maximum {row['maximum']}" for row in rows],
+        [(None, colours, [median(row, "batch") for row in rows])],
+        digits=1,
     )
-    label_bars(axes, bars, batches, 1)
-    axes.invert_yaxis()
-    axes.grid(False, axis="y")
-    axes.tick_params(axis="y", length=0)
     axes.set_xscale("log")
     axes.set_xlim(left=1)
     axes.set_xlabel("writes that one read takes, on average (logarithmic)")
@@ -306,17 +302,14 @@ def mark(bench, Figure):
     rows = bench["rows"]
     figure = Figure(figsize=(9, 0.4 * len(rows) + 0.9), layout="constrained")
     axes = figure.subplots()
-    ratios = [median(row, "ratio") for row in rows]
-    bars = axes.barh(
+    colours = [COLOURS["ring" if "ring" in r["watched by"] else "eventfd"] for r in rows]
+    group_bars(
+        axes,
         [f"{row['source']}, watched by: {row['watched by']}" for row in rows],
-        [ratio or 0 for ratio in ratios],
-        0.7,
-        color=[COLOURS["ring" if "ring" in r["watched by"] else "eventfd"] for r in rows],
+        [(None, colours, [median(row, "ratio") for row in rows])],
+        digits=3,
+        inside=True,
     )
-    label_bars(axes, bars, ratios, 3, inside=True)
-    axes.invert_yaxis()
-    axes.grid(False, axis="y")
-    axes.tick_params(axis="y", length=0)
     axes.set_xlabel("a write and a read, as a ratio to a file that nobody watches")
     return figure
 
