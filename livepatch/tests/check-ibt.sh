@@ -6,7 +6,7 @@ set -u
 
 # shellcheck source-path=SCRIPTDIR source=../../userspace/tests/tap.sh
 . userspace/tests/tap.sh
-check=$PWD/livepatch/check-ibt.py
+check=$PWD/livepatch/builder/check-ibt.py
 cd "$(mktemp -d)" || exit
 cc=(gcc -O2 -fno-asynchronous-unwind-tables -fno-pic -mcmodel=kernel)
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The command "build": three steps, each of which is done once. Sourced by
+# flowfd-livepatch, which defines $name, $data, $state, say and die. A kernel's build
+# directory DIR has the module, the log, a stamp for each finished step, and in DIR/root
+# the build root.
+# shellcheck shell=bash disable=SC2154
+
+for part in build-root debian-kernel needed-patches livepatch-module \
+	kpatch-build klp-build; do
+	# shellcheck source=/dev/null
+	. "$data/builder/$part.sh"
+done
+
+# supported_kernel VERSION: prints series, suites, builder, disk and minutes
+supported_kernel()
+{
+	awk -v v="$1" '!/^#/ && v ~ $1 { print $2, $3, $4, $5, $6 }' \
+		"$data/builder/supported-kernels"
+}
+
+# inputs SERIES: prints a hash of what the module depends on, except for the kernel
+inputs()
+{
+	cat "$data"/builder/* "$data/$1"/* | sha256sum
+}
+
+# outdated DIR STEP...: makes the next build repeat these steps and the module
+outdated()
+{
+	local dir=$1 step
+	shift
+	for step; do
+		rm -f "$dir/done-$step"
+	done
+	rm -f "$dir/$name.ko"
+}
+
+# step DIR NUMBER WHAT FUNCTION ARGUMENT...: calls the function unless it is done; its
+# output goes to the log
+step()
+{
+	local dir=$1 what="[$2/3] $3" stamp=$1/done-$4 start=$SECONDS status
+	shift 3
+	if [ -e "$stamp" ]; then
+		say "$what: done before"
+		return
+	fi
+	say "$what ..."
+	# "if" or "||" would turn off set -e inside. kpatch-build and klp-build clean up
+	# and exit when they are interrupted; without the trap the step would go on.
+	set +e
+	(set -e; trap 'exit 130' INT; "$@") >> "$dir/log" 2>&1
+	status=$?
+	set -e
+	if [ "$status" != 0 ]; then
+		tail -n 15 "$dir/log" >&2
+		die "that failed; the whole log is $dir/log." \
+			"Another build goes on from here"
+	fi
+	touch "$stamp"
+	say "$what: $((SECONDS - start)) s"
+}
+
+# build VERSION: the command
+build()
+{
+	local version=$1 dir=$state/$1 root=$state/$1/root
+	local series suites builder disk minutes needed patches
+	read -r series suites builder disk minutes < <(supported_kernel "$version") ||
+		die "there are no patches for kernel $version"
+	mkdir -p "$dir"
+	exec 9> "$dir/lock"
+	flock -n 9 || die "another build for $version is running"
+	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed"
+	inputs "$series" | cmp -s - "$dir/inputs" || outdated "$dir" build_module
+	# An upgrade can bring another kernel of the same version string.
+	if [ "$version" = "$(uname -r)" ] && [ -e "$dir/build-id" ] &&
+		! running_build_id | cmp -s - "$dir/build-id"; then
+		outdated "$dir" get_kernel build_module
+		rm -f "$dir/build-id"
+	fi
+	say "builds for $version with $builder in $dir;" \
+		"takes $disk GB there and about $minutes minutes, and downloads first"
+	step "$dir" 1 "build root ($suites)" make_root "$root" "$suites" "$builder"
+	step "$dir" 2 "kernel's source, symbols and compiler" \
+		get_kernel "$root" "$version" "$series" "$builder"
+	needed=$(needed_patches "$dir" "$series")
+	if [ -z "$needed" ]; then
+		say "already fixed in this kernel"
+		return
+	fi
+	mapfile -t patches <<< "$needed"
+	step "$dir" 3 "livepatch" \
+		build_module "$dir" "$version" "$builder" "${patches[@]}"
+	inputs "$series" > "$dir/inputs"
+	say "built $dir/$name.ko"
+}

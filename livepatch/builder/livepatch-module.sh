@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# From the kernel's source and the patches to a checked module. Sourced by
+# build-steps.sh. All functions run in ROOT/build; a PATCH is a file name there.
+# shellcheck shell=bash disable=SC2154
+
+# restore_source ROOT PATCH...: the builders patch in place, and one that was killed
+# leaves its source patched
+restore_source()
+{
+	local file
+	for file in $(patched_files "$@"); do
+		cmp -s "source/$file" "linux/$file" || cp "source/$file" "linux/$file"
+	done
+}
+
+# patched_files ROOT PATCH...: prints the paths in the kernel's source
+patched_files()
+{
+	inside "$1" lsdiff --no-filename --strip=1 "${@:2}"
+}
+
+# settings FILE: prints the options of a config, without the versions of the tools. The
+# compiler's needs no comparison: it was installed from there.
+settings()
+{
+	grep ^CONFIG_ "$1" |
+		grep -vE '^CONFIG_(CC_VERSION_TEXT|(AS|LD|PAHOLE)_VERSION)='
+}
+
+# configure ROOT VERSION: gives the source the kernel's config and release. With another
+# config, structures could have another layout.
+configure()
+{
+	# Debian's release is not made from the version in the Makefile. The last
+	# definition counts.
+	grep -qxF "filechk_kernel.release = echo $2" linux/Makefile ||
+		sed -i '/^include\/config\/kernel.release:/i\
+filechk_kernel.release = echo '"$2"'
+' linux/Makefile
+	cp config linux/.config
+	inside "$1" make -s -C linux olddefconfig
+	diff <(settings config) <(settings linux/.config) ||
+		die "the config of $2 does not survive in this root"
+}
+
+# Whether the kernel has indirect branch tracking.
+has_ibt()
+{
+	grep -qx CONFIG_X86_KERNEL_IBT=y config
+}
+
+# check_symbols ROOT MODULE VMLINUX: exits with an error if the module refers to a symbol
+# whose name the kernel has twice. kpatch-build numbers these in the order of linking,
+# the kernel in that of addresses, so that the two can mean different ones.
+check_symbols()
+{
+	local referred twice names
+	referred=$(inside "$1" readelf -sW "$2" |
+		sed -nE 's/.* \.klp\.sym\.[^.]+\.(.*),[0-9]+$/\1/p' | sort -u)
+	twice=$(inside "$1" nm "$3" | awk '{ print $3 }' | sort | uniq -d)
+	names=$(comm -12 <(echo "$referred") <(echo "$twice"))
+	[ -z "$names" ] || die "the kernel has several symbols of a name that the" \
+		"livepatch refers to:" "$names"
+}
+
+# build_module DIR VERSION BUILDER PATCH...: puts the module and the kernel's build ID
+# into DIR. The patches are given by their paths here.
+build_module()
+{
+	local dir=$1 root=$1/root version=$2 builder=${3%-build} module=$name.ko
+	local symbols built
+	shift 3
+	cd "$root/build" || exit
+	cp "$@" "$data/builder/check-ibt.py" .
+	set -- "${@##*/}"
+	restore_source "$root" "$@"
+	configure "$root" "$version"
+	"${builder}_build" "$root" "$version" "$@"
+	symbols=$("${builder}_symbols")
+	check_symbols "$root" "$module" "$symbols"
+	! has_ibt || inside "$root" python3 check-ibt.py "$module" "$symbols"
+	built=$(inside "$root" modinfo -F vermagic "$module")
+	[ "${built%% *}" = "$version" ] ||
+		die "this has become a livepatch for $built"
+	inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' > "$dir/build-id"
+	cp "$module" "$dir/$module.new"
+	mv "$dir/$module.new" "$dir/$module"
+}

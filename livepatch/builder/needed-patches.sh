@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The patches that a kernel's source still needs. Sourced by build-steps.sh.
+# shellcheck shell=bash disable=SC2154
+
+# needs DIR PATCH: whether the source has all lines that the patch names
+needs()
+{
+	local path line file
+	while IFS=: read -r path line; do
+		file=$1/root/build/source/$path
+		[ -e "$file" ] || die "$file is not there, which ${2##*/} is for:" \
+			"remove $1 to begin anew"
+		grep -qF "${line# }" "$file" || return
+	done < <(sed -n 's/^Needed-by: //p' "$2")
+}
+
+# needed_patches DIR SERIES: prints their paths, one in a line
+needed_patches()
+{
+	local patch
+	for patch in "$data/$2"/*.patch; do
+		! needs "$1" "$patch" || echo "$patch"
+	done
+}
