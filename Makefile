@@ -111,7 +111,7 @@ livepatch:
 	@$(SUDO) livepatch/tests/build $(KERNEL)
 
 check-livepatch:
-	@$(SUDO) $(QUIET) livepatch/tests/check $(KERNEL) $(SYSTEM)
+	@$(SUDO) $(QUIET) livepatch/tests/livepatch-check $(KERNEL) $(SYSTEM)
 
 dkms:
 	@$(SUDO) $(QUIET) selftests/vm/enter --scratch $(KERNEL) \
