@@ -107,8 +107,11 @@ prove:
 	@$(SUDO) $(QUIET) selftests/vm/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=900 \
 		selftests/run docs/model/prove docs/model/herd
 
+# For the stock kernel of the root.
 livepatch:
-	@$(SUDO) livepatch/tests/build $(KERNEL)
+	@version=$$($(VM)/enter $(KERNEL) ls /lib/modules) && \
+	$(SUDO) $(MAKE) -s -C livepatch module VERSION=$$version \
+		O=../build/$(KERNEL)/livepatch
 
 check-livepatch:
 	@$(SUDO) $(QUIET) livepatch/tests/livepatch-check $(KERNEL) $(SYSTEM)
