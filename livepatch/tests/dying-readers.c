@@ -343,7 +343,7 @@ static bool round_try(const struct order *order, struct shared *shared,
 	round_start(&r);
 	kept = round_run(&r);
 	if (kept && !is_served(&r)) {
-		if (messages_pending(r.area.fd))
+		if (messages_pending(r.area.fd) > 0)
 			counts->missed++;
 		else if (messages_got(&r))
 			counts->in_hand++;

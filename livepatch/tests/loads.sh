@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# loads.sh DIR: loads and unloads the livepatch again and again while threads that
-# fault, and that open and close files and epolls, never rest. TAP.
+# loads.sh DIR: loads and unloads the livepatch again and again under traffic. Prints TAP.
 # shellcheck disable=SC2317 # functions that are called by name
 set -u
 
@@ -10,38 +9,27 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=traffic.sh
 . livepatch/tests/traffic.sh
 name=flowfd_livepatch
-loaded=/sys/kernel/livepatch/$name
+# shellcheck source-path=SCRIPTDIR source=../loaded-livepatch.sh
+. livepatch/loaded-livepatch.sh
 rounds=${FLOWFD_LOADS:-50}
 
-# within SECONDS CONDITION...
-within()
+# Not with flowfd-livepatch itself: its checks would take most of the time.
+one_round()
 {
-	local end=$((SECONDS + $1))
-	until "${@:2}"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "not in $1 s: ${*:2}"; return 1; }
-		sleep 0.1
-	done
+	insmod "$FLOWFD_LIVEPATCH_DIR/$(uname -r)/$name.ko" &&
+		wait_for in_force && echo 0 > "$loaded/enabled" &&
+		wait_for is_gone && wait_for remove_module
 }
 
-in_force()
-{
-	local transition
-	read -r transition < "$loaded/transition" && [ "$transition" = 0 ]
-}
-
-is_gone()
-{
-	[ ! -d "$loaded" ]
-}
-
-# Without flowfd-livepatch: what it does beside this would be most of the time.
 all_rounds()
 {
 	local i
 	for ((i = 0; i < rounds; i++)); do
-		insmod "$FLOWFD_LIVEPATCH_DIR/$(uname -r)/$name.ko" &&
-			within 60 in_force && echo 0 > "$loaded/enabled" &&
-			within 60 is_gone && within 60 rmmod "$name" || return
+		if ! one_round; then
+			echo "in round $i:"
+			grep -s . "$loaded"/{enabled,transition}
+			return 1
+		fi
 	done
 }
 

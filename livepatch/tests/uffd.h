@@ -76,20 +76,27 @@ static inline int area_unregister(const struct area *a)
 	return ioctl(a->fd, UFFDIO_UNREGISTER, &range);
 }
 
-/* Messages that nobody has read. */
-static inline unsigned long messages_pending(int fd)
+/* A number from a file of /proc/DIR/ID; -1 if the file or the line is not there. */
+static inline long uffd_proc(const char *dir, int id, const char *file,
+			     const char *format)
 {
-	unsigned long pending = 0;
 	char path[64], line[128];
+	long number = -1;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	snprintf(path, sizeof(path), "/proc/%s%d%s", dir, id, file);
 	f = fopen(path, "r");
 	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "pending: %lu", &pending);
+		sscanf(line, format, &number);
 	if (f)
 		fclose(f);
-	return pending;
+	return number;
+}
+
+/* Messages that no reader has taken. */
+static inline long messages_pending(int fd)
+{
+	return uffd_proc("self/fdinfo/", fd, "", "pending: %ld");
 }
 
 static inline int area_open(struct area *a, size_t pages, __u64 features)
@@ -146,34 +153,14 @@ static inline void uffd_catch(int signal)
 /* How often a thread went to sleep. */
 static inline long uffd_sleeps(pid_t tid)
 {
-	char path[64], line[128];
-	long sleeps = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
-	if (f)
-		fclose(f);
-	return sleeps;
+	return uffd_proc("self/task/", tid, "/status",
+			 "voluntary_ctxt_switches: %ld");
 }
 
 /* A thread, or a process. */
 static inline bool uffd_sleeps_in(pid_t tid, long call)
 {
-	char path[64];
-	long number = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
-	f = fopen(path, "r");
-	if (f) {
-		if (fscanf(f, "%ld", &number) != 1)
-			number = -1;
-		fclose(f);
-	}
-	return number == call;
+	return uffd_proc("", tid, "/syscall", "%ld") == call;
 }
 
 static inline void uffd_nap(void)
