@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """check-ibt.py MODULE VMLINUX: could this module run on a processor with IBT?
 
-Indirect branch tracking stops the kernel where an indirect call does not land on
-endbr64. So each function whose address the module takes must begin with it, be it
-the module's or the kernel's; of the kernel's, it must also stay: at boot the kernel
-overwrites those that .ibt_endbr_seal lists. And a patched function must begin as
-the kernel's own of that name does. Silent if all is well.
+With indirect branch tracking, an indirect call that does not land on endbr64 stops
+the kernel. So each function whose address the module takes must begin with endbr64,
+whether it is in the module or in the kernel. In the kernel it must also keep it: at
+boot the kernel overwrites those that .ibt_endbr_seal lists. And a patched function
+must begin as the kernel's function of that name does. Prints nothing if all is well.
 """
 import mmap
 import re
@@ -16,11 +16,11 @@ ENDBR64 = b"\xf3\x0f\x1e\xfa"
 ALLOC, EXECUTABLE = 2, 4
 RELA, SYMTAB = 4, 2
 FUNCTION = 2
-UNDEFINED, LIVEPATCH = 0, 0xFF20  # sections of symbols that are the kernel's
-NONE = 0  # klp-build has moved it to the livepatch's own relocations
+UNDEFINED, LIVEPATCH = 0, 0xFF20  # sections of the kernel's symbols
+NONE = 0  # moved by klp-build to the livepatch's own relocations
 ABSOLUTE, RELATIVE = {1, 10, 11}, {2, 4}
 
-# These name instructions, for the kernel to patch or to look up; nobody calls them.
+# These list instructions that the kernel patches or looks up; none is called.
 PLACES = re.compile(r"\.orc_|__mcount_loc|\.return_sites|\.retpoline_sites|"
                     r"\.call_sites|\.altinstr|__bug_table|\.static_call_sites|"
                     r"__jump_table|__ex_table|\.smp_locks|\.ibt_endbr_seal|"
@@ -65,7 +65,7 @@ class Elf:
 
 
 def sealed(vmlinux):
-    """Addresses whose endbr64 the kernel takes away at boot."""
+    """Addresses whose endbr64 the kernel overwrites at boot."""
     for s in vmlinux.sections:
         if s["name"] == ".ibt_endbr_seal":
             for at in range(0, s["size"], 4):
@@ -81,7 +81,7 @@ def is_branch(data, at):
 
 
 def references(module):
-    """(where, symbol, offset) of every address that is not just branched to"""
+    """(where, symbol, offset) of every address that is not the target of a branch"""
     for s in module.sections:
         target = module.sections[s["info"]] if s["type"] == RELA else None
         if (not target or not target["flags"] & ALLOC or

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Buffers of a userfaultfd's readers: a message that cannot be copied to one stays
- * for the next reader (without the livepatch it is lost), and a buffer that is not
- * in memory yet is as good as any.
+ * for the next reader (without the livepatch it is lost), and a buffer whose pages
+ * are not present yet is as good as any.
  */
 #include <kselftest_harness.h>
 
@@ -52,7 +52,7 @@ static void *one_read_run(void *arg)
 	return NULL;
 }
 
-/* Returns once it sleeps: who is started first is the first to be woken. */
+/* Returns once it sleeps: the reader that is started first is woken first. */
 static void one_read_start(struct one_read *r, int fd, void *buffer)
 {
 	*r = (struct one_read){ .fd = fd, .buffer = buffer };
@@ -66,7 +66,7 @@ static ssize_t one_read_end(struct one_read *r)
 	return r->result;
 }
 
-/* One thread, one page, one fault, with no event for the page that goes. */
+/* One fault, without the madvise() of faulter_run(), which would be an event. */
 static void *fault_run(void *arg)
 {
 	struct faulter *f = arg;
@@ -111,7 +111,7 @@ TEST_F(buffers, bad_one_leaves_the_fault_to_the_next_reader)
 	EXPECT_EQ(0, fault_end(&f));
 }
 
-/* Nobody else reads: the same one does, with a better buffer. */
+/* There is no other reader: the same one reads again, into a valid buffer. */
 TEST_F(buffers, bad_one_leaves_the_fault_to_itself)
 {
 	struct uffd_msg message = {};
@@ -130,7 +130,7 @@ TEST_F(buffers, bad_one_leaves_the_fault_to_itself)
 	EXPECT_EQ(0, fault_end(&f));
 }
 
-/* As before the livepatch, where the message is lost otherwise. */
+/* Without the livepatch, this is how to recover from the lost message. */
 TEST_F(buffers, wake_brings_a_fault_back)
 {
 	struct uffdio_range all = {
@@ -150,7 +150,7 @@ TEST_F(buffers, wake_brings_a_fault_back)
 	readers_stop(&good, 1);
 }
 
-/* Two pages that nobody has touched, and the message where they meet. */
+/* Two untouched pages, and a message that crosses their boundary. */
 TEST_F(buffers, not_there_yet)
 {
 	char *pages = pages_map(2);
@@ -169,7 +169,7 @@ TEST_F(buffers, not_there_yet)
 	EXPECT_EQ(0, fault_end(&f));
 }
 
-/* The second page is not there at all. */
+/* The second page is not mapped. */
 TEST_F(buffers, half_a_message)
 {
 	char *pages = pages_map(2);
@@ -190,7 +190,7 @@ TEST_F(buffers, half_a_message)
 	EXPECT_EQ(0, fault_end(&f));
 }
 
-/* There is room for the first message and none for the second, which stays. */
+/* The buffer is valid for the first message only: the second stays pending. */
 TEST_F(buffers, too_bad_for_a_second_message)
 {
 	char *pages = pages_map(2);
@@ -216,7 +216,7 @@ TEST_F(buffers, too_bad_for_a_second_message)
 		EXPECT_EQ(0, fault_end(&faulters[i]));
 }
 
-/* The buffer faults itself, and another reader serves both faults. */
+/* The buffer is in the area: another reader serves its fault too. */
 TEST_F(buffers, in_the_area)
 {
 	char *buffer = self->area.memory + (PAGES - 1) * PAGE;
@@ -232,7 +232,7 @@ TEST_F(buffers, in_the_area)
 	do {
 		fault_start(&f, &self->area, page++);
 		while (pthread_tryjoin_np(f.thread, NULL)) {
-			/* Now it was the other's turn. */
+			/* This message went to the reader inside, which serves none. */
 			if (inside.result == (ssize_t)size)
 				area_fill(&self->area,
 					  (unsigned long)f.area->memory +

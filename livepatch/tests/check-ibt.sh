@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# check-ibt.sh: check-ibt.py passes a module that is built for IBT, and names what is
-# wrong with others. TAP.
+# check-ibt.sh: check-ibt.py accepts a module that is built for IBT, and says what is
+# wrong with others. Prints TAP.
 set -u
 
 # shellcheck source-path=SCRIPTDIR source=../../userspace/tests/tap.sh
@@ -34,21 +34,21 @@ build()
 	"${cc[@]}" "$@" -r -nostdlib -o module.o module.c own.c
 }
 
-# says WANTED WHAT: what check-ibt.py says of the module
+# says WANTED WHAT: compares the output and status of check-ibt.py for the module
 says()
 {
 	tap_is "$(python3 "$check" module.o kernel 2>&1; echo "status $?")" "$1" "$2"
 }
 
-# is WANTED WHAT OPTION...: the same, of one that is built so
+# is WANTED WHAT OPTION...: the same for a module that is built with these options
 is()
 {
 	build "${@:3}"
 	says "$1" "$2"
 }
 
-# What the kernel does not export has another name in a livepatch, and a section index
-# of its own: SHN_LIVEPATCH.
+# In a livepatch, a symbol that the kernel does not export has another name and the
+# section index SHN_LIVEPATCH.
 as_livepatch()
 {
 	objcopy --redefine-sym 'sealed=.klp.sym.vmlinux.sealed,0' module.o

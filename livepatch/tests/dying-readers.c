@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reader processes of a userfaultfd of which one is killed while a message is on its
- * way to it: another must get the message. A spinner with real-time priority keeps
- * readers from running between wakeup and death. The program counts what is lost;
- * without the livepatch some orders lose messages, so only with it that is a failure.
- * FLOWFD_ROUNDS is how often each order is tried.
+ * One of several reader processes of a userfaultfd is killed about when it is woken for
+ * a message: another must get the message. A spinner with real-time priority keeps
+ * readers from running between wakeup and death. The program counts lost messages.
+ * Without the livepatch some orders lose messages, so a loss is a failure only with it.
+ * Each order is tried FLOWFD_ROUNDS times.
  */
 #include <kselftest_harness.h>
 
@@ -21,7 +21,7 @@
 enum message { FAULT, REMOVE, FORK };
 enum victim { NOBODY, FIRST, LAST, ANY };
 enum moment { AFTER_MESSAGE, BEFORE_MESSAGE, RANDOM };
-/* Behind the spinner: no reader, the victim alone, or all. */
+/* Which readers run on the spinner's processor. */
 enum behind { NONE, VICTIM, ALL };
 
 struct order {
@@ -51,9 +51,9 @@ struct round {
 
 struct counts {
 	int lost;
-	/* Still there, while all readers sleep. */
+	/* Still pending, while all readers sleep. */
 	int missed;
-	/* Its reader has returned from read(), and died before it served. */
+	/* Its reader has returned from read() and was killed before it served. */
 	int in_hand;
 };
 
@@ -73,7 +73,7 @@ static void run_on(int processor)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A child that goes when the test does. */
+/* A child that is killed when the test ends. */
 static pid_t child_start(void)
 {
 	pid_t pid = fork();
@@ -83,7 +83,7 @@ static pid_t child_start(void)
 	return pid;
 }
 
-/* Forked with the readers, as that must not be an event; spins when it is told to. */
+/* Forked before the area is registered, or the fork would be an event. */
 static pid_t spinner_fork(struct shared *shared)
 {
 	struct sched_param param = { .sched_priority = 1 };
@@ -161,7 +161,7 @@ static char state_of(pid_t tid)
 	return state;
 }
 
-/* Makes the message, and returns when somebody has answered it. */
+/* Causes the message, and returns when it has been answered. */
 static void *message_run(void *arg)
 {
 	struct round *r = arg;
@@ -176,7 +176,7 @@ static void *message_run(void *arg)
 		madvise(r->area.memory, PAGE, MADV_DONTNEED);
 		break;
 	case FORK:
-		/* fork() would keep malloc()'s locks until it is answered. */
+		/* fork() would hold malloc()'s locks until it is answered. */
 		pid = _Fork();
 		if (!pid)
 			_exit(0);
@@ -192,7 +192,7 @@ static bool is_done(struct round *r)
 	return __atomic_load_n(&r->done, __ATOMIC_ACQUIRE);
 }
 
-/* It sleeps only after it has woken readers. */
+/* The thread sleeps only after it has woken readers. */
 static void wait_until_message_has_woken(struct round *r)
 {
 	pid_t tid;
@@ -224,7 +224,7 @@ static bool all_sleep(const struct round *r)
 	return true;
 }
 
-/* Served, or nobody is going to: all that live sleep, at five looks in turn. */
+/* It will never be if all live readers sleep, at five checks in a row. */
 static bool is_served(struct round *r)
 {
 	int asleep = 0;
@@ -258,7 +258,7 @@ static void round_start(struct round *r)
 		    victim == LAST ? READERS - 1 : rand() % READERS;
 	*r->shared = (struct shared){};
 	area_open(&r->area, 1, features[r->order->message]);
-	/* The readers are forked too, which must not be an event. */
+	/* Forks must not be events yet. */
 	area_unregister(&r->area);
 	readers_fork(r);
 	if (r->order->behind != NONE)
@@ -266,7 +266,7 @@ static void round_start(struct round *r)
 	area_register(&r->area);
 }
 
-/* Whatever the outcome, the thread must not wait any more. */
+/* Whatever the outcome, the thread must not stay blocked. */
 static void round_end(struct round *r)
 {
 	struct uffd_msg message;
@@ -289,7 +289,7 @@ static void round_end(struct round *r)
 	area_close(&r->area);
 }
 
-/* Up to two milliseconds, which is more than a message takes. */
+/* Up to two milliseconds: a message takes less. */
 static void pause_at_random(void)
 {
 	double end = now_ms(CLOCK_MONOTONIC) + 2.0 * rand() / RAND_MAX;
@@ -298,14 +298,14 @@ static void pause_at_random(void)
 		;
 }
 
-/* The kernel makes the spinner pause after a second. */
+/* As the kernel throttles the spinner after a second. */
 static bool victim_has_run(const struct round *r)
 {
 	return r->victim >= 0 && (r->shared->got[r->victim] ||
 				  state_of(r->readers[r->victim]) == 'Z');
 }
 
-/* Kills and lets go on. False if the victim ran before its time. */
+/* Follows the order. False if the victim ran before its time. */
 static bool round_run(struct round *r)
 {
 	const struct order *o = r->order;
@@ -328,7 +328,7 @@ static bool round_run(struct round *r)
 	}
 	if (r->victim >= 0)
 		waitid(P_PID, r->readers[r->victim], NULL, WEXITED | WNOWAIT);
-	/* It may have been killed before there was a message. */
+	/* The victim may have been killed before there was a message. */
 	wait_until_message_has_woken(r);
 	return kept;
 }
@@ -374,7 +374,7 @@ ORDER(first, FAULT, FIRST, AFTER_MESSAGE, ALL, SIGKILL);
 ORDER(any, FAULT, ANY, AFTER_MESSAGE, ALL, SIGKILL);
 ORDER(first_before_the_fault, FAULT, FIRST, BEFORE_MESSAGE, ALL, SIGKILL);
 ORDER(any_before_the_fault, FAULT, ANY, BEFORE_MESSAGE, ALL, SIGKILL);
-/* The kernel does not take this for fatal until it is handled. */
+/* The kernel does not treat this signal as fatal until it is handled. */
 ORDER(first_dumps_core, FAULT, FIRST, AFTER_MESSAGE, VICTIM, SIGQUIT);
 ORDER(remove_event, REMOVE, FIRST, AFTER_MESSAGE, VICTIM, SIGKILL);
 ORDER(remove_event_after_death, REMOVE, FIRST, BEFORE_MESSAGE, ALL, SIGKILL);
@@ -409,7 +409,7 @@ TEST_F_TIMEOUT(dying, reader_loses_no_message, 3600)
 	       counts.lost, rounds, counts.in_hand);
 	EXPECT_EQ(wanted, rounds);
 	EXPECT_EQ(0, counts.missed);
-	/* At random it can hit a reader on its way out, with the message. */
+	/* A random kill can hit a reader that returns with the message. */
 	if (is_patched() && variant->order.moment != RANDOM) {
 		EXPECT_EQ(0, counts.lost);
 	}

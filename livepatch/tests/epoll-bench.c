@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: epoll-bench PROCESSES ROUNDS\n");
 		return 2;
 	}
-	/* They begin when the last end for writing is closed. */
+	/* They begin when the last write end is closed. */
 	if (pipe(begin))
 		return 1;
 	for (int i = 0; i < processes; i++) {

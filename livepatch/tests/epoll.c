@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files and epolls that watch them are closed, in every order and at once, while
- * others add. The same program runs before, with and after the livepatch, and while
- * it comes into force and goes.
+ * Files, and epolls that watch them, are closed in every order and concurrently, while
+ * other threads add items. The same program runs before, with and after the livepatch,
+ * and during its transitions.
  */
 #include <kselftest_harness.h>
 
@@ -41,7 +41,7 @@ static int ready(int ep)
 	return epoll_wait(ep, events, FILES, 0);
 }
 
-/* Which files an epoll watches, as /proc has it. */
+/* How many files an epoll watches. */
 static int watched(int ep)
 {
 	char path[64], line[256];
@@ -80,7 +80,7 @@ static int open_file(int i)
 	return ends[0];
 }
 
-/* A machine that emulates KASAN beside others can need more than the usual 30 s. */
+/* A busy machine that emulates a KASAN kernel can need more than the usual 30 s. */
 #define SECONDS 600
 
 FIXTURE(alone)
@@ -135,7 +135,7 @@ TEST_F_TIMEOUT(alone, an_epoll_goes_from_all_files, SECONDS)
 
 TEST_F_TIMEOUT(alone, nested_epolls_in_any_order, SECONDS)
 {
-	/* Which of outer, middle, inner and the file is closed when. */
+	/* In which order outer, middle, inner and the file are closed. */
 	for (int order = 0; order < 24; order++) {
 		int left[4] = { 0, 1, 2, 3 }, fd[4], rest = order;
 
@@ -188,14 +188,14 @@ static void pause_a_while(unsigned int *random)
 
 static bool add_all(struct race *r)
 {
-	/* That looks at all epolls that watch the file. */
+	/* This walks upwards to all epolls that watch the file. */
 	for (int j = 0; r->nested && j < FILES; j++) {
 		if (add(r->fd[j], r->inner) && errno != EBADF)
 			return false;
 	}
 	for (int i = 0; i < EPOLLS; i++) {
 		for (int j = 0; j < FILES; j++) {
-			/* What the other threads have closed. */
+			/* The other threads may have closed either. */
 			if (add(r->ep[i], r->fd[j]) && errno != EBADF &&
 			    errno != EEXIST && errno != ENOENT)
 				return false;
@@ -235,7 +235,7 @@ static void *racer_run(void *arg)
 	}
 }
 
-/* Half of the items are there before the race begins. */
+/* Half of the items exist before the race begins. */
 static bool race_open(struct race *r, int round)
 {
 	for (int j = 0; j < FILES; j++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For a kernel that is built with the patches in its source, in place of
- * kpatch-build's header of this name: what a livepatch does when it is loaded is done
- * at boot, and from then on the end of it and its coming into force alternate, so that
- * tests run through both at any moment.
+ * Replaces kpatch-build's header of this name in a kernel that has the patches in its
+ * source. The pre-patch callback runs at boot. From then on, a thread runs the post-patch
+ * and the pre-unpatch callback in turn, at random moments of the tests.
  */
 #include <linux/delay.h>
 #include <linux/init.h>
@@ -38,7 +37,7 @@ late_initcall(livepatch_start);
 	} \
 	core_initcall(function##_at_boot)
 
-/* The definitions of what is only declared above. */
+/* Definitions of the variables that are declared above. */
 #define KPATCH_POST_PATCH_CALLBACK(function) \
 	static void (*livepatch_in_force)(struct klp_object *obj) = function
 

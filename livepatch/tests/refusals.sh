@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# refusals.sh: what flowfd-livepatch refuses, and what it says. Runs in the guest,
-# last, because a lockdown lasts until the next boot. TAP.
+# refusals.sh: what flowfd-livepatch refuses, and its messages. The last test in the
+# guest, as a lockdown lasts until the next boot. Prints TAP.
 set -u
 
 # shellcheck source-path=SCRIPTDIR source=../../userspace/tests/tap.sh
@@ -13,7 +13,7 @@ export FLOWFD_LIVEPATCH_DIR=/tmp/livepatch
 work=$FLOWFD_LIVEPATCH_DIR/$version
 me=flowfd-livepatch:
 
-# refused STATUS MESSAGE WHAT ARGUMENT...
+# refused STATUS MESSAGE WHAT ARGUMENT...: compares exit status and output
 refused()
 {
 	local got
@@ -62,7 +62,7 @@ echo -n another | dd of="$work/flowfd_livepatch.ko" bs=1 seek=$((at + 4)) \
 refused 1 "$me another build of it is loaded: unload it first" "another build" load
 cp "$built/flowfd_livepatch.ko" "$work"
 
-# Whoever sleeps in a patched function is in the way, until the kernel signals it.
+# A task that sleeps in a patched function blocks the transition until it is signalled.
 perl -e '$fd = syscall(323, 0);
 	open $uffd, "+<&=", $fd;
 	$api = pack "QQQ", 0xaa, 0, 0;
@@ -75,11 +75,11 @@ done
 echo 0 > /sys/kernel/livepatch/flowfd_livepatch/enabled
 refused 1 "$me is being taken back: see status" "load too early" load
 tap_is "$("$tool" status | head -n 2)" "$me being taken back
-  waits for $reader perl" "status says for what it waits"
-refused 0 "$me taken back" "unload waits for it too" unload
+  waits for $reader perl" "status names the task that it waits for"
+refused 0 "$me taken back" "unload waits for that task" unload
 kill "$reader"
 
-# As after an unload that ran out of patience.
+# As after an unload that timed out.
 "$tool" load > /dev/null
 echo 0 > /sys/kernel/livepatch/flowfd_livepatch/enabled
 while [ -d /sys/kernel/livepatch/flowfd_livepatch ]; do
@@ -87,7 +87,7 @@ while [ -d /sys/kernel/livepatch/flowfd_livepatch ]; do
 done
 refused 0 "$me in force" "load where the module was left" load
 
-# A livepatch of another name that does not know of this one's state, where it has one.
+# Another livepatch, which does not know this one's state. Only the fix of epoll has one.
 sed 's/flowfd_livepatch/other__livepatch/g' "$built/flowfd_livepatch.ko" > "$work/other.ko"
 if [ -d "/sys/kernel/livepatch/flowfd_livepatch/vmlinux/ep_free,1" ]; then
 	tap_is "$(insmod "$work/other.ko" 2>&1)" \
@@ -97,7 +97,7 @@ if [ -d "/sys/kernel/livepatch/flowfd_livepatch/vmlinux/ep_free,1" ]; then
 fi
 refused 0 "$me taken back" "unload" unload
 
-# As a kernel that was booted with Secure Boot.
+# As after a Secure Boot.
 mountpoint -q /sys/kernel/security ||
 	mount -t securityfs security /sys/kernel/security
 echo integrity > /sys/kernel/security/lockdown

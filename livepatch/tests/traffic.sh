@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# For the test scripts beside it, with tap.sh: threads that fault, and that open,
-# watch and close files and epolls, for as long as the script wants; each program
-# checks what it does.
+# For the test scripts beside it, with tap.sh: programs that fault, and that open, watch
+# and close files and epolls, until the script ends them; each checks its own results.
 # shellcheck shell=bash
 
 traffic_output=$(mktemp)
 
-# They leave the processors to the script, and take all the rest.
+# traffic_program COMMAND...: runs it again and again, with lower priority than the script
 traffic_program()
 {
 	while [ ! -e "$traffic_output.stop" ]; do
@@ -14,7 +13,7 @@ traffic_program()
 	done
 }
 
-# traffic_start DIR MS: the programs are in DIR; MS is for each race of one
+# traffic_start DIR MS: starts the programs in DIR; each race of epoll takes MS
 traffic_start()
 {
 	traffic_program "$1/uffd-bench" 4 2 50 > "$traffic_output" 2>&1 &

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A userfaultfd with an area of memory, threads that read faults and resolve
- * them, and threads that fault. Shared by the test and the benchmark.
+ * them, and threads that fault. Shared by the tests and the benchmark.
  */
 #ifndef UFFD_H
 #define UFFD_H
@@ -36,7 +36,7 @@ struct reader {
 	const struct area *area;
 	bool stop;
 	unsigned long served;
-	/* Its own context switches, once it has ended. */
+	/* Voluntary context switches, set when the thread ends. */
 	long sleeps;
 };
 
@@ -120,7 +120,7 @@ static inline void area_close(struct area *a)
 	close(a->fd);
 }
 
-/* Fills a page with the byte 1 and wakes who waits for it. */
+/* Fills a page with the byte 1 and wakes the threads that wait for it. */
 static inline void area_fill(const struct area *a, unsigned long address)
 {
 	static const char ones[PAGE] = { [0 ... PAGE - 1] = 1 };
@@ -133,7 +133,7 @@ static inline void area_fill(const struct area *a, unsigned long address)
 
 	while (ioctl(a->fd, UFFDIO_COPY, &copy) && errno == EAGAIN)
 		copy.copy = 0;
-	/* If it was there already, a copy wakes nobody. */
+	/* If the page was present already, the copy has woken no thread. */
 	ioctl(a->fd, UFFDIO_WAKE, &range);
 }
 
@@ -142,7 +142,7 @@ static inline void uffd_signalled(int signal)
 	(void)signal;
 }
 
-/* So that a signal ends a read. */
+/* Lets the signal interrupt a read. */
 static inline void uffd_catch(int signal)
 {
 	struct sigaction action = { .sa_handler = uffd_signalled };
@@ -157,7 +157,7 @@ static inline long uffd_sleeps(pid_t tid)
 			 "voluntary_ctxt_switches: %ld");
 }
 
-/* A thread, or a process. */
+/* Whether a thread, or a process, sleeps in this system call. */
 static inline bool uffd_sleeps_in(pid_t tid, long call)
 {
 	return uffd_proc("", tid, "/syscall", "%ld") == call;
@@ -219,7 +219,7 @@ static inline void readers_stop(struct reader *readers, int n)
 	for (i = 0; i < n; i++)
 		__atomic_store_n(&readers[i].stop, true, __ATOMIC_RELEASE);
 	for (i = 0; i < n; i++) {
-		/* Once more if it came before the read that it should end. */
+		/* Again if the signal came before the read that it is to end. */
 		do {
 			pthread_kill(readers[i].thread, SIGUSR1);
 			uffd_nap();
@@ -242,7 +242,10 @@ static inline void *faulter_run(void *arg)
 	return NULL;
 }
 
-/* Each of n threads faults in pages of its own; ends when all was served. */
+/*
+ * Each of n threads faults in pages of its own. Returns when all faults were served: how
+ * many pages had the wrong content.
+ */
 static inline unsigned long faults_make(const struct area *area, int n,
 					unsigned long rounds)
 {

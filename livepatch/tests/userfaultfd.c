@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Readers and pollers of a userfaultfd: no message is missed, whoever sleeps and
- * however readers leave; and with the livepatch, one fault wakes one reader. The
- * same program runs before, with and after the livepatch.
+ * Readers and pollers of a userfaultfd: no message is missed, whichever of them sleep
+ * and however a read ends; and with the livepatch, one fault wakes one reader. The same
+ * program runs before, with and after the livepatch.
  */
 #include <kselftest_harness.h>
 
@@ -43,7 +43,7 @@ TEST_F(userfaultfd, one_fault_wakes_one_reader)
 {
 	struct reader readers[READERS];
 	unsigned long served = 0;
-	long sleeps = -READERS;	/* the first of each */
+	long sleeps = -READERS;	/* without the first of each */
 	int i, page;
 
 	readers_start(readers, READERS, &self->area);
@@ -91,7 +91,7 @@ static void *interrupter_run(void *arg)
 	return NULL;
 }
 
-/* A reader that leaves with EINTR takes no wakeup with it. */
+/* A read that ends with EINTR consumes no wakeup. */
 TEST_F(userfaultfd, interrupted_readers_lose_nothing)
 {
 	struct reader readers[READERS];
@@ -135,7 +135,7 @@ static void pollers_start(struct poller *pollers, int n, int fd)
 	}
 }
 
-/* Nobody takes the fault, so that each poller finds it. */
+/* No reader takes the fault, so that each poller sees it. */
 TEST_F(userfaultfd, all_pollers_are_woken)
 {
 	struct faulter f = { .area = &self->area, .pages = 1, .rounds = 1 };
@@ -159,9 +159,9 @@ TEST_F(userfaultfd, all_pollers_are_woken)
 }
 
 /*
- * Pollers that came first stand in front of blocked readers. With the descriptor
- * blocking again, a poller that is woken reports EPOLLERR and a reader takes the
- * fault; one that is not woken sleeps on, and the harness ends the test.
+ * Pollers that came first are ahead of blocked readers in the queue. With the descriptor
+ * blocking again, a poller that is woken reports POLLERR and a reader takes the fault; a
+ * poller that is not woken sleeps on, and the harness ends the test.
  */
 TEST_F(userfaultfd, pollers_are_woken_beside_readers)
 {
@@ -181,7 +181,7 @@ TEST_F(userfaultfd, pollers_are_woken_beside_readers)
 	readers_stop(readers, READERS);
 }
 
-/* A process that reads once. It ends with 0, or with the error. */
+/* A process that reads once. Its exit status is 0, or the error. */
 static pid_t reading_process(int fd, rlim_t files)
 {
 	struct rlimit limit = { files, files };
@@ -206,9 +206,9 @@ static int exit_status(pid_t pid)
 }
 
 /*
- * The first reader has no descriptor left, so that a fork event fails with it. The
- * event stays, and it is for the next reader. Without the livepatch, that one may
- * have looked while the event was away, and sleep on.
+ * The first reader has no descriptor left, so that it cannot be given a fork event. The
+ * event goes back to its queue, for the next reader. Without the livepatch, that reader
+ * can look while the event is off the queue, and sleep on.
  */
 TEST(failed_fork_event_wakes_the_next_reader)
 {
@@ -218,7 +218,7 @@ TEST(failed_fork_event_wakes_the_next_reader)
 	if (!is_patched())
 		SKIP(return, "without the livepatch the event can be missed");
 	ASSERT_EQ(0, area_open(&area, PAGES, UFFD_FEATURE_EVENT_FORK));
-	/* The readers are forked too, which must not be an event. */
+	/* The forks of the readers must not be events. */
 	ASSERT_EQ(0, area_unregister(&area));
 	full = reading_process(area.fd, area.fd + 1);
 	uffd_wait_until_asleep(&full, SYS_read);
@@ -235,7 +235,7 @@ TEST(failed_fork_event_wakes_the_next_reader)
 	area_close(&area);
 }
 
-/* Readers that are killed in their sleep leave the queue. */
+/* Readers that are killed while they sleep leave the queue. */
 TEST(killed_readers_are_not_waited_for)
 {
 	struct area area;
