@@ -25,7 +25,7 @@ check_fit()
 		"run 'flowfd-livepatch build'"
 	built=$(modinfo -F vermagic "$module" | cut -d ' ' -f 1)
 	[ "$built" = "$version" ] ||
-		die "$module is for kernel $built; this is $version"
+		die "$module is for kernel $built; this kernel is $version"
 	running=$(running_build_id)
 	built=$(cat "$1/build-id")
 	[ "$built" = "$running" ] ||

@@ -61,10 +61,10 @@ insert()
 	[ ! -d "/sys/module/$name" ] || wait_for remove_module ||
 		die "the module is still in use"
 	for other in "$sysfs"/*; do
-		[ ! -d "$other" ] || say "warning: this takes the place of the" \
-			"livepatch ${other##*/}" >&2
+		[ ! -d "$other" ] || say "warning: this replaces the livepatch" \
+			"${other##*/}" >&2
 	done
-	insmod "$1" || die "the kernel refused it; see dmesg"
+	insmod "$1" || die "the kernel refused the module: see dmesg"
 }
 
 # load DIR: the command; DIR is the kernel's build directory.
@@ -77,12 +77,12 @@ load()
 	if is_gone; then
 		insert "$module"
 	elif ! is_enabled; then
-		die "is being taken back: see status"
+		die "it is being unloaded: see status"
 	elif ! is_loaded_from "$module"; then
 		die "another build of it is loaded: unload it first"
 	fi
 	wait_for in_force || die "loaded, but not in force for all tasks after" \
-		"$patience s: 'flowfd-livepatch status' shows which; it goes on"
+		"$patience s: 'flowfd-livepatch status' shows which; the kernel goes on"
 	say "in force"
 }
 
@@ -91,14 +91,14 @@ unload()
 {
 	need_root
 	need_livepatching
-	[ -d "/sys/module/$name" ] || die "is not loaded"
+	[ -d "/sys/module/$name" ] || die "not loaded"
 	if ! is_gone && is_enabled; then
 		echo 0 > "$loaded/enabled"
 	fi
-	wait_for is_gone || die "not taken back from all tasks after $patience s:" \
+	wait_for is_gone || die "not unloaded from all tasks after $patience s:" \
 		"'flowfd-livepatch status' shows which; run unload again"
 	wait_for remove_module || die "the module is still in use"
-	say "taken back"
+	say "unloaded"
 }
 
 # Prints the tasks that have not reached the target state of the transition. Only root
@@ -131,7 +131,7 @@ status()
 		say "coming into force"
 		print_blockers
 	else
-		say "being taken back"
+		say "being unloaded"
 		print_blockers
 	fi
 	for function in "$loaded"/*/*,*; do

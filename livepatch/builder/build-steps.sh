@@ -42,7 +42,7 @@ step()
 	local dir=$1 what="[$2/3] $3" stamp=$1/done-$4 start=$SECONDS status
 	shift 3
 	if [ -e "$stamp" ]; then
-		say "$what: done before"
+		say "$what: already done"
 		return
 	fi
 	say "$what ..."
@@ -54,8 +54,8 @@ step()
 	set -e
 	if [ "$status" != 0 ]; then
 		tail -n 15 "$dir/log" >&2
-		die "that failed; the whole log is $dir/log." \
-			"Another build goes on from here"
+		die "this step failed; the whole log is $dir/log." \
+			"The next build resumes here"
 	fi
 	touch "$stamp"
 	say "$what: $((SECONDS - start)) s"
@@ -79,8 +79,8 @@ build()
 		outdated "$dir" get_kernel build_module
 		rm -f "$dir/build-id"
 	fi
-	say "builds for $version with $builder in $dir;" \
-		"takes $disk GB there and about $minutes minutes, and downloads first"
+	say "building for $version with $builder in $dir: takes $disk GB there," \
+		"downloads, and then about $minutes minutes"
 	step "$dir" 1 "build root ($suites)" make_root "$root" "$suites" "$builder"
 	step "$dir" 2 "kernel's source, symbols and compiler" \
 		get_kernel "$root" "$version" "$series" "$builder"

@@ -40,7 +40,7 @@ filechk_kernel.release = echo '"$2"'
 	cp config linux/.config
 	inside "$1" make -s -C linux olddefconfig
 	diff <(settings config) <(settings linux/.config) ||
-		die "the config of $2 does not survive in this root"
+		die "the config of $2 changes in this build root"
 }
 
 # Whether the kernel has indirect branch tracking.
@@ -59,8 +59,8 @@ check_symbols()
 		sed -nE 's/.* \.klp\.sym\.[^.]+\.(.*),[0-9]+$/\1/p' | sort -u)
 	twice=$(inside "$1" nm "$3" | awk '{ print $3 }' | sort | uniq -d)
 	names=$(comm -12 <(echo "$referred") <(echo "$twice"))
-	[ -z "$names" ] || die "the kernel has several symbols of a name that the" \
-		"livepatch refers to:" "$names"
+	[ -z "$names" ] || die "the livepatch refers to names that several of the" \
+		"kernel's symbols have:" "$names"
 }
 
 # build_module DIR VERSION BUILDER PATCH...: puts the module and the kernel's build ID
@@ -81,7 +81,7 @@ build_module()
 	! has_ibt || inside "$root" python3 check-ibt.py "$module" "$symbols"
 	built=$(inside "$root" modinfo -F vermagic "$module")
 	[ "${built%% *}" = "$version" ] ||
-		die "this has become a livepatch for $built"
+		die "the module is for kernel $built, not for $version"
 	inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' > "$dir/build-id"
 	cp "$module" "$dir/$module.new"
 	mv "$dir/$module.new" "$dir/$module"

@@ -8,8 +8,8 @@ needs()
 	local path line file
 	while IFS=: read -r path line; do
 		file=$1/root/build/source/$path
-		[ -e "$file" ] || die "$file is not there, which ${2##*/} is for:" \
-			"remove $1 to begin anew"
+		[ -e "$file" ] || die "$file is missing, which ${2##*/} changes:" \
+			"remove $1 to start again"
 		grep -qF "${line# }" "$file" || return
 	done < <(sed -n 's/^Needed-by: //p' "$2")
 }

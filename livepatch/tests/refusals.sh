@@ -40,7 +40,7 @@ exec 8>&-
 refused 1 "$me nothing is built for $version: run 'flowfd-livepatch build'" \
 	"nothing built" load
 refused 3 "$me not loaded" "status, not loaded" status
-refused 1 "$me is not loaded" "unload, not loaded" unload
+refused 1 "$me not loaded" "unload, not loaded" unload
 
 cp "$built"/* "$work"
 refused 0 "$me $work/flowfd_livepatch.ko fits this kernel" "verify" verify
@@ -50,8 +50,8 @@ refused 1 "$me $work/flowfd_livepatch.ko is for another build of $version \
 (build id 0000; this kernel's is $running): build again" "wrong build id" load
 cp "$built/build-id" "$work"
 sed -i "s/vermagic=$version/vermagic=${version%?}0/" "$work/flowfd_livepatch.ko"
-refused 1 "$me $work/flowfd_livepatch.ko is for kernel ${version%?}0; this is \
-$version" "wrong kernel" load
+refused 1 "$me $work/flowfd_livepatch.ko is for kernel ${version%?}0; this \
+kernel is $version" "wrong kernel" load
 cp "$built/flowfd_livepatch.ko" "$work"
 
 refused 0 "$me in force" "load" load
@@ -73,10 +73,10 @@ until grep -q '^0 0x3 0x[0-9a-f]* 0x20 ' "/proc/$reader/syscall"; do
 	sleep 0.1
 done
 echo 0 > /sys/kernel/livepatch/flowfd_livepatch/enabled
-refused 1 "$me is being taken back: see status" "load too early" load
-tap_is "$("$tool" status | head -n 2)" "$me being taken back
+refused 1 "$me it is being unloaded: see status" "load too early" load
+tap_is "$("$tool" status | head -n 2)" "$me being unloaded
   waits for $reader perl" "status names the task that it waits for"
-refused 0 "$me taken back" "unload waits for that task" unload
+refused 0 "$me unloaded" "unload waits for that task" unload
 kill "$reader"
 
 # As after an unload that timed out.
@@ -95,7 +95,7 @@ if [ -d "/sys/kernel/livepatch/flowfd_livepatch/vmlinux/ep_free,1" ]; then
 		"replaced by another"
 	tap_ok "still in force" "$tool" status
 fi
-refused 0 "$me taken back" "unload" unload
+refused 0 "$me unloaded" "unload" unload
 
 # As after a Secure Boot.
 mountpoint -q /sys/kernel/security ||
