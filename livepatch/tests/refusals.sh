@@ -62,18 +62,29 @@ echo -n another | dd of="$work/flowfd_livepatch.ko" bs=1 seek=$((at + 4)) \
 refused 1 "$me another build of it is loaded: unload it first" "another build" load
 cp "$built/flowfd_livepatch.ko" "$work"
 
-# A task that sleeps in a patched function blocks the transition until it is signalled.
-perl -e '$fd = syscall(323, 0);
-	open $uffd, "+<&=", $fd;
-	$api = pack "QQQ", 0xaa, 0, 0;
-	ioctl $uffd, 0xc018aa3f, $api;
-	sysread $uffd, $message, 32' &
-reader=$!
-until grep -q '^0 0x3 0x[0-9a-f]* 0x20 ' "/proc/$reader/syscall"; do
-	sleep 0.1
-done
-echo 0 > /sys/kernel/livepatch/flowfd_livepatch/enabled
+# begin_unload: sets reader, a task that sleeps in a patched function and so blocks the
+# transition until the kernel signals it, after 15 seconds. On a busy machine that is
+# enough for one command.
+begin_unload()
+{
+	perl -e '$fd = syscall(323, 0);
+		open $uffd, "+<&=", $fd;
+		$api = pack "QQQ", 0xaa, 0, 0;
+		ioctl $uffd, 0xc018aa3f, $api;
+		sysread $uffd, $message, 32' &
+	reader=$!
+	until grep -q '^0 0x3 0x[0-9a-f]* 0x20 ' "/proc/$reader/syscall"; do
+		sleep 0.1
+	done
+	echo 0 > /sys/kernel/livepatch/flowfd_livepatch/enabled
+}
+
+begin_unload
 refused 1 "$me it is being unloaded: see status" "load too early" load
+kill "$reader"
+"$tool" unload > /dev/null
+"$tool" load > /dev/null
+begin_unload
 tap_is "$("$tool" status | head -n 2)" "$me being unloaded
   waits for $reader perl" "status names the task that it waits for"
 refused 0 "$me unloaded" "unload waits for that task" unload
