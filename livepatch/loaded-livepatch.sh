@@ -105,11 +105,12 @@ unload()
 # can read their state.
 print_blockers()
 {
-	local task target
+	local task target state
 	target=$(cat "$loaded/enabled")
 	for task in /proc/[0-9]*/task/[0-9]*; do
-		[ "$(cat "$task/patch_state" 2> /dev/null)" = $((1 - target)) ] ||
-			continue
+		# Without a process for each: the transition may be over before the end.
+		{ read -r state < "$task/patch_state"; } 2> /dev/null || continue
+		[ "$state" = $((1 - target)) ] || continue
 		printf '  waits for %s %s\n' "${task##*/}" \
 			"$(cat "$task/comm" 2> /dev/null)"
 	done

@@ -85,7 +85,7 @@ kill "$reader"
 "$tool" unload > /dev/null
 "$tool" load > /dev/null
 begin_unload
-tap_is "$("$tool" status | head -n 2)" "$me being unloaded
+tap_is "$("$tool" status | sed -n 1,2p)" "$me being unloaded
   waits for $reader perl" "status names the task that it waits for"
 refused 0 "$me unloaded" "unload waits for that task" unload
 kill "$reader"
