@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The front door: everything that people and CI call. The work is done in a root
-# (a Debian system in the cache) and in a virtual machine; see selftests/vm.
+# (a Debian system in the cache) and in a virtual machine; see selftests/lab.
 
-# The kernel series to build for and to boot; selftests/vm/kernels has the list.
+# The kernel series to build for and to boot; selftests/lab/kernels has the list.
 KERNEL ?= 6.1
 # The debug kernels of 'make check-debug', unless it is told a KERNEL: a series and
-# one of selftests/vm/debug/*.config.
+# one of selftests/lab/debug/*.config.
 DEBUG_KERNELS := 6.12-kasan 6.12-rt 6.12-kcsan 7.2-kasan
 # The one for 'make fuzz'.
 FUZZ_KERNEL := $(if $(filter file,$(origin KERNEL)),6.12-kasan,$(KERNEL))
@@ -19,9 +19,9 @@ KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_UNTIL,FLOWFD_LOADS,FLOWFD_RAC
 SUDO = $(if $(filter 0,$(shell id -u)),,$(if $(shell command -v sudo),\
 	sudo --preserve-env=$(KEPT),\
 	$(error '$@' needs root rights, and there is no sudo: run make as root)))
-VM = $(SUDO) selftests/vm
+VM = $(SUDO) selftests/lab
 # A line for each test program, unless it fails or V=1.
-QUIET = $(if $(filter 1,$(V)),,selftests/quiet build/log/$@-$(KERNEL))
+QUIET = $(if $(filter 1,$(V)),,selftests/lab/quiet build/log/$@-$(KERNEL))
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 # To the guest's shell as it was typed: a dollar sign there is not make's.
 override RUN := $(value RUN)
@@ -41,7 +41,7 @@ help:
 	@echo '  make soak     mixed load for an hour, and whether anything grows; SECONDS=3600'
 	@echo '  make coverage which lines of the module the tests run'
 	@echo '  make vm       a shell in a virtual machine with the module loaded,'
-	@echo "                or RUN='command' there; BOOT='options' of vm/boot"
+	@echo "                or RUN='command' there; BOOT='options' of lab/boot"
 	@echo '  make instructions'
 	@echo '                the cost of each call, in guest instructions'
 	@echo '  make prove    check the model of the ring, and that it finds errors'
@@ -61,42 +61,42 @@ help:
 	@echo
 	@echo '  V=1           show all output of tests, which build/log keeps'
 	@echo '  KERNEL=$(KERNEL) (known: $(shell awk '/^[0-9]/ { print $$1 }' \
-		selftests/vm/kernels))'
+		selftests/lab/kernels))'
 	@echo
 	@echo 'Downloads and roots are kept in $${FLOWFD_CACHE:-~/.cache/flowfd}.'
 
 build:
-	@$(VM)/enter $(KERNEL) selftests/vm/build $(KERNEL)
+	@$(VM)/enter $(KERNEL) selftests/lab/build $(KERNEL)
 
 vm: build
 	@$(VM)/boot $(BOOT) $(KERNEL) "$$RUN"
 
 check: build
-	@$(SUDO) $(QUIET) selftests/check $(KERNEL)
+	@$(SUDO) $(QUIET) selftests/lab/check $(KERNEL)
 
 check-user: build
-	@$(SUDO) $(QUIET) selftests/check $(KERNEL) user
+	@$(SUDO) $(QUIET) selftests/lab/check $(KERNEL) user
 
 check-debug:
-	@selftests/check-debug \
+	@selftests/lab/check-debug \
 		$(if $(filter file,$(origin KERNEL)),$(DEBUG_KERNELS),$(KERNEL))
 
 fuzz: FOR := $(or $(SECONDS),300)
 fuzz:
-	@$(VM)/enter $(FUZZ_KERNEL) selftests/vm/build $(FUZZ_KERNEL)
+	@$(VM)/enter $(FUZZ_KERNEL) selftests/lab/build $(FUZZ_KERNEL)
 	@$(VM)/boot --time $$(($(FOR) + 300)) $(FUZZ_KERNEL) \
-		'selftests/fuzz/guest $(FOR) $(SEED)'
+		'selftests/lab/guest-fuzz $(FOR) $(SEED)'
 
 soak: FOR := $(or $(SECONDS),3600)
 soak: build
-	@$(VM)/boot --time $$(($(FOR) + 1800)) $(KERNEL) 'selftests/soak $(FOR)'
+	@$(VM)/boot --time $$(($(FOR) + 1800)) $(KERNEL) 'selftests/lab/soak $(FOR)'
 
 coverage:
-	@$(VM)/enter $(COVERAGE_KERNEL) selftests/vm/build $(COVERAGE_KERNEL)
-	@$(SUDO) selftests/coverage $(COVERAGE_KERNEL)
+	@$(VM)/enter $(COVERAGE_KERNEL) selftests/lab/build $(COVERAGE_KERNEL)
+	@$(SUDO) selftests/lab/coverage $(COVERAGE_KERNEL)
 
 demo: build
-	@$(SUDO) selftests/demo $(KERNEL)
+	@$(SUDO) selftests/lab/demo $(KERNEL)
 
 instructions: build
 	@$(VM)/boot --instructions --time 2700 $(KERNEL) \
@@ -104,7 +104,7 @@ instructions: build
 
 # In the root of 7.2, for herd7 is not in Debian before forky.
 prove:
-	@$(SUDO) $(QUIET) selftests/vm/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=900 \
+	@$(SUDO) $(QUIET) selftests/lab/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=900 \
 		selftests/run docs/model/prove docs/model/herd
 
 # For the stock kernel of the root.
@@ -117,26 +117,26 @@ check-livepatch:
 	@$(SUDO) $(QUIET) livepatch/tests/livepatch-check $(KERNEL) $(SYSTEM)
 
 dkms:
-	@$(SUDO) $(QUIET) selftests/vm/enter --scratch $(KERNEL) \
-		selftests/run selftests/dkms.sh
+	@$(SUDO) $(QUIET) selftests/lab/enter --scratch $(KERNEL) \
+		selftests/run selftests/lab/dkms.sh
 
 deb:
 	@$(VM)/enter $(KERNEL) env DEB_BUILD_OPTIONS='$(DEB_BUILD_OPTIONS)' \
-		selftests/vm/deb build/$(KERNEL)/deb
+		debian/package build/$(KERNEL)/deb
 	@ls build/$(KERNEL)/deb/*.deb
 
 release-check:
-	@selftests/run selftests/release-check
+	@selftests/run selftests/lab/release-check
 
-# On all kernels; selftests/matrix/systems has the list.
+# On all kernels; selftests/lab/systems has the list.
 check-matrix:
-	@$(SUDO) $(QUIET) selftests/matrix/run
+	@$(SUDO) $(QUIET) selftests/lab/check-matrix
 
 lint:
-	@$(VM)/enter $(KERNEL) selftests/lint
+	@$(VM)/enter $(KERNEL) selftests/lab/lint
 
 analyze:
-	@$(VM)/enter --scratch 6.12 selftests/analyze
+	@$(VM)/enter --scratch 6.12 selftests/lab/analyze
 
 clean:
 	$(SUDO) rm -rf build

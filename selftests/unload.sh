@@ -92,7 +92,7 @@ loads_while_memory_fails()
 	goes_when_closed && "$(dirname "$0")/unload.d/loading" "$FLOWFD_KO"
 }
 
-# KCSAN also tells of races that are not ours; vm/boot looks at its reports.
+# KCSAN also tells of races that are not ours; lab/boot looks at its reports.
 nothing_in_the_log()
 {
 	local found

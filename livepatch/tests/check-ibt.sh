@@ -4,8 +4,8 @@
 # wrong with others. Prints TAP.
 set -u
 
-# shellcheck source-path=SCRIPTDIR source=../../userspace/tests/tap.sh
-. userspace/tests/tap.sh
+# shellcheck source=selftests/tap.sh
+. selftests/tap.sh
 check=$PWD/livepatch/builder/check-ibt.py
 cd "$(mktemp -d)" || exit
 cc=(gcc -O2 -fno-asynchronous-unwind-tables -fno-pic -mcmodel=kernel)

@@ -4,8 +4,8 @@
 # shellcheck disable=SC2317 # functions that are called by name
 set -u
 
-# shellcheck source-path=SCRIPTDIR source=../../userspace/tests/tap.sh
-. userspace/tests/tap.sh
+# shellcheck source=selftests/tap.sh
+. selftests/tap.sh
 # shellcheck source-path=SCRIPTDIR source=traffic.sh
 . livepatch/tests/traffic.sh
 tracing=/sys/kernel/tracing

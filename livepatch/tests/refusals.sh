@@ -4,8 +4,8 @@
 # guest, as a lockdown lasts until the next boot. Prints TAP.
 set -u
 
-# shellcheck source-path=SCRIPTDIR source=../../userspace/tests/tap.sh
-. userspace/tests/tap.sh
+# shellcheck source=selftests/tap.sh
+. selftests/tap.sh
 tool=livepatch/flowfd-livepatch
 version=$(uname -r)
 built=$FLOWFD_LIVEPATCH_DIR/$version

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The log of the kernel: whether it has a new report. Reports are what
- * selftests/vm/splats lists, as for every virtual machine.
+ * selftests/lab/splats lists, as for every virtual machine.
  */
 #include "fuzz.h"
 

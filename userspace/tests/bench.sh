@@ -9,7 +9,7 @@ report=$1/flowfd-bench-report
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 # shellcheck source-path=SCRIPTDIR
-. "${0%/*}/tap.sh"
+. "${0%/*}/../../selftests/tap.sh"
 [ -e "$bench" ] ||
 	tap_skip_all "flowfd-bench" "jansson or liburing was not installed"
 

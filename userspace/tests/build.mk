@@ -52,7 +52,7 @@ EXTRAS += $(test_tools) $(plain_test)
 OBJECTS += $(test_tool_objects) $(test_objects) $(sanitized) $(plain_test).o
 CHECKS += $(filter-out $(O)/tests/guest-%,$(test_programs)) $(plain_test)
 CHECKS += $(O)/tests/cplusplus $(O)/tests/handed
-CHECKS += $(filter-out tests/tap.sh tests/guest-%,$(wildcard tests/*.sh))
+CHECKS += $(filter-out tests/guest-%,$(wildcard tests/*.sh))
 
 $(test_objects) $(sanitized): PART_CFLAGS := $(SANITIZE) -I../module
 

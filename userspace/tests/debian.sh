@@ -3,7 +3,7 @@
 # The Debian packaging agrees with the sources: version, symbols, licences.
 
 # shellcheck source-path=SCRIPTDIR
-. "${0%/*}/tap.sh"
+. "${0%/*}/../../selftests/tap.sh"
 
 top=$(cd "${0%/*}/../.." && pwd)
 debian=$top/debian
@@ -21,7 +21,7 @@ tap_is "$(sed -n 's/^ \(flowfd_[^ ]*\) .*/\1/p' "$debian/libflowfd1.symbols" |
 	"symbols file and symbol map"
 
 # Files that builds and Python create need no licence.
-files=$(cd "$top" && selftests/vm/sources | xargs -0 sh -c \
+files=$(cd "$top" && debian/sources | xargs -0 sh -c \
 	'for file; do [ ! -f "$file" ] || echo "${file#./}"; done' sh)
 
 # Files under another licence than the most are listed in copyright; a pattern

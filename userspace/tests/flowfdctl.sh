@@ -4,7 +4,7 @@
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
-. "${0%/*}/tap.sh"
+. "${0%/*}/../../selftests/tap.sh"
 
 ctl=$build/flowfdctl
 

@@ -6,7 +6,7 @@
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
-. "${0%/*}/tap.sh"
+. "${0%/*}/../../selftests/tap.sh"
 
 examples=$(cd "${0%/*}/../examples" && pwd)
 [ -e /dev/flowfd ] ||

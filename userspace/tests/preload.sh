@@ -5,7 +5,7 @@
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
-. "${0%/*}/tap.sh"
+. "${0%/*}/../../selftests/tap.sh"
 
 shim=$build/libflowfd-preload.so
 here=$(mktemp -d)
