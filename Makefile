@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The front door: everything that people and CI call. The work is done in a root
-# (a Debian system in the cache) and in a virtual machine; see selftests/lab.
+# (a Debian system in the cache) and in a virtual machine; see selftests/lab. The lab
+# is not needed for 'make all', which builds on this system, nor by debian/rules.
 
 # The kernel series to build for and to boot; selftests/lab/kernels has the list.
 KERNEL ?= 6.1
@@ -13,13 +14,16 @@ FUZZ_KERNEL := $(if $(filter file,$(origin KERNEL)),6.12-kasan,$(KERNEL))
 COVERAGE_KERNEL := 6.12-gcov
 # What 'make vm' runs.
 RUN ?= bash
+# Where 'make all' builds, and the headers of the kernel that it builds for.
+OUT ?= build/here
+KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build /lib/modules/*/build))
 
 KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_UNTIL,FLOWFD_LOADS,FLOWFD_RACE_SECONDS
 # What needs root, and where that comes from; looked for when it is used.
 SUDO = $(if $(filter 0,$(shell id -u)),,$(if $(shell command -v sudo),\
 	sudo --preserve-env=$(KEPT),\
 	$(error '$@' needs root rights, and there is no sudo: run make as root)))
-VM = $(SUDO) selftests/lab
+LAB = $(SUDO) selftests/lab
 # A line for each test program, unless it fails or V=1.
 QUIET = $(if $(filter 1,$(V)),,selftests/lab/quiet build/log/$@-$(KERNEL))
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
@@ -55,6 +59,8 @@ help:
 	@echo '  make check-matrix'
 	@echo '                the packages in fresh systems: install, boot, upgrade, purge'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
+	@echo '  make all      the same with the compiler of this system, for the kernel whose'
+	@echo '                headers are in KDIR, into OUT=$(OUT)'
 	@echo '  make lint     compiler warnings, sparse, checkpatch, shellcheck'
 	@echo '  make analyze  Coccinelle on the module, gcc and clang analyzers on the rest'
 	@echo '  make clean    remove build/'
@@ -65,11 +71,35 @@ help:
 	@echo
 	@echo 'Downloads and roots are kept in $${FLOWFD_CACHE:-~/.cache/flowfd}.'
 
+# One make at a time: other commands may be given in the same tree.
+all:
+	@mkdir -p '$(OUT)'
+	@flock '$(OUT)/lock' $(MAKE) -s all-parts OUT='$(abspath $(OUT))'
+
+# Of a module's sources there is a copy, as DKMS makes one: Kbuild writes beside them.
+all-parts:
+	mkdir -p '$(OUT)/dkms/selftests'
+	cp -pru dkms.conf module uapi '$(OUT)/dkms'
+	$(MAKE) -C '$(OUT)/dkms/module' KDIR='$(KDIR)'
+	cp -u '$(OUT)/dkms/module/flowfd.ko' '$(OUT)'
+	if grep -q '^CONFIG_KUNIT=' '$(KDIR)/include/config/auto.conf'; then \
+		cp -pru selftests/kunit '$(OUT)/dkms/selftests' && \
+		$(MAKE) -C '$(KDIR)' M='$(OUT)/dkms/selftests/kunit' modules && \
+		cp -u '$(OUT)/dkms/selftests/kunit/flowfd_kunit.ko' '$(OUT)'; \
+	fi
+	$(MAKE) -C userspace O='$(OUT)/user'
+	rm -rf '$(OUT)/usr'
+	$(MAKE) -C userspace O='$(OUT)/user' DESTDIR='$(OUT)' install-man
+	$(MAKE) -C selftests O='$(OUT)/selftests'
+
+# A debug kernel may want the module instrumented, and is slow.
 build:
-	@$(VM)/enter $(KERNEL) selftests/lab/build $(KERNEL)
+	@$(LAB)/enter $(KERNEL) make -s all OUT=build/$(KERNEL) WERROR=-Werror \
+		$(if $(findstring -,$(KERNEL)),\
+			KCOV_INSTRUMENT=y GCOV_PROFILE=y TEST_SECONDS=300)
 
 vm: build
-	@$(VM)/boot $(BOOT) $(KERNEL) "$$RUN"
+	@$(LAB)/boot $(BOOT) $(KERNEL) "$$RUN"
 
 check: build
 	@$(SUDO) $(QUIET) selftests/lab/check $(KERNEL)
@@ -78,28 +108,30 @@ check-user: build
 	@$(SUDO) $(QUIET) selftests/lab/check $(KERNEL) user
 
 check-debug:
-	@selftests/lab/check-debug \
+	@bash -c '. selftests/lab/lib.sh; for kernel; do \
+		stage "make check, kernel $$kernel" make check KERNEL="$$kernel"; \
+		done; stages_end' check-debug \
 		$(if $(filter file,$(origin KERNEL)),$(DEBUG_KERNELS),$(KERNEL))
 
 fuzz: FOR := $(or $(SECONDS),300)
 fuzz:
-	@$(VM)/enter $(FUZZ_KERNEL) selftests/lab/build $(FUZZ_KERNEL)
-	@$(VM)/boot --time $$(($(FOR) + 300)) $(FUZZ_KERNEL) \
+	@$(MAKE) -s build KERNEL=$(FUZZ_KERNEL)
+	@$(LAB)/boot --time $$(($(FOR) + 300)) $(FUZZ_KERNEL) \
 		'selftests/lab/guest-fuzz $(FOR) $(SEED)'
 
 soak: FOR := $(or $(SECONDS),3600)
 soak: build
-	@$(VM)/boot --time $$(($(FOR) + 1800)) $(KERNEL) 'selftests/lab/soak $(FOR)'
+	@$(LAB)/boot --time $$(($(FOR) + 1800)) $(KERNEL) 'selftests/lab/guest-soak $(FOR)'
 
 coverage:
-	@$(VM)/enter $(COVERAGE_KERNEL) selftests/lab/build $(COVERAGE_KERNEL)
-	@$(SUDO) selftests/lab/coverage $(COVERAGE_KERNEL)
+	@$(MAKE) -s build KERNEL=$(COVERAGE_KERNEL)
+	@$(LAB)/coverage $(COVERAGE_KERNEL)
 
 demo: build
-	@$(SUDO) selftests/lab/demo $(KERNEL)
+	@$(LAB)/demo $(KERNEL)
 
 instructions: build
-	@$(VM)/boot --instructions --time 2700 $(KERNEL) \
+	@$(LAB)/boot --instructions --time 2700 $(KERNEL) \
 		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check cost ring control wakeup memory'
 
 # In the root of 7.2, for herd7 is not in Debian before forky.
@@ -121,7 +153,7 @@ dkms:
 		selftests/run selftests/lab/dkms.sh
 
 deb:
-	@$(VM)/enter $(KERNEL) env DEB_BUILD_OPTIONS='$(DEB_BUILD_OPTIONS)' \
+	@$(LAB)/enter $(KERNEL) env DEB_BUILD_OPTIONS='$(DEB_BUILD_OPTIONS)' \
 		debian/package build/$(KERNEL)/deb
 	@ls build/$(KERNEL)/deb/*.deb
 
@@ -133,13 +165,13 @@ check-matrix:
 	@$(SUDO) $(QUIET) selftests/lab/check-matrix
 
 lint:
-	@$(VM)/enter $(KERNEL) selftests/lab/lint
+	@$(LAB)/enter $(KERNEL) selftests/lab/lint
 
 analyze:
-	@$(VM)/enter --scratch 6.12 selftests/lab/analyze
+	@$(LAB)/enter --scratch 6.12 selftests/lab/analyze
 
 clean:
 	$(SUDO) rm -rf build
 
-.PHONY: help build vm check check-user check-debug check-matrix demo instructions prove \
+.PHONY: help all all-parts build vm check check-user check-debug check-matrix demo instructions prove \
 	livepatch check-livepatch dkms deb release-check lint clean fuzz soak coverage analyze

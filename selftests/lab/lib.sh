@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The lab's library, which its scripts source: the tables of kernels and systems, where
-# things are, copies of systems, and test suites one after the other.
+# The lab's library. A script of the lab begins with
+#	. "${0%/*}/lib.sh"
+# and is then at the top of the project. Here are the tables of kernels and systems,
+# what the cache has of them, and test suites one after the other.
 # shellcheck shell=bash disable=SC2034
 
 lab=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-vm_dir=$lab
 project=$(readlink -f "$lab/../..")
 cache=${FLOWFD_CACHE:-${XDG_CACHE_HOME:-${HOME-}/.cache}/flowfd}
+cd "$project" || exit
 
 die()
 {
@@ -19,17 +21,45 @@ need_root()
 	[ "$(id -u)" = 0 ] || die "must run as root; 'make' does that with sudo"
 }
 
-# ---- kernels and systems
+# ---- the cache: Debian systems ("roots") and debug kernels
 
-# use_kernel KERNEL: sets series, kind, suite, image, headers, source, python and
-# root. A KERNEL is a series, or a series and a kind of debug kernel: 6.12-kasan.
+# cached DIR COMMAND...: has a COMMAND make DIR.new and moves that to DIR, unless DIR
+# is there. Others of its kind that were not used for a week are removed.
+cached()
+{
+	local dir=$1 name=${1##*/}
+	shift
+	mkdir -p "$cache"
+	exec 9> "$cache/lock-${name%-*}"
+	flock 9
+	if [ ! -d "$dir" ]; then
+		rm -rf --one-file-system "$dir.new"
+		"$@"
+		mv "$dir.new" "$dir"
+		find "$cache" -maxdepth 1 -name "${name%%-*}-*" -mtime +7 \
+			-exec rm -rf --one-file-system {} +
+	fi
+	touch "$dir"
+	exec 9>&-
+}
+
+# root_path NAME: of a root of this suite with these packages. It is named after what
+# it is made from, so that it is never out of date.
+root_path()
+{
+	echo "$cache/root-$1-$(echo "$suite $packages" | cat - "$lab/root" |
+		sha256sum | cut -c -12)"
+}
+
+# use_kernel KERNEL: sets series, kind, source, and root with its suite and packages.
+# A KERNEL is a series, or a series and a kind of debug kernel: 6.12-kasan.
 use_kernel()
 {
 	kernel=$1
 	series=${kernel%%-*}
 	kind=${kernel#"$series"}
 	kind=${kind#-}
-	read -r _ suite image headers source python < <(
+	read -r _ suite source packages < <(
 		awk -v k="$series" '$1 == k' "$lab/kernels") ||
 		die "unknown kernel '$kernel'; known: $(
 			awk '/^[0-9]/ { printf "%s ", $1 }' "$lab/kernels")"
@@ -38,9 +68,8 @@ use_kernel()
 			cd "$lab/debug" && printf '%s\n' *.config |
 				sed "/common/d; s/^/$series-/; s/.config//" | xargs)"
 	fi
-	# Named after what it is made from, so that it is never out of date.
-	root=$cache/root-$series-$(cat "$lab/packages" "$lab/kernels" \
-		"$lab/root" | sha256sum | cut -c -12)
+	packages="$source $packages $(sed 's/#.*//' "$lab/packages" | xargs)"
+	root=$(root_path "$series")
 }
 
 # debug_dir: where the debug kernel is; its root must be there
@@ -65,27 +94,41 @@ systems_that_are()
 		"$lab/systems"
 }
 
-# use_system NAME: sets series, suite, image, beside and system, where it is.
+# use_system NAME: sets series, image, beside, and system with its suite and packages.
+# Beside the kernel and what boots it, it has what selftests/run and the programs that
+# it runs need.
 use_system()
 {
-	local name=$1
 	read -r _ _ series suite image beside < <(
-		awk -v n="$name" '$1 == n' "$lab/systems") ||
-		die "unknown system '$name'; known: $(
+		awk -v n="$1" '$1 == n' "$lab/systems") ||
+		die "unknown system '$1'; known: $(
 			systems_that_are user early older | xargs)"
-	[ "$beside" != - ] || beside=
-	# Named after what it is made from; 'root' removes old ones.
-	system=$cache/root-user-$name-$(echo "$suite $image" |
-		cat - "$lab/system" | sha256sum | cut -c -12)
+	beside=${beside#-}
+	packages="systemd-sysv udev kmod tiny-initramfs procps liburing2 libc6-i386"
+	packages+=" ${image//,/ }"
+	system=$(root_path "user-$1")
 }
 
-# use_copy NAME: use_system, and guest: a copy of that system, which may be changed and
-# goes with the script.
+# use_cross: the same for the system that builds for arm64
+use_cross()
+{
+	use_kernel 6.12
+	packages="crossbuild-essential-arm64 linux-headers-amd64"
+	system=$(root_path cross)
+}
+
+# use_copy NAME: use_system, or use_cross for "cross", and sets guest: a copy of that
+# system, which may be changed and goes with the script.
 use_copy()
 {
-	use_system "$1"
+	local copy
+	case $1 in
+	cross) use_cross && "$lab/root" cross ;;
+	*) use_system "$1" && "$lab/root" "user-$1" ;;
+	esac || exit
 	copy=$(mktemp -d "$cache/scratch.XXXXXX") || exit
-	trap 'rm -rf --one-file-system "$copy"' EXIT
+	# shellcheck disable=SC2064 # as it is now
+	trap "rm -rf --one-file-system '$copy'" EXIT
 	cp -a "$system" "$copy" || exit
 	guest=$copy/${system##*/}
 }
@@ -104,6 +147,7 @@ in_guest()
 stages_passed=0
 stages_failed=0
 stages_skipped=0
+stages_table=()	# "NAME: N passed, ..., N s" of each
 
 # stages_counts PASSED FAILED SKIPPED: in words
 stages_counts()
@@ -112,11 +156,23 @@ stages_counts()
 	[ "${3:-0}" = 0 ] || printf ', %d skipped' "$3"
 }
 
+# stages_add NAME START PASSED FAILED [SKIPPED]: counts a stage and shows its end; fails
+# if it did
+stages_add()
+{
+	stages_passed=$((stages_passed + $3))
+	stages_failed=$((stages_failed + $4))
+	stages_skipped=$((stages_skipped + ${5:-0}))
+	stages_table+=("$1: $(stages_counts "${@:3}"), $((SECONDS - $2)) s")
+	echo "== ${stages_table[-1]}"
+	[ "$4" = 0 ]
+}
+
 # stage NAME COMMAND...: a suite that ends without its closing line, or fails
 # without saying what failed, counts as one failure.
 stage()
 {
-	local name=$1 log status passed=0 failed=0 skipped=0 start=$SECONDS
+	local name=$1 log status passed failed skipped start=$SECONDS
 	shift
 	log=$(mktemp)
 	echo "== $name"
@@ -133,26 +189,28 @@ stage()
 		echo "== $name: exit status $status"
 		failed=1
 	fi
-	stages_passed=$((stages_passed + passed))
-	stages_failed=$((stages_failed + failed))
-	stages_skipped=$((stages_skipped + skipped))
-	echo "== $name: $(stages_counts "$passed" "$failed" "$skipped"), $((SECONDS - start)) s"
+	stages_add "$name" $start $((passed)) "$failed" $((skipped))
 }
 
-# check NAME COMMAND...: a command that is one test by its exit status, and returns it.
+# check NAME COMMAND...: a command that is one test by its exit status
 check()
 {
-	local name=$1 start=$SECONDS
-	shift
-	echo "== $name"
-	if "$@" < /dev/null; then
-		stages_passed=$((stages_passed + 1))
-		echo "== $name: ok, $((SECONDS - start)) s"
+	local start=$SECONDS
+	echo "== $1"
+	if "${@:2}" < /dev/null; then
+		stages_add "$1" $start 1 0
 	else
-		stages_failed=$((stages_failed + 1))
-		echo "== $name: FAILED, $((SECONDS - start)) s"
-		return 1
+		stages_add "$1" $start 0 1
 	fi
+}
+
+# silent COMMAND...: for check; fails if the command prints anything
+silent()
+{
+	local output
+	output=$("$@" 2>&1)
+	printf '%s' "${output:+$output$'\n'}"
+	[ -z "$output" ]
 }
 
 # if_time {stage|check} NAME COMMAND...: counts one as skipped where FLOWFD_UNTIL,
