@@ -21,8 +21,8 @@ tap_is() {
 tap_ok() {
 	tap_what=$1
 	shift
-	tap_output=$("$@" 2>&1)
-	tap_status=$?
+	tap_status=0
+	tap_output=$("$@" 2>&1) || tap_status=$?
 	tap_is $tap_status 0 "$tap_what"
 	[ $tap_status -eq 0 ] || echo "$tap_output" | sed 's/^/# /'
 }

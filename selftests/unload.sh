@@ -3,26 +3,11 @@
 # Loads and unloads the module: refused while a counter is open, clean otherwise,
 # also straight after a timer was armed or a ring was at work. Leaves it loaded.
 # The module to load is in FLOWFD_KO; it must be loaded when this starts.
+# shellcheck disable=SC2317 # tap_ok calls the functions below
 set -u
-
-rounds=${FLOWFD_LOADS:-3}
-number=0
-status=0
-
-# report NAME: one line of TAP about the command before it
-report()
-{
-	local result=$?
-	number=$((number + 1))
-	if [ "$result" = 0 ]; then
-		echo "ok $number unload.$1"
-	elif [ "$result" = 4 ]; then
-		echo "ok $number unload.$1 # SKIP the kernel does not inject faults"
-	else
-		echo "not ok $number unload.$1"
-		status=1
-	fi
-}
+called=$(dirname "$0")/unload.d
+# shellcheck source=selftests/tap.sh
+. "$called/tap.sh"
 
 loaded()
 {
@@ -56,79 +41,53 @@ goes_when_closed()
 	rmmod flowfd && ! loaded && [ ! -e /dev/flowfd ]
 }
 
-again_and_again()
+# goes_after COMMAND...: that has used it
+goes_after()
 {
 	local n
-	for ((n = 0; n < rounds; n++)); do
-		insert || return
-		printf '\1\0\0\0\0\0\0\0' > /dev/flowfd || return
-		rmmod flowfd || return
+	for ((n = 0; n < ${FLOWFD_LOADS:-3}; n++)); do
+		insert && "$@" && rmmod flowfd || return
 	done
 }
 
-goes_after_a_timer()
+write_to_it()
 {
-	local n
-	for ((n = 0; n < rounds; n++)); do
-		insert || return
-		"$(dirname "$0")/unload.d/armed" || return
-		rmmod flowfd || return
-	done
-}
-
-goes_after_a_ring()
-{
-	local n
-	for ((n = 0; n < rounds; n++)); do
-		insert || return
-		"$(dirname "$0")/unload.d/watching" || return
-		rmmod flowfd || return
-	done
-}
-
-# The loader's own allocations are among those that fail.
-loads_while_memory_fails()
-{
-	goes_when_closed && "$(dirname "$0")/unload.d/loading" "$FLOWFD_KO"
+	printf '\1\0\0\0\0\0\0\0' > /dev/flowfd
 }
 
 # KCSAN also tells of races that are not ours; lab/boot looks at its reports.
-nothing_in_the_log()
+in_the_log()
 {
-	local found
-	found=$(dmesg | awk -v mark="$mark" '{ log = log $0 "\n" }
-			index($0, mark) { log = "" }
-			END { printf "%s", log }' |
+	dmesg | awk -v mark="$mark" '{ text = text $0 "\n" }
+			index($0, mark) { text = "" }
+			END { printf "%s", text }' |
 		grep -E 'BUG|WARNING|Oops|leak|Objects remaining|list_del' |
-		grep -vE 'module verification failed|BUG: KCSAN')
-	[ -z "$found" ] && return
-	printf '%s\n' "$found" | sed 's/^/# /'
-	return 1
+		grep -vE 'module verification failed|BUG: KCSAN'
 }
 
-echo "TAP version 13"
 if [ ! -e "${FLOWFD_KO-}" ]; then
 	echo "1..0 # SKIP FLOWFD_KO does not name the module"
 	exit 0
 fi
-echo "1..7"
 loaded || insert || exit 1
 mark="flowfd: unload.sh $$ begins"
 echo "$mark" > /dev/kmsg
-refused_while_open
-report refused_while_open
-goes_when_closed
-report goes_when_closed
-again_and_again
-report again_and_again
-goes_after_a_timer
-report goes_after_a_timer
-goes_after_a_ring
-report goes_after_a_ring
+tap_ok "refused while a counter is open" refused_while_open
+tap_ok "goes when it is closed" goes_when_closed
+tap_ok "again and again" goes_after write_to_it
+tap_ok "goes after a timer" goes_after "$called/armed"
+tap_ok "goes after a ring" goes_after "$called/watching"
 loaded || insert
-loads_while_memory_fails
-report loads_while_memory_fails
-nothing_in_the_log
-report nothing_in_the_log
-loaded || insert || status=1
-exit $status
+tap_ok "goes" goes_when_closed
+# The loader's own allocations are among those that fail.
+output=$("$called/loading" "$FLOWFD_KO" 2>&1)
+result=$?
+[ -z "$output" ] || echo "$output"
+if [ "$result" = 4 ]; then
+	tap_skip "loads while memory fails" "the kernel does not inject faults"
+else
+	tap_is "$result" 0 "loads while memory fails"
+fi
+tap_is "$(in_the_log)" "" "nothing in the kernel's log"
+tap_ok "loads again" eval 'loaded || insert'
+tap_done
