@@ -141,7 +141,7 @@ prove:
 
 # For the stock kernel of the root.
 livepatch:
-	@version=$$($(VM)/enter $(KERNEL) ls /lib/modules) && \
+	@version=$$($(LAB)/enter $(KERNEL) ls /lib/modules) && \
 	$(SUDO) $(MAKE) -s -C livepatch module VERSION=$$version \
 		O=../build/$(KERNEL)/livepatch
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
-# Writes TAP for a test script; sourced by the scripts in this directory.
+# Writes TAP for a test script; all test scripts source this file.
 
 tap_checks=0
 tap_failures=0
