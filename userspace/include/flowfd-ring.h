@@ -13,10 +13,10 @@
  *
  * Threads: only one thread at a time may take events (flowfd_ring_next(),
  * flowfd_ring_harvest(), a cursor from its begin to its end) or wait
- * (flowfd_ring_wait(), flowfd_ring_wait_with(), a poll of the descriptor); threads
- * may hand both over under a lock of their own. Programs compiled with FLOWFD_DEBUG
- * defined abort if two threads take events at the same time. Any thread may add,
- * change and remove files at any time. flowfd_ring_destroy() must be called when no
+ * (flowfd_ring_wait(), flowfd_ring_wait_with()); threads may hand both over under a
+ * lock of their own. Programs compiled with FLOWFD_DEBUG defined abort if two threads
+ * take events at the same time. Any thread may poll the descriptor, and add, change
+ * and remove files, at any time. flowfd_ring_destroy() must be called when no
  * other function uses the ring. All functions except flowfd_ring_strerror() are
  * async-signal-safe, but a signal handler counts as another consumer.
  *
