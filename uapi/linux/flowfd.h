@@ -213,8 +213,8 @@ struct flowfd_create_ring {
  *
  * 128 bytes, followed by the items and the index. The kernel writes every field but
  * @head once and does not read it again. By storing in the mapping, user space can
- * lose its own events, or return from FLOWFD_IOC_RING_WAIT too early or too late, and
- * do nothing else.
+ * lose its own events, return from FLOWFD_IOC_RING_WAIT too early or too late, have
+ * FLOWFD_RING_DEL_DATA remove the wrong watches of its ring, and do nothing else.
  */
 struct flowfd_ring_header {
 	__u32 magic;
