@@ -422,7 +422,7 @@ static void test_remarks(void)
 	tap_ok(remarks(&scan, true, ""), "nothing is missing");
 	scan.hidden = 1;
 	tap_ok(remarks(&scan, true, "> 1 process is not shown: this user may not"
-				    " inspect them\n"),
+				    " look into them\n"),
 	       "a hidden process");
 	scan = empty;
 	scan.unread = 2;
@@ -440,22 +440,22 @@ static void test_remarks(void)
 	scan = empty;
 	scan.processes = 5;
 	scan.finished = 3;
-	tap_ok(remarks(&scan, false, "> 2 processes were not inspected, or not"
-				     " completely: out of time\n"),
+	tap_ok(remarks(&scan, false, "> 2 processes were not looked at, or not at"
+				     " all of them: the time was over\n"),
 	       "no time");
 	scan = empty;
 	scan.too_many = true;
 	scan.stuck = true;
 	scan.stuck_at = 17;
 	tap_ok(remarks(&scan, false,
-		       "> there are more processes than can be inspected\n"
+		       "> there are more processes than can be looked at\n"
 		       "> the kernel did not answer about process 17\n"),
 	       "no answer");
 	scan = empty;
 	scan.unknown = 1;
 	tap_ok(remarks(&scan, false,
 		       "> 1 descriptor is not shown: flowfdctl " FLOWFD_VERSION
-		       " does not match the loaded module\n"),
+		       " does not fit the loaded module\n"),
 	       "another module");
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Child processes that were left behind: a read of a file of /proc blocks them, and no
- * signal ends them. As long as one exists, the user of that file's process is skipped;
- * otherwise each scan would leave one more.
+ * Processes that looked and were left behind: a file of /proc keeps them, and no
+ * signal ends them. As long as one is there, the user of that file is not looked
+ * at, or each look would leave one more.
  */
 #include <sys/wait.h>
 
@@ -10,7 +10,7 @@
 
 #define LEFT_MAX 8
 
-/* A child process, the process that it was inspecting, and the user of that one. */
+/* A process, the one that it looked at, and the user whose that is. */
 static struct left {
 	pid_t child;
 	pid_t at;
@@ -18,18 +18,18 @@ static struct left {
 } left[LEFT_MAX];
 static size_t count;
 
-/* left_add - remember a child process and the user it was inspecting */
+/* left_add - remember a process, of a look at a user */
 void left_add(pid_t child, const struct view *view)
 {
 	left[count++] = (struct left){
 		.child = child,
 		.at = view->current,
-		/* It had not come to a user yet. */
+		/* Nobody: it did not come so far. */
 		.uid = view->turn ? view->turn->first->uid : (uid_t)-1,
 	};
 }
 
-/* left_end - forget the child processes that have ended meanwhile */
+/* left_end - forget those that the kernel let go since */
 void left_end(void)
 {
 	size_t i;
@@ -39,19 +39,19 @@ void left_end(void)
 			left[i] = left[--count];
 }
 
-/* left_is_full - whether no more child processes may be left behind */
+/* left_is_full - may there be no more? */
 bool left_is_full(void)
 {
 	return count == LEFT_MAX;
 }
 
-/* left_at - the process that blocked the last of them; 0: there is none */
+/* left_at - the process that kept the last of them; 0: there is none */
 pid_t left_at(void)
 {
 	return count ? left[count - 1].at : 0;
 }
 
-/* left_has - whether to skip a user; when full, all but root, as users have many IDs */
+/* left_has - must a user not be looked at? Who has many names leaves us root. */
 bool left_has(uid_t uid)
 {
 	size_t i;

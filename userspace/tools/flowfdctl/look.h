@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Inspecting processes, in the child process of scan.c. */
+/* What is needed to look at processes; scan.c has the result. */
 #ifndef LOOK_H
 #define LOOK_H
 
@@ -8,20 +8,20 @@
 
 #include "flowfdctl.h"
 
-/* How much of a scan one user takes; bounded, so that others have room. */
+/* What one user may put into a scan is bounded, so that others find room. */
 struct account {
 	size_t descriptors;
 	size_t watches;
 };
 
 /**
- * struct process - a process, and how far its inspection has come
- * @pid: its process ID
- * @uid: its effective user, or its real one if the effective one is root
- * @hidden: a part of it may not be read
- * @threads: its own table is done, those of its threads are next
- * @descriptor: position in a directory of descriptors
- * @thread: position in the directory of threads
+ * struct process - a process, and how far the look at it has come
+ * @pid: its number
+ * @uid: its real user, or its effective one if that is another than root
+ * @hidden: something of it may not be read
+ * @threads: all of its own table was looked at, now it is its threads' turn
+ * @descriptor: where to go on in a directory of descriptors
+ * @thread: where to go on in the directory of threads
  */
 struct process {
 	pid_t pid;
@@ -34,11 +34,11 @@ struct process {
 
 /**
  * struct user - a user's processes
- * @account: how much was stored
- * @first: array of the processes that are not finished
- * @count: its length
- * @next: index of the process to inspect next
- * @spent: time that was spent on them, in nanoseconds
+ * @account: what was stored
+ * @first: the first of them
+ * @count: how many are not finished, from there on
+ * @next: of these the one to be looked at next
+ * @spent: time that was given to them
  */
 struct user {
 	struct account account;
@@ -48,23 +48,23 @@ struct user {
 	uint64_t spent;
 };
 
-/* If /proc has more processes, the rest is ignored. */
+/* Where /proc has more, the rest is not looked at. */
 #define PROCESSES_MAX 262144
 
 /**
- * struct view - state of a scan, with which another child process can continue
- * @scan: results
- * @watches: whether to read the watches of rings
- * @device: device number of flowfd; 0: there is none
- * @end: when to stop, as now_ns()
- * @proc: descriptor of /proc
- * @error: errno of reading /proc, for the parent to print
- * @steps: changes as long as the child makes progress
- * @current: ID of the process that is being inspected
+ * struct view - a look at all processes, which another process can go on with
+ * @scan: what was found
+ * @watches: files that rings watch were asked for
+ * @device: number of flowfd's device; 0: there is none
+ * @end: of the time for all of it
+ * @proc: the directory
+ * @error: why that could not be read; there is no standard error to say it
+ * @steps: changes as long as something is done
+ * @current: number of the process that is being looked at
  * @turn: the user whose turn it is; NULL: the processes are not known yet
  * @users: length of @user
- * @process: all processes, by user
- * @user: their users
+ * @process: by user
+ * @user: of these processes
  */
 struct view {
 	struct scan *scan;
@@ -83,12 +83,12 @@ struct view {
 
 /**
  * struct place - a table of descriptors
- * @view: the scan
- * @process: the process that has it
+ * @view: what is to be looked for
+ * @process: whose it is
  * @account: of its user
- * @directory: descriptor of the process's directory in /proc, or of a thread's
- * @id: ID of that process or thread
- * @command: name of the process, "" until it is needed
+ * @directory: of the process, or of a thread of it
+ * @id: its number
+ * @command: its name, empty until it is needed
  */
 struct place {
 	struct view *view;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All processes, within a limited time. Users get equal shares of it, in turns, so
- * that no user can hide the descriptors of others behind a hundred thousand own ones.
+ * All processes, within a time. Each user gets the same share of it, in turns,
+ * so that nobody can hide what others have behind a hundred thousand descriptors.
  * Root has the first turn.
  */
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "look.h"
 
-/* Length of a turn, after which another user's comes. */
+/* In a turn, after which another user's comes. */
 #define TURN_NS 20000000ULL
 
 uint64_t now_ns(void)
@@ -21,7 +21,7 @@ uint64_t now_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Half of the time is for finding the processes. */
+/* Half of the time is for the processes themselves. */
 static size_t find_processes(struct view *view, DIR *proc)
 {
 	uint64_t now = now_ns(), end = now + (view->end - now) / 2;
@@ -52,7 +52,7 @@ static int compare(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-/* Skips users about whose processes the kernel does not answer. */
+/* Not those of whom it is known that the kernel does not answer. */
 static void leave_out(struct view *view)
 {
 	size_t i;
@@ -78,7 +78,7 @@ static void find_users(struct view *view, DIR *proc)
 	view->turn = view->user;
 }
 
-/* Inspects a process, and drops it if it is finished. */
+/* Looks at a process, and forgets it if it is finished. */
 static void look_at_next(struct view *view, struct user *user, uint64_t until)
 {
 	struct process *process;
@@ -94,7 +94,7 @@ static void look_at_next(struct view *view, struct user *user, uint64_t until)
 	*process = user->first[--user->count];
 }
 
-/* A turn is shortened by the time that the user's turns before took too long. */
+/* A turn is shorter by what the one before took too long. */
 static void take_turn(struct view *view, struct user *user, uint64_t share)
 {
 	uint64_t start = now_ns(), now = start, until;
@@ -110,7 +110,7 @@ static void take_turn(struct view *view, struct user *user, uint64_t share)
 	}
 }
 
-/* Gives each user a turn; returns false if no process is left. */
+/* One for each user; returns false if there is nothing left to be looked at. */
 static bool take_turns(struct view *view, uint64_t share)
 {
 	bool more = false;
@@ -124,7 +124,7 @@ static bool take_turns(struct view *view, uint64_t share)
 	return more;
 }
 
-/* processes_look - inspect all processes, or continue to */
+/* processes_look - look at every process, or go on with that */
 void processes_look(struct view *view)
 {
 	DIR *proc = opendir("/proc");
@@ -143,10 +143,10 @@ void processes_look(struct view *view)
 }
 
 /**
- * processes_skip - drop the user whose process blocked the child process
- * @view: of the child process that was left behind
+ * processes_skip - go on without the user whose process keeps us
+ * @view: of a look that was left
  *
- * Returns whether the scan can continue.
+ * Returns whether that is possible.
  */
 bool processes_skip(struct view *view)
 {

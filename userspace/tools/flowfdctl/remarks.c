@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Messages about what is missing in a scan. */
+/* What a list does not have, in words. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static unsigned int unfinished(const struct scan *scan)
 	return scan->processes - scan->finished;
 }
 
-/* scan_is_complete - whether it has everything that this user may see */
+/* scan_is_complete - does it have all that this user may see? */
 bool scan_is_complete(const struct scan *scan)
 {
 	return !scan->unread && !scan->unknown && !scan->no_room &&
@@ -18,7 +18,7 @@ bool scan_is_complete(const struct scan *scan)
 	       !unfinished(scan);
 }
 
-/* Prints a line for a number of things, unless it is 0. */
+/* A line of its own for a number of things, if there is one. */
 static size_t remark(FILE *file, const char *prefix, uint64_t count,
 		     const char *things, const char *thing, const char *why)
 {
@@ -30,9 +30,9 @@ static size_t remark(FILE *file, const char *prefix, uint64_t count,
 }
 
 /**
- * scan_remark - print what is missing in a scan, and why
- * @scan: scan
- * @file: to print to
+ * scan_remark - say what is not there, and why
+ * @scan: what is there
+ * @file: where to
  * @prefix: of each line
  *
  * Returns the number of lines.
@@ -43,11 +43,11 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 
 	lines += remark(file, prefix, scan->hidden,
 			"processes are not shown", "process is not shown",
-			"this user may not inspect them");
+			"this user may not look into them");
 	lines += remark(file, prefix, scan->unknown,
 			"descriptors are not shown", "descriptor is not shown",
 			"flowfdctl " FLOWFD_VERSION
-			" does not match the loaded module");
+			" does not fit the loaded module");
 	lines += remark(file, prefix, scan->unread,
 			"descriptors or processes could not be read",
 			"descriptor or process could not be read",
@@ -59,12 +59,12 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 			"watches are not shown", "watch is not shown",
 			"there are too many");
 	lines += remark(file, prefix, unfinished(scan),
-			"processes were not inspected, or not completely",
-			"process was not inspected, or not completely",
-			"out of time");
+			"processes were not looked at, or not at all of them",
+			"process was not looked at, or not at all of it",
+			"the time was over");
 	if (scan->too_many)
 		lines += fprintf(file, "%sthere are more processes than can be"
-				       " inspected\n", prefix) > 0;
+				       " looked at\n", prefix) > 0;
 	if (scan->stuck)
 		lines += fprintf(file, "%sthe kernel did not answer about"
 				       " process %d\n",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every descriptor of flowfd that /proc shows. A child process reads /proc, and stores
- * its results in shared memory. If a file of /proc blocks it, it is left behind, and
- * another child continues without the user of that file.
+ * Every descriptor of flowfd that /proc shows. A child looks: what it finds is in
+ * memory that is shared with it. If a file of /proc keeps it, it is left behind, and
+ * another child goes on, without the user of that file.
  */
 #include <err.h>
 #include <errno.h>
@@ -23,12 +23,12 @@
 
 #include "look.h"
 
-/* Time for a scan of all processes, and for waiting for the child that does it. */
+/* For a look at all processes, and what is left of that when it is waited for. */
 #define LOOK_NS 4000000000ULL
 #define GRACE_NS 500000000ULL
-/* A child without progress in this time is blocked, unless it did not get the CPU. */
+/* So long nothing can be done only if the kernel does not answer. */
 #define STALL_NS 1000000000ULL
-/* Time for a killed child to end; a blocked one cannot. */
+/* Until a process that was killed does nothing any more, if it can at all. */
 #define KILL_MS 50
 
 static dev_t device_number(void)
@@ -40,7 +40,7 @@ static dev_t device_number(void)
 	return st.st_rdev;
 }
 
-/* CPU time of a process. */
+/* Time of the CPU that a process got. */
 static uint64_t cpu_ns(pid_t child)
 {
 	struct timespec time;
@@ -51,7 +51,7 @@ static uint64_t cpu_ns(pid_t child)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Whether a process waits for nothing but the CPU. */
+/* Does it wait for nothing but the CPU? */
 static bool can_run(pid_t child)
 {
 	char name[32], text[1024];
@@ -64,7 +64,7 @@ static bool can_run(pid_t child)
 	return rest && !strncmp(rest, ") R", 3);
 }
 
-/* Returns false if the child is blocked or out of time. */
+/* Returns false if it gets no further, though it got the CPU, or has no time left. */
 static bool has_ended(const struct view *view, pid_t child, int handle)
 {
 	struct pollfd ended = {.fd = handle, .events = POLLIN};
@@ -84,7 +84,7 @@ static bool has_ended(const struct view *view, pid_t child, int handle)
 	return false;
 }
 
-/* Returns whether the child has ended by itself. */
+/* Returns whether the child did all that it had to do. */
 static bool end_child(struct view *view, pid_t child, int handle)
 {
 	struct pollfd end = {.fd = handle, .events = POLLIN};
@@ -97,7 +97,7 @@ static bool end_child(struct view *view, pid_t child, int handle)
 	}
 	ended = waitpid(child, &status, WNOHANG);
 	if (ended < 0)
-		err(EXIT_FAILURE, "the process that reads /proc");
+		err(EXIT_FAILURE, "a process that looks");
 	if (!ended) {
 		left_add(child, view);
 		return false;
@@ -107,13 +107,13 @@ static bool end_child(struct view *view, pid_t child, int handle)
 		err(EXIT_FAILURE, "/proc");
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status))
-		errx(EXIT_FAILURE, "the process that reads /proc failed");
+		errx(EXIT_FAILURE, "no look was possible");
 	return WIFEXITED(status);
 }
 
 /*
- * A child that is left behind keeps its descriptors open for as long as it is blocked:
- * a pipe that standard output goes to must not be among them.
+ * It can be left behind, and then has what it has open for as long as the kernel
+ * likes: a pipe that standard output goes to must not be among that.
  */
 static _Noreturn void look_as_child(struct view *view)
 {
@@ -121,7 +121,7 @@ static _Noreturn void look_as_child(struct view *view)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	closefrom(0);
-	/* For standard input, output and error. */
+	/* The lowest numbers: standard input, output and error. */
 	do {
 		null = open("/dev/null", O_RDWR);
 	} while (null >= 0 && null < STDERR_FILENO);
@@ -129,7 +129,7 @@ static _Noreturn void look_as_child(struct view *view)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Returns false if a process blocked the child that inspected it. */
+/* Returns false if a process kept whoever looked at it. */
 static bool look_elsewhere(struct view *view)
 {
 	pid_t child = fork();
@@ -138,8 +138,9 @@ static bool look_elsewhere(struct view *view)
 
 	if (!child)
 		look_as_child(view);
+	/* Not by ourselves: a look may never end. */
 	if (child < 0)
-		err(EXIT_FAILURE, "cannot create a process that reads /proc");
+		err(EXIT_FAILURE, "no process can be made to look with");
 	handle = pidfd_open(child, 0);
 	done = end_child(view, child, handle);
 	if (handle >= 0)
@@ -180,10 +181,10 @@ static int compare(const void *left, const void *right)
 }
 
 /**
- * scan_all - find all descriptors of flowfd in /proc
- * @watches: also read the watches of rings
+ * scan_all - look at every process
+ * @watches: also for the files that rings watch
  *
- * Returns a scan that the caller must free with scan_free(). Exits on errors.
+ * Returns what was found, to be freed by scan_free().
  */
 struct scan *scan_all(bool watches)
 {
