@@ -212,6 +212,7 @@ bool process_look(struct view *view, struct process *process,
 	directory = openat(view->proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0) {
 		process_failed(view, process);
+		view->scan->hidden += process->hidden;
 		return true;
 	}
 	done = look_on(view, process, directory, account, until);
