@@ -171,6 +171,13 @@ static void *shared_memory(size_t size)
 	return memory;
 }
 
+/* Also what a process that was left behind has of it. */
+static void free_shared(void *memory, size_t size)
+{
+	madvise(memory, size, MADV_REMOVE);
+	munmap(memory, size);
+}
+
 static int compare(const void *left, const void *right)
 {
 	const struct descriptor *a = left, *b = right;
@@ -196,7 +203,7 @@ struct scan *scan_all(bool watches)
 	view->device = device_number();
 	view->end = now_ns() + LOOK_NS;
 	look(view);
-	munmap(view, sizeof(*view));
+	free_shared(view, sizeof(*view));
 	qsort(scan->descriptor,
 	      __atomic_load_n(&scan->count, __ATOMIC_ACQUIRE),
 	      sizeof(*scan->descriptor), compare);
@@ -205,5 +212,5 @@ struct scan *scan_all(bool watches)
 
 void scan_free(struct scan *scan)
 {
-	munmap(scan, sizeof(*scan));
+	free_shared(scan, sizeof(*scan));
 }
