@@ -70,10 +70,10 @@ static bool has_room(size_t all, size_t own, size_t max)
 }
 
 /* What rings watch is told of by one descriptor of each ring. */
-static bool ring_is_new(uint64_t id)
+static bool ring_is_new(struct view *view, uint64_t id)
 {
-	static uint64_t ids[2 * DESCRIPTORS_MAX];
-	size_t slots = sizeof(ids) / sizeof(*ids);
+	uint64_t *ids = view->ring;
+	size_t slots = sizeof(view->ring) / sizeof(*view->ring);
 	size_t i = id % slots, tries;
 
 	for (tries = 0; tries < 64 && ids[i]; tries++) {
@@ -162,7 +162,7 @@ static void look_at_text(struct place *place, int fd, int number)
 		return;
 	}
 	if (kind == FDINFO_OBJECT && object.watches && place->view->watches &&
-	    ring_is_new(object.id))
+	    ring_is_new(place->view, object.id))
 		kind = list_watches(place, fd, &object);
 	scan->unknown += kind == FDINFO_UNKNOWN;
 	if (kind == FDINFO_OBJECT && read_command(place))

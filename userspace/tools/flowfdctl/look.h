@@ -63,6 +63,7 @@ struct user {
  * @current: number of the process that is being looked at
  * @turn: the user whose turn it is; NULL: the processes are not known yet
  * @users: length of @user
+ * @ring: ids of the rings whose watches were listed
  * @process: by user
  * @user: of these processes
  */
@@ -77,6 +78,7 @@ struct view {
 	pid_t current;
 	struct user *turn;
 	size_t users;
+	uint64_t ring[2 * DESCRIPTORS_MAX];
 	struct process process[PROCESSES_MAX];
 	struct user user[PROCESSES_MAX];
 };
