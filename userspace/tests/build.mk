@@ -13,7 +13,7 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			preload/settings.c \
 			examples/http/connection.c examples/http/request.c \
 			$(addprefix tools/flowfdctl/, \
-				descriptor.c fdinfo.c left.c process.c \
+				descriptor.c fdinfo.c left.c module.c process.c \
 				processes.c read.c remarks.c scan.c table.c text.c))
 # ... except the one that runs under the shim, which must be loaded before them.
 plain_test := $(O)/tests/eventfd

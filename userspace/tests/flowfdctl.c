@@ -445,12 +445,26 @@ static void test_remarks(void)
 	       "no time");
 	scan = empty;
 	scan.too_many = true;
-	scan.stuck = true;
+	scan.stuck = 1;
 	scan.stuck_at = 17;
 	tap_ok(remarks(&scan, false,
 		       "> there are more processes than can be looked at\n"
-		       "> the kernel did not answer about process 17\n"),
+		       "> the kernel did not answer about process 17: nothing was"
+		       " looked at\n"),
 	       "no answer");
+	scan = empty;
+	scan.processes = 5;
+	scan.finished = 5;
+	scan.stuck = 3;
+	scan.stuck_at = 17;
+	tap_ok(remarks(&scan, false, "> the kernel did not answer about process 17"
+				     " and 2 more\n"),
+	       "no answer about three");
+	scan.stuck = 1;
+	scan.stuck_at = AT_MODULE;
+	tap_ok(remarks(&scan, false, "> the kernel did not answer about /dev/flowfd"
+				     " or its module\n"),
+	       "no answer about the module");
 	scan = empty;
 	scan.unknown = 1;
 	tap_ok(remarks(&scan, false,

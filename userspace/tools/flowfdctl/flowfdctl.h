@@ -82,6 +82,9 @@ struct descriptor {
 #define DESCRIPTORS_MAX 32768
 #define WATCHES_MAX 65536
 
+/* What the kernel may not answer about, besides processes. */
+enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };
+
 /**
  * struct scan - every counter and every ring, at one time
  * @count: length of @descriptor
@@ -95,8 +98,9 @@ struct descriptor {
  * @unknown: descriptors of flowfd whose fdinfo was not understood
  * @no_room: descriptors that found no room in @descriptor
  * @watches_left: watches that are not in @watch, if they were asked for
- * @stuck: the kernel did not answer
- * @stuck_at: about this process
+ * @stuck: how often the kernel did not answer
+ * @stuck_at: the last time about this process, or one of enum stuck_at
+ * @no_module: flowfd is not loaded
  * @descriptor: by process and number
  * @watch: what the rings watch, if that was asked for
  */
@@ -112,8 +116,9 @@ struct scan {
 	unsigned int unknown;
 	unsigned int no_room;
 	uint64_t watches_left;
-	bool stuck;
+	unsigned int stuck;
 	pid_t stuck_at;
+	bool no_module;
 	struct descriptor descriptor[DESCRIPTORS_MAX];
 	struct watch watch[WATCHES_MAX];
 };

@@ -17,7 +17,8 @@ struct account {
 /**
  * struct process - a process, and how far the look at it has come
  * @pid: its number
- * @uid: its real user, or its effective one if that is another than root
+ * @uid: its effective user
+ * @asked: of root's: it is known whether root is its real user, too
  * @hidden: something of it may not be read
  * @threads: all of its own table was looked at, now it is its threads' turn
  * @descriptor: where to go on in a directory of descriptors
@@ -26,6 +27,7 @@ struct account {
 struct process {
 	pid_t pid;
 	uid_t uid;
+	bool asked;
 	bool hidden;
 	bool threads;
 	long descriptor;
@@ -39,6 +41,7 @@ struct process {
  * @count: how many are not finished, from there on
  * @next: of these the one to be looked at next
  * @spent: time that was given to them
+ * @kept: how many of them the kernel did not answer about
  */
 struct user {
 	struct account account;
@@ -46,41 +49,49 @@ struct user {
 	size_t count;
 	size_t next;
 	uint64_t spent;
+	unsigned int kept;
 };
 
 /* Where /proc has more, the rest is not looked at. */
 #define PROCESSES_MAX 262144
 
+/* So many processes that look may be left behind. */
+#define LEFT_MAX 8
+
 /**
  * struct view - a look at all processes, which another process can go on with
  * @scan: what was found
  * @watches: files that rings watch were asked for
+ * @asked: so was the kernel for the module and its device
  * @device: number of flowfd's device; 0: there is none
  * @end: of the time for all of it
  * @proc: the directory
  * @error: why that could not be read; there is no standard error to say it
  * @steps: changes as long as something is done
- * @current: number of the process that is being looked at
+ * @stat: of the process that looks, its descriptor of its own /proc/PID/stat
+ * @current: number of the process that is being looked at, or of enum stuck_at
  * @turn: the user whose turn it is; NULL: the processes are not known yet
  * @users: length of @user
  * @ring: ids of the rings whose watches were listed
  * @process: by user
- * @user: of these processes
+ * @user: of these processes; the last one has root's that others started
  */
 struct view {
 	struct scan *scan;
 	bool watches;
+	bool asked;
 	dev_t device;
 	uint64_t end;
 	int proc;
 	int error;
 	volatile unsigned long steps;
+	int stat;
 	pid_t current;
 	struct user *turn;
 	size_t users;
 	uint64_t ring[2 * DESCRIPTORS_MAX];
 	struct process process[PROCESSES_MAX];
-	struct user user[PROCESSES_MAX];
+	struct user user[PROCESSES_MAX + 1];
 };
 
 /**
@@ -107,15 +118,15 @@ bool processes_skip(struct view *view);
 uint64_t now_ns(void);
 
 /* left.c */
-void left_add(pid_t child, const struct view *view);
+void left_add(pid_t child, pid_t at);
 void left_end(void);
-bool left_is_full(void);
+unsigned int left_count(void);
 pid_t left_at(void);
-bool left_has(uid_t uid);
+bool left_has(pid_t at);
 
 /* process.c */
 void process_failed(struct view *view, struct process *process);
-uid_t process_user(struct view *view, const char *pid);
+bool process_is_setuid(struct view *view, const struct process *process);
 bool process_look(struct view *view, struct process *process,
 		  struct account *account, uint64_t until);
 const char *next_number(DIR *directory);

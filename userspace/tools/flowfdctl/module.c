@@ -44,8 +44,6 @@ const char *module_error(int error)
 /* Ends the program if there is nothing to be shown, and never will be. */
 void need_module(const struct scan *scan)
 {
-	char version[MODULE_VERSION_SIZE];
-
-	if (!scan->count && !module_version(version))
+	if (!scan->count && scan->no_module)
 		errx(EXIT_FAILURE, "%s", flowfd_strerror(-ENODEV));
 }

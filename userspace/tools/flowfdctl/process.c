@@ -223,23 +223,23 @@ bool process_look(struct view *view, struct process *process,
 }
 
 /*
- * process_user - whose time a process takes
+ * process_is_setuid - is a process of root's another user's, too?
  *
- * A process seems to be root's if it is not dumpable, which any process can see
- * to, and it is root's in part if it runs a setuid program.
+ * The owner of /proc/PID is the effective user, whether the process is dumpable or
+ * not. That of a setuid program is root, but all that it has open can be from the
+ * user who started it.
  */
-uid_t process_user(struct view *view, const char *pid)
+bool process_is_setuid(struct view *view, const struct process *process)
 {
 	char name[32], text[1024];
 	const char *line;
-	struct stat st;
 
-	if (fstatat(view->proc, pid, &st, AT_SYMLINK_NOFOLLOW) || st.st_uid)
-		return st.st_uid;
-	snprintf(name, sizeof(name), "%.16s/status", pid);
+	view->steps++;
+	view->current = process->pid;
+	snprintf(name, sizeof(name), "%d/status", process->pid);
 	if (!file_read(view->proc, name, text, sizeof(text)))
-		return 0;
+		return false;
 	/* A name with a newline has it as \n here. */
 	line = strstr(text, "\nUid:\t");
-	return line ? (uid_t)strtoul(line + 6, NULL, 10) : 0;
+	return line && strtoul(line + 6, NULL, 10);
 }

@@ -2,11 +2,15 @@
 /*
  * All processes, within a time. Each user gets the same share of it, in turns,
  * so that nobody can hide what others have behind a hundred thousand descriptors.
- * Root has the first turn.
+ * Root has the first turn. Users with processes that the kernel does not answer
+ * about come after all others: each of these processes takes a second.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
+
+#include <flowfd.h>
 
 #include "look.h"
 
@@ -21,21 +25,41 @@ uint64_t now_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Half of the time is for the processes themselves. */
+/* Once: a look that was left here goes on without. */
+static void ask_for_module(struct view *view)
+{
+	char version[MODULE_VERSION_SIZE];
+	struct stat st;
+
+	view->asked = true;
+	view->current = AT_MODULE;
+	if (!stat(FLOWFD_DEVICE, &st) && S_ISCHR(st.st_mode))
+		view->device = st.st_rdev;
+	view->scan->no_module = !module_version(version);
+	view->steps++;
+}
+
+/*
+ * Half of the time is for the processes themselves. Of each there is only asked
+ * what /proc itself knows: the directory of any process can be locked by any user.
+ */
 static size_t find_processes(struct view *view, DIR *proc)
 {
 	uint64_t now = now_ns(), end = now + (view->end - now) / 2;
 	const char *pid;
 	size_t count = 0;
+	struct stat st;
 
 	while ((pid = next_number(proc))) {
+		if (fstatat(view->proc, pid, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
 		if (count == PROCESSES_MAX || now_ns() >= end) {
 			view->scan->too_many = true;
 			return count;
 		}
 		view->process[count++] = (struct process){
 			.pid = atoi(pid),
-			.uid = process_user(view, pid),
+			.uid = st.st_uid,
 		};
 		view->steps++;
 	}
@@ -52,30 +76,57 @@ static int compare(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-/* Not those of whom it is known that the kernel does not answer. */
-static void leave_out(struct view *view)
+static void finish(struct view *view, struct user *user, size_t index)
 {
-	size_t i;
+	view->scan->finished++;
+	user->first[index] = user->first[--user->count];
+}
+
+static void leave_out(struct view *view, struct user *user, size_t index)
+{
+	finish(view, user, index);
+	user->kept++;
+}
+
+/* Not those of which it is known that the kernel does not answer. */
+static void leave_out_known(struct view *view)
+{
+	size_t i, j;
 
 	for (i = 0; i < view->users; i++)
-		if (left_has(view->user[i].first->uid))
-			view->user[i].count = 0;
+		for (j = view->user[i].count; j--;)
+			if (left_has(view->user[i].first[j].pid))
+				leave_out(view, &view->user[i], j);
 }
 
 static void find_users(struct view *view, DIR *proc)
 {
 	size_t count = find_processes(view, proc), i;
 	struct process *process = view->process;
+	size_t roots = 0;
 
 	qsort(process, count, sizeof(*process), compare);
 	for (i = 0; i < count; i++) {
 		if (!i || process[i].uid != process[i - 1].uid)
 			view->user[view->users++].first = &process[i];
 		view->user[view->users - 1].count++;
+		roots += !process[i].uid;
 	}
+	view->user[view->users++].first = &process[roots];
 	view->scan->processes = (unsigned int)count;
-	leave_out(view);
+	leave_out_known(view);
 	view->turn = view->user;
+}
+
+/* To the last user, whose place begins where root's ends. */
+static void hand_over(struct view *view, struct user *root, size_t index)
+{
+	struct user *last = &view->user[view->users - 1];
+	struct process process = root->first[index];
+
+	root->first[index] = root->first[--root->count];
+	*--last->first = process;
+	last->count++;
 }
 
 /* Looks at a process, and forgets it if it is finished. */
@@ -86,12 +137,17 @@ static void look_at_next(struct view *view, struct user *user, uint64_t until)
 	if (user->next >= user->count)
 		user->next = 0;
 	process = &user->first[user->next];
-	if (!process_look(view, process, &user->account, until)) {
-		user->next++;
-		return;
+	if (!process->uid && !process->asked) {
+		process->asked = true;
+		if (process_is_setuid(view, process)) {
+			hand_over(view, user, user->next);
+			return;
+		}
 	}
-	view->scan->finished++;
-	*process = user->first[--user->count];
+	if (process_look(view, process, &user->account, until))
+		finish(view, user, user->next);
+	else
+		user->next++;
 }
 
 /* A turn is shorter by what the one before took too long. */
@@ -110,13 +166,18 @@ static void take_turn(struct view *view, struct user *user, uint64_t share)
 	}
 }
 
-/* One for each user; returns false if there is nothing left to be looked at. */
-static bool take_turns(struct view *view, uint64_t share)
+/*
+ * One for each user with so many processes that were left out. Returns false if
+ * there is nothing left to be looked at.
+ */
+static bool take_turns(struct view *view, uint64_t share, unsigned int kept)
 {
 	bool more = false;
 	size_t i;
 
 	for (i = 0; i < view->users; i++) {
+		if (view->user[i].kept != kept)
+			continue;
 		view->turn = &view->user[i];
 		take_turn(view, view->turn, share);
 		more |= view->turn->count;
@@ -127,9 +188,14 @@ static bool take_turns(struct view *view, uint64_t share)
 /* processes_look - look at every process, or go on with that */
 void processes_look(struct view *view)
 {
-	DIR *proc = opendir("/proc");
 	uint64_t share = TURN_NS;
+	unsigned int kept;
+	DIR *proc;
 
+	if (!view->asked)
+		ask_for_module(view);
+	view->current = AT_PROC;
+	proc = opendir("/proc");
 	if (!proc) {
 		view->error = errno;
 		return;
@@ -137,22 +203,30 @@ void processes_look(struct view *view)
 	view->proc = dirfd(proc);
 	if (!view->turn)
 		find_users(view, proc);
-	while (take_turns(view, share) && now_ns() < view->end)
-		share += TURN_NS;
+	for (kept = 0; kept <= LEFT_MAX; kept++)
+		while (take_turns(view, share, kept) && now_ns() < view->end)
+			share += TURN_NS;
 	closedir(proc);
 }
 
 /**
- * processes_skip - go on without the user whose process keeps us
+ * processes_skip - go on without what keeps us
  * @view: of a look that was left
  *
  * Returns whether that is possible.
  */
 bool processes_skip(struct view *view)
 {
-	if (!view->turn)
+	struct user *user = view->turn;
+	size_t i;
+
+	if (view->current == AT_PROC)
 		return false;
-	view->turn->count = 0;
-	leave_out(view);
+	for (i = 0; view->current != AT_MODULE && i < user->count; i++) {
+		if (user->first[i].pid == view->current) {
+			leave_out(view, user, i);
+			break;
+		}
+	}
 	return now_ns() < view->end;
 }

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <flowfd.h>
+
 #include "flowfdctl.h"
 
 static unsigned int unfinished(const struct scan *scan)
@@ -26,6 +28,25 @@ static size_t remark(FILE *file, const char *prefix, uint64_t count,
 		return 0;
 	fprintf(file, "%s%" PRIu64 " %s: %s\n", prefix, count,
 		count == 1 ? thing : things, why);
+	return 1;
+}
+
+/* About what, and whether there was anything else. */
+static size_t remark_stuck(FILE *file, const char *prefix,
+			   const struct scan *scan)
+{
+	if (!scan->stuck)
+		return 0;
+	fprintf(file, "%sthe kernel did not answer about ", prefix);
+	if (scan->stuck_at == AT_PROC)
+		fprintf(file, "/proc");
+	else if (scan->stuck_at == AT_MODULE)
+		fprintf(file, FLOWFD_DEVICE " or its module");
+	else
+		fprintf(file, "process %d", scan->stuck_at);
+	if (scan->stuck > 1)
+		fprintf(file, " and %u more", scan->stuck - 1);
+	fprintf(file, "%s\n", scan->processes ? "" : ": nothing was looked at");
 	return 1;
 }
 
@@ -65,9 +86,5 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 	if (scan->too_many)
 		lines += fprintf(file, "%sthere are more processes than can be"
 				       " looked at\n", prefix) > 0;
-	if (scan->stuck)
-		lines += fprintf(file, "%sthe kernel did not answer about"
-				       " process %d\n",
-				 prefix, scan->stuck_at) > 0;
-	return lines;
+	return lines + remark_stuck(file, prefix, scan);
 }

@@ -2,7 +2,8 @@
 /*
  * Every descriptor of flowfd that /proc shows. A child looks: what it finds is in
  * memory that is shared with it. If a file of /proc keeps it, it is left behind, and
- * another child goes on, without the user of that file.
+ * another child goes on, without the process of that file. We ourselves look nothing
+ * up in /proc, /sys or /dev: any user can keep these for ever.
  */
 #include <err.h>
 #include <errno.h>
@@ -26,19 +27,13 @@
 /* For a look at all processes, and what is left of that when it is waited for. */
 #define LOOK_NS 4000000000ULL
 #define GRACE_NS 500000000ULL
-/* So long nothing can be done only if the kernel does not answer. */
+/* So long nothing can be done only if the kernel does not answer ... */
 #define STALL_NS 1000000000ULL
+/* ... which is seen to so often. If that took longer by so much, we were stopped. */
+#define CHECK_NS 100000000ULL
+#define LATE_NS 500000000ULL
 /* Until a process that was killed does nothing any more, if it can at all. */
 #define KILL_MS 50
-
-static dev_t device_number(void)
-{
-	struct stat st;
-
-	if (stat(FLOWFD_DEVICE, &st) || !S_ISCHR(st.st_mode))
-		return 0;
-	return st.st_rdev;
-}
 
 /* Time of the CPU that a process got. */
 static uint64_t cpu_ns(pid_t child)
@@ -51,15 +46,17 @@ static uint64_t cpu_ns(pid_t child)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Does it wait for nothing but the CPU? */
-static bool can_run(pid_t child)
+/* Does it wait for nothing but the CPU? Its own descriptor says so. */
+static bool can_run(const struct view *view, int handle)
 {
-	char name[32], text[1024];
+	int fd = pidfd_getfd(handle, view->stat, 0);
+	char text[1024] = "";
 	const char *rest;
 
-	snprintf(name, sizeof(name), "/proc/%d/stat", child);
-	if (!file_read(AT_FDCWD, name, text, sizeof(text)))
+	if (fd < 0)
 		return false;
+	text_read_on(fd, text, sizeof(text));
+	close(fd);
 	rest = strrchr(text, ')');
 	return rest && !strncmp(rest, ") R", 3);
 }
@@ -68,18 +65,28 @@ static bool can_run(pid_t child)
 static bool has_ended(const struct view *view, pid_t child, int handle)
 {
 	struct pollfd ended = {.fd = handle, .events = POLLIN};
-	uint64_t cpu = 0, now, end = view->end + GRACE_NS;
+	uint64_t now = now_ns(), end = view->end + GRACE_NS, until, late;
+	uint64_t moved = now, cpu = 0;
 	unsigned long steps = view->steps;
 
-	while ((now = now_ns()) < end) {
-		if (poll(&ended, 1, now + STALL_NS < end ?
-			 STALL_NS / 1000000 : (end - now) / 1000000 + 1) > 0)
+	while (now < end) {
+		until = now + CHECK_NS < end ? now + CHECK_NS : end;
+		if (poll(&ended, 1, (until - now) / 1000000 + 1) > 0)
 			return true;
-		if (view->steps != steps)
+		now = now_ns();
+		late = now > until ? now - until : 0;
+		/* By Ctrl-Z, for instance, as the child was. */
+		if (late > LATE_NS)
+			end += late;
+		if (late > LATE_NS || view->steps != steps) {
+			moved = now;
 			cpu = cpu_ns(child);
-		else if (!can_run(child) || cpu_ns(child) - cpu >= STALL_NS)
+			steps = view->steps;
+		} else if (now - moved >= STALL_NS &&
+			   (!can_run(view, handle) ||
+			    cpu_ns(child) - cpu >= STALL_NS)) {
 			break;
-		steps = view->steps;
+		}
 	}
 	return false;
 }
@@ -99,7 +106,7 @@ static bool end_child(struct view *view, pid_t child, int handle)
 	if (ended < 0)
 		err(EXIT_FAILURE, "a process that looks");
 	if (!ended) {
-		left_add(child, view);
+		left_add(child, view->current);
 		return false;
 	}
 	if (view->error) {
@@ -125,6 +132,7 @@ static _Noreturn void look_as_child(struct view *view)
 	do {
 		null = open("/dev/null", O_RDWR);
 	} while (null >= 0 && null < STDERR_FILENO);
+	view->stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	processes_look(view);
 	_exit(EXIT_SUCCESS);
 }
@@ -132,10 +140,13 @@ static _Noreturn void look_as_child(struct view *view)
 /* Returns false if a process kept whoever looked at it. */
 static bool look_elsewhere(struct view *view)
 {
-	pid_t child = fork();
+	pid_t child;
 	bool done;
 	int handle;
 
+	view->current = AT_PROC;
+	view->stat = -1;
+	child = fork();
 	if (!child)
 		look_as_child(view);
 	/* Not by ourselves: a look may never end. */
@@ -152,9 +163,11 @@ static void look(struct view *view)
 {
 	left_end();
 	view->scan->stuck_at = left_at();
-	view->scan->stuck = view->scan->stuck_at;
-	while (!left_is_full() && !look_elsewhere(view)) {
-		view->scan->stuck = true;
+	view->scan->stuck = left_count();
+	view->asked = left_has(AT_MODULE);
+	while (left_count() < LEFT_MAX && !left_has(AT_PROC) &&
+	       !look_elsewhere(view)) {
+		view->scan->stuck++;
 		view->scan->stuck_at = view->current;
 		if (!processes_skip(view))
 			break;
@@ -200,7 +213,6 @@ struct scan *scan_all(bool watches)
 
 	view->scan = scan;
 	view->watches = watches;
-	view->device = device_number();
 	view->end = now_ns() + LOOK_NS;
 	look(view);
 	free_shared(view, sizeof(*view));
