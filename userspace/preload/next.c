@@ -31,12 +31,21 @@ NO_STACK_PROTECTOR static inline void *resolve(_Atomic(void *) *cache,
 
 static _Atomic(void *) eventfd_cache, ioctl_cache, syscall_cache;
 
+#ifdef HAS_IOCTL_TIME64
+static _Atomic(void *) ioctl_time64_cache;
+#endif
+
 /* Here and not in a call of the program, which would see its dlerror(3) changed. */
 __attribute__((constructor)) static void resolve_all(void)
 {
 	resolve(&eventfd_cache, "eventfd");
 	resolve(&ioctl_cache, "ioctl");
 	resolve(&syscall_cache, "syscall");
+#ifdef HAS_IOCTL_TIME64
+	/* glibc has it from 2.34 on; the program must not see that it has not. */
+	if (!resolve(&ioctl_time64_cache, "__ioctl_time64"))
+		dlerror();
+#endif
 }
 
 int next_eventfd(unsigned int initial, int flags)
@@ -54,6 +63,16 @@ int next_ioctl(int fd, unsigned long request, long argument)
 	function = resolve(&ioctl_cache, "ioctl");
 	return function(fd, request, argument);
 }
+
+#ifdef HAS_IOCTL_TIME64
+int next_ioctl_time64(int fd, unsigned long request, long argument)
+{
+	int (*function)(int fd, unsigned long request, ...);
+
+	function = resolve(&ioctl_time64_cache, "__ioctl_time64");
+	return function(fd, request, argument);
+}
+#endif
 
 NO_STACK_PROTECTOR long next_syscall(long number, const long arguments[6])
 {

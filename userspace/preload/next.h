@@ -15,6 +15,16 @@ int next_eventfd(unsigned int initial, int flags);
 /** next_ioctl - ioctl(2) as the program has it without the shim */
 int next_ioctl(int fd, unsigned long request, long argument);
 
+/*
+ * On a 32-bit machine, programs with 64 bits of time_t call ioctl(2) by a name of
+ * its own.
+ */
+#if __SIZEOF_LONG__ == 4
+#define HAS_IOCTL_TIME64
+/** next_ioctl_time64 - the same by that name */
+int next_ioctl_time64(int fd, unsigned long request, long argument);
+#endif
+
 /**
  * next_syscall - syscall(2) as the program has it without the shim
  *

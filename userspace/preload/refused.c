@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "preload/export.h"
@@ -30,22 +29,43 @@ static bool again(long ret, bool (*replace)(unsigned long request,
 	return false;
 }
 
+static int ioctl_by(int (*next)(int fd, unsigned long request, long argument),
+		    int fd, unsigned long request, long argument)
+{
+	int ret = next(fd, request, argument);
+
+	if (handover_is_ioctl(request) &&
+	    again(ret, handover_ioctl, request, argument))
+		ret = next(fd, request, argument);
+	return ret;
+}
+
+/* Not by <sys/ioctl.h>: with 64 bits of time_t, that has another name for it. */
+EXPORT int ioctl(int fd, unsigned long request, ...);
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	va_list list;
 	long argument;
-	int ret;
 
 	va_start(list, request);
 	argument = va_arg(list, long);
 	va_end(list);
-
-	ret = next_ioctl(fd, request, argument);
-	if (handover_is_ioctl(request) &&
-	    again(ret, handover_ioctl, request, argument))
-		ret = next_ioctl(fd, request, argument);
-	return ret;
+	return ioctl_by(next_ioctl, fd, request, argument);
 }
+
+#ifdef HAS_IOCTL_TIME64
+EXPORT int __ioctl_time64(int fd, unsigned long request, ...);
+EXPORT int __ioctl_time64(int fd, unsigned long request, ...)
+{
+	va_list list;
+	long argument;
+
+	va_start(list, request);
+	argument = va_arg(list, long);
+	va_end(list);
+	return ioctl_by(next_ioctl_time64, fd, request, argument);
+}
+#endif
 
 static struct library_function aio_submit = {
 	.name = "io_submit",

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include <linux/flowfd.h>
+#include <linux/time_types.h>
 
 #include "preload/context.h"
 #include "preload/fdinfo.h"
@@ -40,11 +41,18 @@
 
 #define WAITS 10
 
+/* Of the names for the call that takes 64 bits of seconds on every machine. */
+#ifdef SYS_clock_nanosleep_time64
+#define SYS_SLEEP SYS_clock_nanosleep_time64
+#else
+#define SYS_SLEEP SYS_clock_nanosleep
+#endif
+
 static void sleep_1ms(void)
 {
-	struct timespec time = {.tv_nsec = 1000000};
+	struct __kernel_timespec time = {.tv_nsec = 1000000};
 
-	next_call(SYS_nanosleep, (long)&time, 0, 0, 0);
+	next_call(SYS_SLEEP, CLOCK_MONOTONIC, 0, (long)&time, 0);
 }
 
 static bool is_counter(int fd, struct event_state *state)

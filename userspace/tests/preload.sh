@@ -168,7 +168,40 @@ unset FLOWFD_RUN_LOG
 with "" "$build/tests/corners" pipe
 tap_is "$?" 0 "no signal for a report to a pipe without reader"
 
-tap_is "$(nm -D --defined-only "$shim" | awk '{ print $3 }' | tr '\n' ' ')" \
-	"eventfd io_submit io_uring_register io_uring_register_eventfd io_uring_register_eventfd_async ioctl syscall " \
-	"what the shim replaces"
+# exported SHIM: what it replaces, a line each
+exported() {
+	nm -D --defined-only "$1" | awk '{ print $3 }' | LC_ALL=C sort
+}
+names="eventfd
+io_submit
+io_uring_register
+io_uring_register_eventfd
+io_uring_register_eventfd_async
+ioctl
+syscall"
+tap_is "$(exported "$shim")" "$names" "what the shim replaces"
+
+# With either time_t, for programs with either.
+top=$(cd "${0%/*}/.." && pwd)
+for bits in 32 64; do
+	if ! (echo '#include <stdint.h>
+int main(void) { return 0; }' | ${CC:-cc} -m32 -x c -o "$here/32" -) 2>/dev/null; then
+		tap_skip "a time_t of $bits bits" "there is no 32-bit compiler"
+		continue
+	fi
+	set -- -m32 -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -I"$top" \
+		-I"$top/include" -I"$top/../uapi" -D_FILE_OFFSET_BITS=64 \
+		-D_TIME_BITS="$bits"
+	tap_ok "a shim with a time_t of $bits bits" "${CC:-cc}" "$@" -fPIC \
+		-fvisibility=hidden -shared -o "$here/shim.so" "$top"/preload/*.c
+	tap_is "$(exported "$here/shim.so")" "__ioctl_time64
+$names" "what that replaces"
+	for program in 32 64; do
+		${CC:-cc} "$@" -U_TIME_BITS -D_TIME_BITS="$program" \
+			-o "$here/32" "$top/tests/programs/plain.c"
+		tap_is "$(LD_PRELOAD=$here/shim.so FLOWFD_RUN_SETTINGS='' \
+			"$here/32" | sed 's/.*]: //')" "call 5, raw 6, ioctl 1" \
+			"under it a program with one of $program bits"
+	done
+done
 tap_done
