@@ -35,18 +35,20 @@ struct request {
 
 /*
  * Numbers the eventfds of a process from 1. The process ID is part of the counting
- * word, so that a forked child starts again at 1.
+ * word, so that a forked child starts again at 1. There are many words, because a
+ * child of vfork(2) shares them with its parent, which continues its own numbers.
  */
 static uint32_t next_number(void)
 {
-	static _Atomic uint64_t last;
+	static _Atomic uint64_t words[1024];
 	uint64_t process = (uint64_t)getpid() << 32;
-	uint64_t old = atomic_load(&last);
+	_Atomic uint64_t *last = &words[getpid() % 1024];
+	uint64_t old = atomic_load(last);
 	uint64_t next;
 
 	do {
 		next = old >> 32 == process >> 32 ? old + 1 : process + 1;
-	} while (!atomic_compare_exchange_weak(&last, &old, next));
+	} while (!atomic_compare_exchange_weak(last, &old, next));
 	return (uint32_t)next;
 }
 

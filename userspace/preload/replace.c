@@ -83,29 +83,32 @@ static bool settle(int fd, struct event_state *state)
 }
 
 /*
- * Serializes threads. The owner is a process ID, as a child can be forked while a
- * thread of its parent holds the lock.
+ * Serializes threads. The owner is a process ID: a child of fork(2), made while a
+ * thread of its parent held the lock, takes it after a while. A child of vfork(2)
+ * shares the lock with its parent, and waits like any thread.
  */
 static _Atomic int owner;
 
 static bool lock(void)
 {
 	int own = getpid();
+	int seen = 0;
 
 	for (int i = 0; i < 100 * WAITS; i++) {
-		int seen = atomic_load(&owner);
-
-		if (seen != own &&
-		    atomic_compare_exchange_strong(&owner, &seen, own))
+		seen = 0;
+		if (atomic_compare_exchange_strong(&owner, &seen, own))
 			return true;
 		sleep_1ms();
 	}
-	return false;
+	return seen != own && atomic_compare_exchange_strong(&owner, &seen, own);
 }
 
+/* Only our own. */
 static void unlock(void)
 {
-	atomic_store(&owner, 0);
+	int own = getpid();
+
+	atomic_compare_exchange_strong(&owner, &own, 0);
 }
 
 /*

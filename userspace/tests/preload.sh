@@ -83,6 +83,11 @@ tap_is "$(report 'verbose/keep=1' call fork call call)" \
 "eventfd 1 of eventfds: fd 3, kept
 eventfd 1 of eventfds: fd 4, kept
 eventfd 2 of eventfds: fd 5, ENOENT" "a child counts from 1"
+tap_is "$(report verbose call call vfork call)" \
+"eventfd 1 of eventfds: fd 3, ENOENT
+eventfd 2 of eventfds: fd 4, ENOENT
+eventfd 1 of eventfds: fd 5, ENOENT
+eventfd 3 of eventfds: fd 5, ENOENT" "so does one of vfork, and its parent goes on"
 tap_is "$(report 'verbose/keep=sh' call)" \
 "eventfd 1 of eventfds: fd 3, ENOENT" "a name that does not match"
 

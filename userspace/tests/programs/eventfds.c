@@ -8,6 +8,7 @@
  *   raw[=INITIAL]        syscall(SYS_eventfd2, INITIAL, 0)
  *   library[=INITIAL]    eventfd(INITIAL, 0), called by a shared library
  *   fork                 a child continues with the rest, the parent waits
+ *   vfork                eventfd(0, 0) by a child of vfork(2), which ends
  *   dlerror              none; calls syscall() and prints whether dlerror(3) still
  *                        has the error from before that
  */
@@ -96,6 +97,14 @@ int main(int argc, char **argv)
 				wait(&status);
 				return WEXITSTATUS(status);
 			}
+			continue;
+		}
+		if (strcmp(argv[i], "vfork") == 0) {
+			if (vfork() == 0) {
+				eventfd(0, 0);
+				_exit(EXIT_SUCCESS);
+			}
+			wait(&status);
 			continue;
 		}
 		if (strcmp(argv[i], "dlerror") == 0) {
