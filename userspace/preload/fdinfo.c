@@ -127,6 +127,18 @@ bool event_state(int fd, struct event_state *state)
 	return found;
 }
 
+bool fdinfo_unread(int fd)
+{
+	struct reader reader;
+
+	if (next_call(SYS_fcntl, fd, F_GETFD, 0, 0) < 0)
+		return false;
+	if (!reader_open(&reader, fd))
+		return true;
+	reader_close(&reader);
+	return false;
+}
+
 static bool watches_of(struct watch *watch, int fd, watch_found found,
 		       const void *argument)
 {

@@ -27,6 +27,9 @@ struct event_state {
 /** event_state - read the state of @fd; false if it is neither, or unknown */
 bool event_state(int fd, struct event_state *state);
 
+/** fdinfo_unread - is @fd open, and cannot be looked at? */
+bool fdinfo_unread(int fd);
+
 /**
  * struct watch - a watch of an epoll(7) or a ring that this thread has open
  * @watcher: descriptor of the epoll or the ring

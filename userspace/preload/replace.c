@@ -27,10 +27,12 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <linux/flowfd.h>
+#include <linux/kcmp.h>
 #include <linux/time_types.h>
 
 #include "preload/context.h"
@@ -40,6 +42,8 @@
 #include "preload/replace.h"
 
 #define WAITS 10
+/* Of what a semaphore has, at once. */
+#define TAKES 100000
 
 /* Of the names for the call that takes 64 bits of seconds on every machine. */
 #ifdef SYS_clock_nanosleep_time64
@@ -194,26 +198,77 @@ static void add_count(int fd, uint64_t count)
 		next_call(SYS_write, fd, (long)&count, sizeof(count), 0);
 }
 
-/*
- * Undoes the exchange. The counter's maximum must make room for the count of the
- * eventfd, which is read when no more can be written. Its watches end with its close.
- */
-static void put_back(int fd, int counter, int real, long cloexec)
+/* By kcmp(2) if it can be: that takes no descriptor, of which none may be left. */
+static bool is_same(int fd, int real)
 {
-	const uint64_t none = UINT64_MAX;
+	const long thread = next_call(SYS_gettid, 0, 0, 0, 0);
+	const long arguments[6] = {thread, thread, KCMP_FILE, fd, real};
 	struct event_state state;
 	struct event_state own;
+	int saved = errno;
+	long order = next_syscall(SYS_kcmp, arguments);
+
+	errno = saved;
+	if (order >= 0)
+		return order == 0;
+	return event_state(fd, &state) && event_state(real, &own) &&
+	       !state.counter && state.id == own.id;
+}
+
+/* What is there, or 1 of a semaphore; 0: nothing. Does not wait. */
+static uint64_t take_count(int real)
+{
+	uint64_t count = 0;
+	const struct iovec iovec = {.iov_base = &count, .iov_len = sizeof(count)};
+	const long arguments[6] = {real, (long)&iovec, 1, -1, -1, RWF_NOWAIT};
+	int saved = errno;
+
+	next_syscall(SYS_preadv2, arguments);
+	errno = saved;
+	return count;
+}
+
+/* It must find room. A maximum that it reaches cannot be set again. */
+static void return_count(int counter, uint64_t count)
+{
+	const uint64_t none = UINT64_MAX;
+	uint64_t maximum = none;
+
+	next_call(SYS_ioctl, counter, EFD_IOC_GET_MAXIMUM, (long)&maximum, 0);
+	next_call(SYS_ioctl, counter, EFD_IOC_SET_MAXIMUM, (long)&none, 0);
+	add_count(counter, count);
+	next_call(SYS_ioctl, counter, EFD_IOC_SET_MAXIMUM, (long)&maximum, 0);
+}
+
+/*
+ * The number is the counter's again, but a thread that began to write before can
+ * still add to the eventfd: it is emptied for a while. Of a semaphore that takes a
+ * call for each, so not for ever.
+ */
+static void return_counts(int counter, int real)
+{
+	for (int i = 0; i < WAITS; i++) {
+		uint64_t sum = 0;
+		uint64_t count;
+
+		if (i)
+			sleep_1ms();
+		for (int j = 0; j < TAKES && (count = take_count(real)); j++)
+			sum += count;
+		if (sum)
+			return_count(counter, sum);
+	}
+}
+
+/* The watches of the eventfd end when it is closed. */
+static void put_back(int fd, int counter, int real, long cloexec)
+{
 	struct identity identity;
 
-	if (!event_state(fd, &state) || !event_state(real, &own) ||
-	    state.counter || state.id != own.id)
-		return; /* the program closed it, or has another file there */
+	if (!is_same(fd, real))
+		return; /* closed by the program, or another file */
 	next_call(SYS_dup3, counter, fd, cloexec, 0);
-	if (event_state(real, &own) && own.count) {
-		next_call(SYS_ioctl, counter, EFD_IOC_SET_MAXIMUM, (long)&none,
-			  0);
-		add_count(counter, own.count);
-	}
+	return_counts(counter, real);
 	if (identify(real, &identity))
 		watch_each(fd, return_watch, &identity);
 }
@@ -236,7 +291,9 @@ static bool is_still(int fd, uint64_t id)
 	return is_counter(fd, &state) && state.id == id;
 }
 
-/* Returns NULL, or why the counter stays. Closes @counter and @real. */
+#define NO_DESCRIPTOR "too few descriptors are left"
+
+/* Returns NULL, or why the counter stays. Both other descriptors are closed. */
 static const char *exchange(int fd, int counter, int real, uint64_t id)
 {
 	long cloexec = next_call(SYS_fcntl, fd, F_GETFD, 0, 0) & FD_CLOEXEC ?
@@ -246,9 +303,9 @@ static const char *exchange(int fd, int counter, int real, uint64_t id)
 	struct event_state state;
 
 	if (!is_still(counter, id) || !is_still(fd, id)) {
-		why = "it was closed";
+		why = fdinfo_unread(counter) ? NO_DESCRIPTOR : "it was closed";
 	} else if (next_call(SYS_dup3, real, fd, cloexec, 0) < 0) {
-		why = "no descriptor is left";
+		why = NO_DESCRIPTOR;
 	} else if (!watch_each(fd, add_watch, NULL)) {
 		why = "an epoll would lose it";
 		put_back(fd, counter, real, cloexec);
@@ -274,17 +331,20 @@ static const char *replace(int fd, struct event_state *state)
 		return "a ring or a second watch of its number would lose it";
 	real = make_eventfd(fd, state);
 	if (real < 0)
-		return "no descriptor is left";
+		return NO_DESCRIPTOR;
 	counter = next_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0, 0);
 	if (counter < 0) {
 		next_call(SYS_close, real, 0, 0, 0);
-		return "no descriptor is left";
+		return NO_DESCRIPTOR;
 	}
 	return exchange(fd, counter, real, state->id);
 }
 
+#define REAL "now a real eventfd"
+#define STAYS "stays a counter"
+
 static void report(const struct context *context, int fd, const char *taker,
-		   const char *why)
+		   const char *what, const char *why)
 {
 	struct line line;
 
@@ -295,12 +355,12 @@ static void report(const struct context *context, int fd, const char *taker,
 	line_number(&line, fd);
 	line_text(&line, " for ");
 	line_text(&line, taker);
+	line_text(&line, ": ");
+	line_text(&line, what);
 	if (why) {
-		line_text(&line, ": stays a counter, ");
+		line_text(&line, ", ");
 		line_text(&line, why);
 		line_text(&line, "; see --keep-eventfd");
-	} else {
-		line_text(&line, ": now a real eventfd");
 	}
 	line_end(&line, context);
 }
@@ -312,12 +372,16 @@ static enum replaced replace_known(const struct context *context, int fd,
 	struct event_state state;
 	const char *why;
 
-	if (!event_state(fd, &state))
+	if (!event_state(fd, &state)) {
+		if (fdinfo_unread(fd))
+			report(context, fd, taker, "unknown",
+			       "/proc is missing or no descriptor is left");
 		return REPLACED_NONE;
+	}
 	if (!state.counter)
 		return REPLACED_REAL;
 	why = replace(fd, &state);
-	report(context, fd, taker, why);
+	report(context, fd, taker, why ? STAYS : REAL, why);
 	return why ? REPLACED_STAYS : REPLACED_REAL;
 }
 
@@ -329,7 +393,7 @@ enum replaced replace_counter(int fd, const char *taker)
 	if (!context)
 		return REPLACED_NONE;
 	if (!lock()) {
-		report(context, fd, taker, "another thread replaces one");
+		report(context, fd, taker, STAYS, "another thread replaces one");
 		return REPLACED_STAYS;
 	}
 	replaced = replace_known(context, fd, taker);

@@ -29,10 +29,11 @@ endif
 test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
 	      $(O)/tests/namesake $(O)/tests/opener \
-	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so
+	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
+	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
 			namesake opener constructor \
-			foreign)
+			foreign starve starved)
 
 # Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
@@ -98,6 +99,14 @@ $(O)/tests/libflowfd-constructor.so: $(O)/tests/programs/constructor.o
 $(O)/tests/programs/foreign.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-foreign.so: $(O)/tests/programs/foreign.o
 	$(link) -shared
+
+$(O)/tests/programs/starve.o: PART_CFLAGS := -fPIC
+$(O)/tests/libflowfd-starve.so: $(O)/tests/programs/starve.o
+	$(link) -shared
+
+# Before libc, whose syscall(2) the shim would call.
+$(O)/tests/starved: $(O)/tests/programs/starved.o $(O)/tests/libflowfd-starve.so
+	$(link) -L$(@D) -lflowfd-starve -Wl,-rpath,'$$ORIGIN'
 
 # -O2 for a tail call, which does not return into the library.
 $(O)/tests/programs/uring.o: PART_CFLAGS := -fPIC -O2
