@@ -15,12 +15,9 @@
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <flowfd.h>
 
 #include "look.h"
 
@@ -128,11 +125,11 @@ static _Noreturn void look_as_child(struct view *view)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	closefrom(0);
-	/* The lowest numbers: standard input, output and error. */
+	/* The lowest numbers: standard input, which nobody reads, output and error. */
+	view->stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	do {
 		null = open("/dev/null", O_RDWR);
 	} while (null >= 0 && null < STDERR_FILENO);
-	view->stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	processes_look(view);
 	_exit(EXIT_SUCCESS);
 }
