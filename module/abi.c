@@ -68,7 +68,7 @@ int flowfd_install_file(struct file *file, u32 flags)
 	return fd;
 }
 
-static long query(void __user *argp, size_t size)
+static long answer_query(void __user *argp, size_t size)
 {
 	static const struct flowfd_query answer = {
 		.abi_version	= FLOWFD_ABI_VERSION,
@@ -96,7 +96,7 @@ long flowfd_common_ioctl(unsigned int cmd, void __user *argp)
 {
 	switch (without_size(cmd)) {
 	case without_size(FLOWFD_IOC_QUERY):
-		return query(argp, _IOC_SIZE(cmd));
+		return answer_query(argp, _IOC_SIZE(cmd));
 	case without_size(FLOWFD_IOC_CREATE_COUNTER):
 	case without_size(FLOWFD_IOC_CREATE_RING):
 		return -EPERM;

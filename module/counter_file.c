@@ -17,7 +17,7 @@ static_assert(sizeof(struct flowfd_create_counter) ==
 	      FLOWFD_CREATE_COUNTER_SIZE_VER0);
 
 /* The maximum is for writers, as the bucket is for readers. */
-static long set_maximum(struct file *file, const u64 __user *argp)
+static long counter_set_maximum(struct file *file, const u64 __user *argp)
 {
 	u64 maximum;
 
@@ -28,7 +28,7 @@ static long set_maximum(struct file *file, const u64 __user *argp)
 	return flowfd_counter_set_maximum(file->private_data, maximum);
 }
 
-static long get_maximum(struct flowfd_counter *c, u64 __user *argp)
+static long counter_get_maximum(struct flowfd_counter *c, u64 __user *argp)
 {
 	u64 maximum;
 
@@ -38,7 +38,7 @@ static long get_maximum(struct flowfd_counter *c, u64 __user *argp)
 	return put_user(maximum, argp);
 }
 
-static long set_qos(struct file *file, const void __user *argp)
+static long counter_set_qos(struct file *file, const void __user *argp)
 {
 	struct flowfd_counter *c = file->private_data;
 	struct eventfd_qos qos;
@@ -59,7 +59,7 @@ static long set_qos(struct file *file, const void __user *argp)
 	return semaphore ? -EINVAL : 0;
 }
 
-static long get_qos(struct flowfd_counter *c, void __user *argp)
+static long counter_get_qos(struct flowfd_counter *c, void __user *argp)
 {
 	struct eventfd_qos qos;
 
@@ -69,8 +69,8 @@ static long get_qos(struct flowfd_counter *c, void __user *argp)
 	return copy_to_user(argp, &qos, sizeof(qos)) ? -EFAULT : 0;
 }
 
-static bool args_are_valid(const struct flowfd_create_counter *args,
-			   u32 flags)
+static bool counter_args_are_valid(const struct flowfd_create_counter *args,
+				   u32 flags)
 {
 	if (args->flags & ~flags)
 		return false;
@@ -84,25 +84,25 @@ static bool args_are_valid(const struct flowfd_create_counter *args,
 	return flowfd_qos_is_valid(&args->qos);
 }
 
-static int get_args(struct flowfd_create_counter *args, u32 flags,
-		    const void __user *argp, size_t size)
+static int counter_get_args(struct flowfd_create_counter *args, u32 flags,
+			    const void __user *argp, size_t size)
 {
 	int err = flowfd_copy_args(args, sizeof(*args),
 				   FLOWFD_CREATE_COUNTER_SIZE_VER0, argp, size);
 
 	if (err)
 		return err;
-	return args_are_valid(args, flags) ? 0 : -EINVAL;
+	return counter_args_are_valid(args, flags) ? 0 : -EINVAL;
 }
 
-static long set_up(struct file *file, const void __user *argp, size_t size)
+static long counter_set_up(struct file *file, const void __user *argp, size_t size)
 {
 	struct flowfd_create_counter args;
 	int err;
 
 	if (~file->f_mode & (FMODE_READ | FMODE_WRITE))
 		return -EBADF;
-	err = get_args(&args, FLOWFD_SEMAPHORE, argp, size);
+	err = counter_get_args(&args, FLOWFD_SEMAPHORE, argp, size);
 	return err ?: flowfd_counter_set_up(file->private_data, &args);
 }
 
@@ -122,21 +122,21 @@ long flowfd_counter_ioctl(struct file *file, unsigned int cmd,
 
 	switch (cmd) {
 	case EFD_IOC_SET_MAXIMUM:
-		return set_maximum(file, argp);
+		return counter_set_maximum(file, argp);
 	case EFD_IOC_GET_MAXIMUM:
-		return get_maximum(c, argp);
+		return counter_get_maximum(c, argp);
 	case EFD_IOC_SET_QOS:
-		return set_qos(file, argp);
+		return counter_set_qos(file, argp);
 	case EFD_IOC_GET_QOS:
-		return get_qos(c, argp);
+		return counter_get_qos(c, argp);
 	}
 	if (without_size(cmd) == without_size(FLOWFD_IOC_SETUP_COUNTER))
-		return set_up(file, argp, _IOC_SIZE(cmd));
+		return counter_set_up(file, argp, _IOC_SIZE(cmd));
 	return flowfd_common_ioctl(cmd, argp);
 }
 
 #ifdef CONFIG_PROC_FS
-static void show_fdinfo(struct seq_file *m, struct file *file)
+static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct flowfd_counter *c = file->private_data;
 	struct eventfd_qos qos;
@@ -172,7 +172,7 @@ static void show_fdinfo(struct seq_file *m, struct file *file)
 }
 #endif
 
-static int release(struct inode *inode, struct file *file)
+static int counter_release(struct inode *inode, struct file *file)
 {
 	struct flowfd_counter *c = file->private_data;
 
@@ -185,14 +185,14 @@ static int release(struct inode *inode, struct file *file)
  * Locks belong to the inode, which all opened counters share: each close would search
  * the locks of all users.
  */
-static int refuse_lock(struct file *file, int cmd, struct file_lock *lock)
+static int counter_refuse_lock(struct file *file, int cmd, struct file_lock *lock)
 {
 	return -EOPNOTSUPP;
 }
 
 const struct file_operations flowfd_counter_fops = {
 	.owner		= THIS_MODULE,
-	.release	= release,
+	.release	= counter_release,
 	.read		= flowfd_counter_read,
 	.write		= flowfd_counter_write,
 	.read_iter	= flowfd_counter_read_iter,
@@ -201,10 +201,10 @@ const struct file_operations flowfd_counter_fops = {
 	.unlocked_ioctl	= flowfd_counter_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.llseek		= noop_llseek,
-	.lock		= refuse_lock,
-	.flock		= refuse_lock,
+	.lock		= counter_refuse_lock,
+	.flock		= counter_refuse_lock,
 #ifdef CONFIG_PROC_FS
-	.show_fdinfo	= show_fdinfo,
+	.show_fdinfo	= counter_show_fdinfo,
 #endif
 };
 
@@ -216,14 +216,14 @@ const struct file_operations flowfd_counter_fops = {
  */
 struct flowfd_counter *flowfd_counter_of(const struct file *file)
 {
-	return file->f_op->release == release ? file->private_data : NULL;
+	return file->f_op->release == counter_release ? file->private_data : NULL;
 }
 
 /*
  * A counter has no file position, and read and write do not block with IOCB_NOWAIT.
  * F_GETFL returns for it what it returns for an eventfd.
  */
-static void init_file(struct file *file)
+static void counter_init_file(struct file *file)
 {
 	file->f_flags &= ~O_LARGEFILE;
 	file->f_mode &= ~(FMODE_PREAD | FMODE_PWRITE);
@@ -245,7 +245,7 @@ int flowfd_counter_open(struct file *file)
 		return PTR_ERR(c);
 	c->sealed = false;
 	file->private_data = c;
-	init_file(file);
+	counter_init_file(file);
 	return 0;
 }
 
@@ -263,8 +263,8 @@ long flowfd_counter_create(const void __user *argp, size_t size)
 	struct file *file;
 	int err;
 
-	err = get_args(&args, FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK |
-			      FLOWFD_KEEP_ON_EXEC, argp, size);
+	err = counter_get_args(&args, FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK |
+				      FLOWFD_KEEP_ON_EXEC, argp, size);
 	if (err)
 		return err;
 	c = flowfd_counter_alloc(&args);
@@ -277,6 +277,6 @@ long flowfd_counter_create(const void __user *argp, size_t size)
 		flowfd_counter_free(c);
 		return PTR_ERR(file);
 	}
-	init_file(file);
+	counter_init_file(file);
 	return flowfd_install_file(file, args.flags);
 }
