@@ -149,8 +149,8 @@ check-livepatch:
 	@$(SUDO) $(QUIET) livepatch/tests/livepatch-check $(KERNEL) $(SYSTEM)
 
 dkms:
-	@$(SUDO) $(QUIET) selftests/lab/enter --scratch $(KERNEL) \
-		selftests/run selftests/lab/dkms.sh
+	@$(SUDO) $(QUIET) selftests/lab/enter --scratch $(KERNEL) env \
+		FLOWFD_TEST_SECONDS=600 selftests/run selftests/lab/dkms.sh
 
 deb:
 	@$(LAB)/enter $(KERNEL) env DEB_BUILD_OPTIONS='$(DEB_BUILD_OPTIONS)' \
