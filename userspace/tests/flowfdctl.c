@@ -422,7 +422,7 @@ static void test_remarks(void)
 	tap_ok(remarks(&scan, true, ""), "nothing is missing");
 	scan.hidden = 1;
 	tap_ok(remarks(&scan, true, "> 1 process is not shown: this user may not"
-				    " look into them\n"),
+				    " inspect them\n"),
 	       "a hidden process");
 	scan = empty;
 	scan.unread = 2;
@@ -440,17 +440,17 @@ static void test_remarks(void)
 	scan = empty;
 	scan.processes = 5;
 	scan.finished = 3;
-	tap_ok(remarks(&scan, false, "> 2 processes were not looked at, or not at"
-				     " all of them: the time was over\n"),
+	tap_ok(remarks(&scan, false, "> 2 processes were not inspected, or not"
+				     " completely: out of time\n"),
 	       "no time");
 	scan = empty;
 	scan.too_many = true;
 	scan.stuck = 1;
 	scan.stuck_at = 17;
 	tap_ok(remarks(&scan, false,
-		       "> there are more processes than can be looked at\n"
+		       "> there are more processes than can be inspected\n"
 		       "> the kernel did not answer about process 17: nothing was"
-		       " looked at\n"),
+		       " inspected\n"),
 	       "no answer");
 	scan = empty;
 	scan.processes = 5;
@@ -469,7 +469,7 @@ static void test_remarks(void)
 	scan.unknown = 1;
 	tap_ok(remarks(&scan, false,
 		       "> 1 descriptor is not shown: flowfdctl " FLOWFD_VERSION
-		       " does not fit the loaded module\n"),
+		       " does not match the loaded module\n"),
 	       "another module");
 }
 
@@ -479,7 +479,7 @@ static void test_scan(void)
 	struct scan *scan = scan_all(true);
 
 	tap_is(scan->unknown, 0, "nothing here is mistaken for flowfd's");
-	tap_ok(!scan->stuck && scan->processes, "processes were looked at");
+	tap_ok(!scan->stuck && scan->processes, "processes were inspected");
 	tap_is(scan->finished, scan->processes, "all of them");
 	scan_free(scan);
 }

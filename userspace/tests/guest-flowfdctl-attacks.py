@@ -397,7 +397,7 @@ def test_locked_proc():
     code, out, error, in_time = ended("/proc", "list")
     is_(in_time, True, "a locked /proc: list ends in its time")
     is_((code, error), (2, "flowfdctl: the kernel did not answer about /proc: "
-                           "nothing was looked at\n"), "and says why")
+                           "nothing was inspected\n"), "and says why")
 
 
 def test_locked_device():

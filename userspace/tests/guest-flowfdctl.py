@@ -282,7 +282,7 @@ def test_without_root():
         done = ctl("list", user=NOBODY)
         assert len(table(done.stdout, "COUNTER")) == 2
         assert done.stderr == (f"flowfdctl: {hidden} processes are not shown: this user"
-                               " may not look into them\n")
+                               " may not inspect them\n")
         assert [c["pid"] for c in listed()["counters"]] == [own.pid, own.pid, other.pid]
 
 
@@ -366,7 +366,7 @@ def test_output_that_cannot_be_written():
     ("nofile=4", None, 2, ["COUNTER", "PID"],
      "N descriptors or processes could not be read: Too many open files"),
     ("nproc=1", NOBODY, 1, [],
-     "no process can be made to look with: Resource temporarily unavailable")],
+     "cannot create a process that reads /proc: Resource temporarily unavailable")],
     ids=["descriptors", "processes"])
 def test_limits(limit, user, status, output, error):
     done = ctl(before=["prlimit", "--" + limit, CTL, "list"], user=user)

@@ -20,7 +20,7 @@
 
 #define SHIM "libflowfd-preload.so"
 
-/* As in env(1) and timeout(1): what is not the program's own exit status. */
+/* Exit statuses that are not the program's, as those of env(1) and timeout(1). */
 enum {
 	EXIT_USAGE = 125,
 	EXIT_CANNOT_RUN = 126,
@@ -29,7 +29,7 @@ enum {
 
 const char *argp_program_version = "flowfd-run " FLOWFD_VERSION;
 
-/* The settings, checked, and the text that the shim will read them from. */
+/* The settings, and the same as text for the shim. */
 struct run {
 	struct settings settings;
 	char *text;
@@ -68,7 +68,7 @@ static void add(struct run *run, struct argp_state *state, const char *name,
 	run->text = text;
 }
 
-/* The file that the shim's lines are for, which the program may replace. */
+/* Names the file that reports are for: the program may replace its descriptor 2. */
 static void add_verbose(struct run *run, struct argp_state *state)
 {
 	struct statx status = {0};
@@ -81,7 +81,7 @@ static void add_verbose(struct run *run, struct argp_state *state)
 	free(file);
 }
 
-/* An absolute path, as the program may change its directory. */
+/* Makes the path absolute, as the program may change its directory. */
 static void set_log(struct run *run, struct argp_state *state, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
@@ -119,7 +119,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		set_log(run, state, value);
 		return 0;
 	case ARGP_KEY_ARG:
-		/* From here on everything is the program's. */
+		/* All further arguments are the program's. */
 		run->program = &state->argv[state->next - 1];
 		state->next = state->argc;
 		return 0;
@@ -164,7 +164,7 @@ static const struct argp argp = {
 	       " run, 127 if it is not found, otherwise PROGRAM's.",
 };
 
-/* In a build tree the shim is beside this program, installed it is not. */
+/* In a build tree the shim is in the directory of this program. */
 static char *find_shim(void)
 {
 	char self[PATH_MAX];
@@ -195,8 +195,8 @@ static void set_environment(const char *name, const char *value)
 }
 
 /*
- * AddressSanitizer refuses to start behind another library, as that could have
- * taken functions away from it. The shim passes all that it gets on to it.
+ * AddressSanitizer refuses to start behind another library, which could have replaced
+ * functions that it intercepts. The shim passes all calls on to it.
  */
 static void admit_shim(void)
 {

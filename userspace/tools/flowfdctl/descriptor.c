@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One descriptor: is it flowfd's, and of what? fdinfo is read of flowfd's own files
- * alone, as that of others can wait for ever: of an epoll, for instance, while it
- * asks a file of a server in user space for events.
+ * One descriptor: whether it is flowfd's, and what it is. Only the fdinfo of flowfd's
+ * own files is read, as that of others can block for ever: of an epoll, for instance,
+ * while it polls a file of a server in user space.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 
 #include "look.h"
 
-/* All but watches is in the first lines; of watches the module shows 4096. */
+/* Everything but watches is in the first lines; the module shows 4096 watches. */
 #define HEADER_SIZE 4096
 #define TEXT_SIZE (512 * 1024)
 #define SHOWN_MAX 4096
 
 static char text[TEXT_SIZE];
 
-/* link_is_made_by_flowfd - what ioctl(2) made has no path, but this name */
+/* link_is_made_by_flowfd - files that ioctl(2) created have this name and no path */
 bool link_is_made_by_flowfd(const char *link)
 {
 	static const char made[] = "anon_inode:[flowfd";
@@ -29,9 +29,9 @@ bool link_is_made_by_flowfd(const char *link)
 }
 
 /*
- * Counters that were opened have the name of the device, whatever that is in the
- * process' own tree, and any file can have such a name. The number is certain. It
- * is in the inode: a server in user space is not asked for it.
+ * A counter from open(2) has the name that the device has in the process's own mount
+ * namespace and root, and any file can have such a name. The device number is certain.
+ * It is in the inode, so that no server in user space is asked for it.
  */
 static bool is_device(const struct view *view, int links, const char *number)
 {
@@ -51,7 +51,7 @@ static bool is_flowfd(struct place *place, int links, const char *number)
 
 	length = readlinkat(links, number, link, sizeof(link) - 1);
 	if (length < 0) {
-		/* A path can be longer than a link may be. */
+		/* A path can be longer than readlink(2) allows. */
 		if (errno == ENAMETOOLONG)
 			return is_device(place->view, links, number);
 		process_failed(place->view, place->process);
@@ -63,13 +63,13 @@ static bool is_flowfd(struct place *place, int links, const char *number)
 	return link_is_made_by_flowfd(link);
 }
 
-/* Half is for whoever comes first, of the rest each user gets a part. */
+/* Half is first come, first served; the rest is for users with less than a 16th. */
 static bool has_room(size_t all, size_t own, size_t max)
 {
 	return all < max / 2 || (all < max && own < max / 16);
 }
 
-/* What rings watch is told of by one descriptor of each ring. */
+/* Of several descriptors of a ring, one gets the watches. */
 static bool ring_is_new(struct view *view, uint64_t id)
 {
 	uint64_t *ids = view->ring;
@@ -85,7 +85,7 @@ static bool ring_is_new(struct view *view, uint64_t id)
 	return true;
 }
 
-/* Reads on in the fdinfo of a ring, of which there is the first part. */
+/* Reads the rest of the fdinfo of a ring; @text has the first part. */
 static enum fdinfo list_watches(struct place *place, int fd,
 				struct object *object)
 {
@@ -120,11 +120,11 @@ static void add(struct place *place, int fd, const struct object *object)
 	memcpy(descriptor->command, place->command, COMMAND_SIZE);
 	descriptor->object = *object;
 	place->account->descriptors++;
-	/* Whoever does not wait for us any more sees what is complete. */
+	/* Last: a parent that stopped waiting sees only complete descriptors. */
 	__atomic_store_n(&scan->count, scan->count + 1, __ATOMIC_RELEASE);
 }
 
-/* A name can have newlines of its own: only the last is not of it. */
+/* A name can contain newlines; only the last one ends it. */
 static bool read_command(struct place *place)
 {
 	size_t length;
@@ -150,7 +150,7 @@ static void look_at_text(struct place *place, int fd, int number)
 	enum fdinfo kind = fdinfo_parse(text, &object, NULL, 0);
 
 	if (kind != FDINFO_OBJECT && strlen(text) == HEADER_SIZE - 1) {
-		/* Lines of locks, for instance, before those of flowfd. */
+		/* flowfd's lines can be further back, behind lines of locks for instance. */
 		errno = EFBIG;
 		process_failed(place->view, place->process);
 		return;
@@ -170,10 +170,10 @@ static void look_at_text(struct place *place, int fd, int number)
 }
 
 /**
- * descriptor_look - find out whether a descriptor is flowfd's, and keep it
- * @place: table that it is in
- * @links: directory with the links of that table
- * @number: its number
+ * descriptor_look - store a descriptor if it is flowfd's
+ * @place: table of descriptors that has it
+ * @links: open directory of the links of that table
+ * @number: its number, as text
  */
 void descriptor_look(struct place *place, int links, const char *number)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What /proc/PID/fdinfo/FD tells of a counter or a ring. No input or output, so
- * that tests can give it any text.
+ * Parses /proc/PID/fdinfo/FD of a counter or a ring. Does no input or output, so that
+ * tests can pass any text.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum key {
 	MAXIMUM,
 	SEMAPHORE,
 	COUNTER_ID,
-	CAPACITY, /* from here on, only flowfd has it */
+	CAPACITY, /* only flowfd has this key and the next ones */
 	RATE,
 	HELD,
 	RING_ID,
@@ -50,13 +50,13 @@ static const struct {
 #define RING_KEYS KEYS_FROM(RING_ID)
 #define COUNTER_KEYS (KEYS_FROM(COUNT) & ~RING_KEYS)
 
-/* What was found of a file: a bit for each key, and its value. */
+/* The keys that were found, a bit for each, and their values. */
 struct found {
 	unsigned int keys;
 	uint64_t value[KEYS];
 };
 
-/* A name and a number at the beginning of @text, which is moved behind them. */
+/* Parses a name and a number at @text, and moves it behind them. */
 static bool take(const char **text, const char *name, int base, uint64_t max,
 		 uint64_t *value)
 {
@@ -68,7 +68,7 @@ static bool take(const char **text, const char *name, int base, uint64_t max,
 		return false;
 	number = *text + length;
 	number += strspn(number, " \t");
-	/* strtoull() would take a sign, and 0x. */
+	/* strtoull() would also accept a sign and 0x. */
 	length = strspn(number, base == 16 ? "0123456789abcdef" : "0123456789");
 	errno = 0;
 	*value = strtoull(number, &end, base);
@@ -78,7 +78,7 @@ static bool take(const char **text, const char *name, int base, uint64_t max,
 	return true;
 }
 
-/* Returns false if the line has one of our keys and not its number. */
+/* Returns false if the line has one of the keys without a number. */
 static bool parse_key(const char *line, struct found *found)
 {
 	unsigned int i;
@@ -135,14 +135,15 @@ static bool is_ring(unsigned int all)
 }
 
 /**
- * fdinfo_parse - tell what a file is
- * @text: its fdinfo; what follows the last newline is not looked at
- * @object: filled in if it is one
- * @watch: for the first of the files that a ring watches
- * @room: length of @watch; nothing is looked at when it is full
+ * fdinfo_parse - parse the fdinfo of a file
+ * @text: the fdinfo; text behind the last newline is ignored
+ * @object: filled in if the file is a counter or a ring
+ * @watch: receives the first watches of a ring
+ * @room: length of @watch; further watches are ignored
  *
- * Lines that are not known are for newer programs. Returns FDINFO_OTHER: not of
- * flowfd; FDINFO_UNKNOWN: of flowfd, but not as this program expects it.
+ * Unknown lines are ignored: newer modules may have more. Returns FDINFO_OBJECT;
+ * FDINFO_OTHER: not of flowfd; FDINFO_UNKNOWN: of flowfd, but in a form that this
+ * program does not know.
  */
 enum fdinfo fdinfo_parse(const char *text, struct object *object,
 			 struct watch *watch, size_t room)
@@ -158,7 +159,7 @@ enum fdinfo fdinfo_parse(const char *text, struct object *object,
 			good &= parse_key(line, &found);
 			continue;
 		}
-		/* Those of epoll are of no interest. */
+		/* Watches of an epoll are ignored. */
 		if (!(found.keys & RING_KEYS))
 			continue;
 		if (listed == room)
@@ -178,7 +179,7 @@ enum fdinfo fdinfo_parse(const char *text, struct object *object,
 	return FDINFO_OBJECT;
 }
 
-/* A consumer may say what it likes, but an item is in the index once at most. */
+/* The consumer can store any head, but an item is in the index once at most. */
 uint32_t object_pending(const struct object *object)
 {
 	uint32_t pending = object->tail - object->head;

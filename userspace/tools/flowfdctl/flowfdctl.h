@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of flowfdctl call of each other. */
+/* Types and functions that the files of flowfdctl share. */
 #ifndef FLOWFDCTL_H
 #define FLOWFDCTL_H
 
@@ -13,9 +13,9 @@ enum kind { COUNTER, RING };
 
 /**
  * struct watch - a file that a ring watches
- * @fd: number under which it was added
- * @events: EPOLL* bits, without EPOLLET; 0: none until it is armed again
- * @data: given with its events
+ * @fd: descriptor with which it was added
+ * @events: EPOLL* bits, without EPOLLET; 0: a one-shot watch that is not armed
+ * @data: returned with its events
  * @pinned: the ring keeps the file open
  */
 struct watch {
@@ -29,19 +29,19 @@ struct watch {
  * struct object - a counter or a ring, as fdinfo shows it
  * @kind: which of the two
  * @id: the same in every descriptor of one object, and unique within its kind
- * @count: of a counter, as what follows up to @held
+ * @count: of a counter, like the following members up to @held
  * @maximum: UINT64_MAX: none
  * @semaphore: reads take 1
- * @capacity: of the token bucket
+ * @capacity: tokens that the bucket holds
  * @rate: tokens per second; 0: no bucket
- * @held: a wakeup waits for the next token
- * @max_items: of a ring, as what follows
- * @head: entries taken, as its consumer says
- * @tail: entries made
- * @busy: it is being changed, so that nothing is known of what it watches
+ * @held: a wakeup is held back until the next token
+ * @max_items: of a ring, like the following members
+ * @head: entries taken, modulo 2^32, as its consumer stored it
+ * @tail: entries published, modulo 2^32
+ * @busy: the ring was locked, so its watches are unknown
  * @watches: how many files it watches
  * @listed: length of @watch
- * @watch: some of the files that it watches; the array is the caller's
+ * @watch: the first of its watches; the caller owns the array
  */
 struct object {
 	enum kind kind;
@@ -67,7 +67,7 @@ enum fdinfo fdinfo_parse(const char *text, struct object *object,
 			 struct watch *watch, size_t room);
 uint32_t object_pending(const struct object *object);
 
-/* Enough for any name in /proc/PID/comm, those of kernel threads too. */
+/* Longest name in /proc/PID/comm, including those of kernel threads, in bytes. */
 #define COMMAND_SIZE 80
 
 /* A descriptor of a process. */
@@ -78,31 +78,31 @@ struct descriptor {
 	struct object object;
 };
 
-/* What there is room for; with it goes the memory of the program. */
+/* Room in a scan; this bounds the memory of the program. */
 #define DESCRIPTORS_MAX 32768
 #define WATCHES_MAX 65536
 
-/* What the kernel may not answer about, besides processes. */
+/* Places other than a process where the kernel may not answer. */
 enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };
 
 /**
  * struct scan - every counter and every ring, at one time
  * @count: length of @descriptor
  * @watches: length of @watch
- * @processes: that there are
- * @finished: of those, as many were looked at
- * @too_many: there are processes beside them
- * @hidden: processes that this user may not look into
+ * @processes: how many processes were found
+ * @finished: how many of them were inspected completely, or skipped
+ * @too_many: there are more processes
+ * @hidden: processes that this user may not inspect
  * @unread: descriptors and processes that could not be read
- * @unread_errno: why not, of the last one
- * @unknown: descriptors of flowfd whose fdinfo was not understood
- * @no_room: descriptors that found no room in @descriptor
- * @watches_left: watches that are not in @watch, if they were asked for
+ * @unread_errno: errno of the last of them
+ * @unknown: descriptors of flowfd with fdinfo in an unknown form
+ * @no_room: descriptors that did not fit in @descriptor
+ * @watches_left: watches that are not in @watch, if watches were asked for
  * @stuck: how often the kernel did not answer
- * @stuck_at: the last time about this process, or one of enum stuck_at
+ * @stuck_at: the process that it did not answer about last, or an enum stuck_at
  * @no_module: flowfd is not loaded
- * @descriptor: by process and number
- * @watch: what the rings watch, if that was asked for
+ * @descriptor: sorted by process and descriptor
+ * @watch: watches of the rings, if they were asked for
  */
 struct scan {
 	size_t count;
@@ -140,7 +140,7 @@ void need_module(const struct scan *scan);
 
 /* text.c */
 #define EVENTS_SIZE 128
-/* Of a command: a byte of it can become four. */
+/* For a command: a byte of it can become four. */
 #define ESCAPED_SIZE (4 * COMMAND_SIZE)
 void text_escape(char *out, size_t size, const char *text);
 void text_json(FILE *file, const char *text);
@@ -148,10 +148,10 @@ void text_events(char out[EVENTS_SIZE], uint32_t events);
 
 /**
  * struct table - text in columns
- * @headings: of the columns, NULL at the end; the last one is not aligned
+ * @headings: of the columns, NULL at the end; the last column is not aligned
  * @cells: row after row
- * @count: how many
- * @capacity: room in @cells
+ * @count: how many cells there are
+ * @capacity: how many cells fit into @cells
  */
 struct table {
 	const char *const *headings;

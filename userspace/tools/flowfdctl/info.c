@@ -10,8 +10,8 @@
 
 static const struct argp argp = {
 	.parser = parse_other,
-	.doc = "Say what the loaded flowfd module can do."
-	       "\vExit status: 0, or 1 if there is none or it cannot be used.",
+	.doc = "Show what the loaded flowfd module can do."
+	       "\vExit status: 0, or 1 if no module is loaded or it cannot be used.",
 };
 
 static void print_features(uint64_t features)

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes that looked and were left behind: a file of /proc keeps them, and no
- * signal ends them. As long as one is there, what it looked at is left out, or each
- * look would leave one more.
+ * Child processes that were left behind: a file of /proc blocks them, and no signal
+ * ends them. As long as one exists, the process that it was inspecting is skipped;
+ * otherwise each scan would leave one more.
  */
 #include <sys/wait.h>
 
 #include "look.h"
 
-/* A process, and the one that it looked at, or one of enum stuck_at. */
+/* A child process, and the process that it was inspecting or an enum stuck_at. */
 static struct left {
 	pid_t child;
 	pid_t at;
 } left[LEFT_MAX];
 static unsigned int count;
 
-/* left_add - remember a process, and what it looked at */
+/* left_add - remember a child process, and the process that it was inspecting */
 void left_add(pid_t child, pid_t at)
 {
 	left[count++] = (struct left){.child = child, .at = at};
 }
 
-/* left_end - forget those that the kernel let go since */
+/* left_end - forget the child processes that have ended meanwhile */
 void left_end(void)
 {
 	unsigned int i;
@@ -31,19 +31,19 @@ void left_end(void)
 			left[i] = left[--count];
 }
 
-/* left_count - how many there are; there must not be more than LEFT_MAX */
+/* left_count - number of child processes left behind; must not exceed LEFT_MAX */
 unsigned int left_count(void)
 {
 	return count;
 }
 
-/* left_at - what the last of them looked at */
+/* left_at - the process that blocked the last of them, or an enum stuck_at; 0: none */
 pid_t left_at(void)
 {
 	return count ? left[count - 1].at : 0;
 }
 
-/* left_has - must this not be looked at? */
+/* left_has - whether a process, or an enum stuck_at, must be skipped */
 bool left_has(pid_t at)
 {
 	unsigned int i;

@@ -7,7 +7,7 @@
 
 #include "flowfdctl.h"
 
-/* Of the JSON; flowfdctl(1) documents it. */
+/* Version of the JSON format; flowfdctl(1) documents it. */
 #define FORMAT_VERSION 1
 
 enum { JSON = 256 };
@@ -199,7 +199,7 @@ static void json_ring(const struct object *ring, bool watches)
 		printf("null");
 	else
 		printf("%" PRIu32, ring->watches);
-	/* Of several descriptors of a ring, one has them. */
+	/* Of several descriptors of a ring, one has the watches. */
 	if (watches && !ring->busy && (ring->listed || !ring->watches))
 		json_watches(ring);
 }
@@ -227,7 +227,7 @@ static void json_objects(const struct scan *scan, enum kind kind, bool watches)
 	}
 }
 
-/* By hand: a count has 64 bits, which is more than most libraries can write. */
+/* Written by hand: most JSON libraries cannot write integers of 64 bits. */
 static void print_json(const struct scan *scan, bool watches)
 {
 	printf("{\"format\": \"flowfdctl-list\", \"version\": %d,\n"
@@ -257,7 +257,7 @@ int list_main(int argc, char **argv)
 	else
 		print_tables(scan, arguments.watches);
 	fflush(stdout);
-	/* JSON has a field for processes that this user may not look into. */
+	/* JSON has a field for hidden processes, which are not an error there. */
 	if (!arguments.json || !complete)
 		scan_remark(scan, stderr, "flowfdctl: ");
 	scan_free(scan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is needed to look at processes; scan.c has the result. */
+/* Inspecting processes, in the child process of scan.c. */
 #ifndef LOOK_H
 #define LOOK_H
 
@@ -8,21 +8,21 @@
 
 #include "flowfdctl.h"
 
-/* What one user may put into a scan is bounded, so that others find room. */
+/* How much of a scan one user takes; bounded, so that others have room. */
 struct account {
 	size_t descriptors;
 	size_t watches;
 };
 
 /**
- * struct process - a process, and how far the look at it has come
- * @pid: its number
+ * struct process - a process, and how far its inspection has come
+ * @pid: its process ID
  * @uid: its effective user
- * @asked: of root's: it is known whether root is its real user, too
- * @hidden: something of it may not be read
- * @threads: all of its own table was looked at, now it is its threads' turn
- * @descriptor: where to go on in a directory of descriptors
- * @thread: where to go on in the directory of threads
+ * @asked: its real user was checked; only for processes of root
+ * @hidden: a part of it may not be read
+ * @threads: its own table is done, those of its threads are next
+ * @descriptor: position in a directory of descriptors
+ * @thread: position in the directory of threads
  */
 struct process {
 	pid_t pid;
@@ -36,12 +36,12 @@ struct process {
 
 /**
  * struct user - a user's processes
- * @account: what was stored
- * @first: the first of them
- * @count: how many are not finished, from there on
- * @next: of these the one to be looked at next
- * @spent: time that was given to them
- * @kept: how many of them the kernel did not answer about
+ * @account: how much was stored
+ * @first: array of the processes that are not finished
+ * @count: its length
+ * @next: index of the process to inspect next
+ * @spent: time that was spent on them, in nanoseconds
+ * @kept: how many processes were skipped because the kernel did not answer
  */
 struct user {
 	struct account account;
@@ -52,29 +52,29 @@ struct user {
 	unsigned int kept;
 };
 
-/* Where /proc has more, the rest is not looked at. */
+/* If /proc has more processes, the rest is ignored. */
 #define PROCESSES_MAX 262144
 
-/* So many processes that look may be left behind. */
+/* At most so many child processes are left behind. */
 #define LEFT_MAX 8
 
 /**
- * struct view - a look at all processes, which another process can go on with
- * @scan: what was found
- * @watches: files that rings watch were asked for
- * @asked: so was the kernel for the module and its device
- * @device: number of flowfd's device; 0: there is none
- * @end: of the time for all of it
- * @proc: the directory
- * @error: why that could not be read; there is no standard error to say it
- * @steps: changes as long as something is done
- * @stat: of the process that looks, its descriptor of its own /proc/PID/stat
- * @current: number of the process that is being looked at, or of enum stuck_at
+ * struct view - state of a scan, with which another child process can continue
+ * @scan: results
+ * @watches: whether to read the watches of rings
+ * @asked: the module and its device were looked up, or must be skipped
+ * @device: device number of flowfd; 0: there is none
+ * @end: when to stop, as now_ns()
+ * @proc: descriptor of /proc
+ * @error: errno of reading /proc, for the parent to print
+ * @steps: changes as long as the child makes progress
+ * @stat: descriptor of the child for its own /proc/PID/stat
+ * @current: ID of the process that is being inspected, or an enum stuck_at
  * @turn: the user whose turn it is; NULL: the processes are not known yet
  * @users: length of @user
- * @ring: ids of the rings whose watches were listed
- * @process: by user
- * @user: of these processes; the last one has root's that others started
+ * @ring: IDs of the rings whose watches were read
+ * @process: all processes, by user
+ * @user: their users; the last one has root's processes that other users started
  */
 struct view {
 	struct scan *scan;
@@ -96,12 +96,12 @@ struct view {
 
 /**
  * struct place - a table of descriptors
- * @view: what is to be looked for
- * @process: whose it is
+ * @view: the scan
+ * @process: the process that has it
  * @account: of its user
- * @directory: of the process, or of a thread of it
- * @id: its number
- * @command: its name, empty until it is needed
+ * @directory: descriptor of the process's directory in /proc, or of a thread's
+ * @id: ID of that process or thread
+ * @command: name of the process, "" until it is needed
  */
 struct place {
 	struct view *view;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* flowfdctl: shows administrators what flowfd is used for. Finds the command. */
+/* flowfdctl: shows administrators the uses of flowfd. Dispatches to a command. */
 #include <argp.h>
 #include <err.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static const struct command {
 	{"top", top_main},
 };
 
-/* The command and its arguments, of which the first is the name for messages. */
+/* The command and its arguments; the first one is the name for messages. */
 struct call {
 	const struct command *command;
 	int argc;
@@ -39,7 +39,7 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* What no command takes. */
+/* parse_other - parse arguments that no command accepts */
 int parse_other(int key, char *arg, struct argp_state *state)
 {
 	if (key != ARGP_KEY_ARG)
@@ -58,7 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!call->command)
 			argp_error(state, "%s: no such command (info, list, top)",
 				   arg);
-		/* From here on everything is the command's. */
+		/* All further arguments are the command's. */
 		call->argc = state->argc - state->next + 1;
 		call->argv = &state->argv[state->next - 1];
 		state->next = state->argc;
@@ -78,7 +78,7 @@ static const struct argp argp = {
 	       " module can do.\n"
 	       "\n"
 	       "  info   is the module loaded, and what can it do?\n"
-	       "  list   every counter and ring, and who has it open\n"
+	       "  list   every counter and ring, and the processes that have it open\n"
 	       "  top    the same with rates, once a second\n"
 	       "\v"
 	       "'flowfdctl COMMAND --help' has the options of a command."
@@ -90,8 +90,8 @@ static const struct argp argp = {
 	       "  flowfdctl top --interval 0.5\n"
 	       "  flowfdctl top --count 1 | head\n"
 	       "\n"
-	       "Exit status: 0; 1 if the module is not there or something"
-	       " failed; 2 if not all could be shown, and standard error says"
+	       "Exit status: 0; 1 if the module is not loaded or an error"
+	       " occurred; 2 if the output is incomplete, and standard error says"
 	       " why; 64 if the command line is wrong.",
 };
 
@@ -100,9 +100,9 @@ int main(int argc, char **argv)
 	struct call call = {0};
 	int status;
 
-	/* If that is ignored, nobody can wait for a process that looks. */
+	/* A caller may ignore it: then waitpid(2) would not work. */
 	signal(SIGCHLD, SIG_DFL);
-	/* Messages begin alike, however it was called. */
+	/* Messages have this prefix, whatever argv[0] is. */
 	argv[0] = program_invocation_short_name;
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &call))
 		return EXIT_FAILURE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The loaded module as sysfs shows it, and why it cannot be used: the module can
- * be there and its device not, as in a container.
+ * The loaded module as sysfs shows it, and why it cannot be used: the module can be
+ * loaded without its device being there, as in a container.
  */
 #include <err.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define MODULE "/sys/module/flowfd"
 
-/* Returns whether the module is loaded; @version is empty if it has none. */
+/* Returns whether the module is loaded; @version is "" if the module has none. */
 bool module_version(char version[MODULE_VERSION_SIZE])
 {
 	FILE *file = fopen(MODULE "/version", "re");
@@ -30,7 +30,7 @@ bool module_version(char version[MODULE_VERSION_SIZE])
 	return true;
 }
 
-/* What a function of the library failed with, in words. */
+/* Describes an error of libflowfd. */
 const char *module_error(int error)
 {
 	char version[MODULE_VERSION_SIZE];
@@ -41,7 +41,7 @@ const char *module_error(int error)
 	return flowfd_strerror(error);
 }
 
-/* Ends the program if there is nothing to be shown, and never will be. */
+/* Ends the program if there is nothing to show and the module cannot be used. */
 void need_module(const struct scan *scan)
 {
 	if (!scan->count && scan->no_module)

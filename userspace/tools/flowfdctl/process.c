@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One process: the tables of descriptors that it has. It is its user's, who may
- * be hostile: of /proc only such files are read as do not wait for the process
- * (cmdline and environ do). No error ends the program.
+ * One process and its tables of descriptors. Its user may be hostile: of /proc only
+ * files are read that do not wait for the process (cmdline and environ do). No error
+ * ends the program.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -15,10 +15,10 @@
 
 #include "look.h"
 
-/* A kernel thread has no descriptors; see proc(5), flags. */
+/* PF_KTHREAD, in the flags of proc(5): a kernel thread, which has no descriptors. */
 #define PF_KTHREAD 0x00200000
 
-/* process_failed - something of a process cannot be read; errno says why */
+/* process_failed - count a process that cannot be read; errno says why */
 void process_failed(struct view *view, struct process *process)
 {
 	if (errno == EACCES || errno == EPERM) {
@@ -43,7 +43,7 @@ static DIR *open_directory(int at, const char *name)
 	return directory;
 }
 
-/* The next entry that is a number; NULL: no more, or the process has gone. */
+/* Returns the next entry that is a number; NULL: no more, or the process is gone. */
 const char *next_number(DIR *directory)
 {
 	const struct dirent *entry;
@@ -83,9 +83,9 @@ static bool look_at_table(struct place *place, uint64_t until)
 }
 
 /*
- * Most threads have their process' table. One of its own is there if the thread
- * asked for it by unshare(2), or if the first thread has ended and has none. Where
- * the kernel does not tell, a table that is shown twice is better than none.
+ * Most threads have the table of their process. A thread has one of its own after
+ * unshare(2), or if the main thread, which has ended, has none. If the kernel does not
+ * tell, showing a table twice is better than not at all.
  */
 static bool has_its_table(pid_t thread, pid_t other)
 {
@@ -136,7 +136,7 @@ static bool look_at_threads(struct place *place, DIR *threads, uint64_t until)
 	return true;
 }
 
-/* Whether a process that hides its descriptors could have any. */
+/* Whether a process that hides its descriptors can have any. */
 static bool may_have_descriptors(int directory)
 {
 	char text[1024], state;
@@ -145,7 +145,7 @@ static bool may_have_descriptors(int directory)
 
 	if (!file_read(directory, "stat", text, sizeof(text)))
 		return false;
-	/* The name before can have anything in it, parentheses too. */
+	/* The name before can contain any byte, parentheses too. */
 	rest = strrchr(text, ')');
 	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state,
 			    &flags) != 2)
@@ -153,7 +153,7 @@ static bool may_have_descriptors(int directory)
 	return state != 'Z' && !(flags & PF_KTHREAD);
 }
 
-/* Has it more than one? Each is a directory. */
+/* Whether a process has several threads; each is a directory. */
 static bool has_threads(int directory)
 {
 	struct stat st;
@@ -190,13 +190,13 @@ static bool look_on(struct view *view, struct process *process, int directory,
 }
 
 /**
- * process_look - look at a process, or go on with that
- * @view: what is to be looked for
+ * process_look - inspect a process, or continue to
+ * @view: the scan
  * @process: process
  * @account: of its user
- * @until: time to stop; something is done in any case
+ * @until: time to stop, as now_ns(); some progress is made in any case
  *
- * Returns whether all of it was looked at.
+ * Returns whether the process was inspected completely.
  */
 bool process_look(struct view *view, struct process *process,
 		  struct account *account, uint64_t until)
@@ -208,7 +208,7 @@ bool process_look(struct view *view, struct process *process,
 	view->steps++;
 	view->current = process->pid;
 	snprintf(pid, sizeof(pid), "%d", process->pid);
-	/* All is read by way of this: not of a later process of that number. */
+	/* All files are opened relative to it: not those of a later process. */
 	directory = openat(view->proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0) {
 		process_failed(view, process);
@@ -223,11 +223,11 @@ bool process_look(struct view *view, struct process *process,
 }
 
 /*
- * process_is_setuid - is a process of root's another user's, too?
+ * process_is_setuid - whether another user started a process of root
  *
  * The owner of /proc/PID is the effective user, whether the process is dumpable or
- * not. That of a setuid program is root, but all that it has open can be from the
- * user who started it.
+ * not. For a set-user-ID program that is root, but all of its open files can come from
+ * the user that started it.
  */
 bool process_is_setuid(struct view *view, const struct process *process)
 {
@@ -239,7 +239,7 @@ bool process_is_setuid(struct view *view, const struct process *process)
 	snprintf(name, sizeof(name), "%d/status", process->pid);
 	if (!file_read(view->proc, name, text, sizeof(text)))
 		return false;
-	/* A name with a newline has it as \n here. */
+	/* A newline in the name is written as \n here. */
 	line = strstr(text, "\nUid:\t");
 	return line && strtoul(line + 6, NULL, 10);
 }

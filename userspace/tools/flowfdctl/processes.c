@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All processes, within a time. Each user gets the same share of it, in turns,
- * so that nobody can hide what others have behind a hundred thousand descriptors.
- * Root has the first turn. Users with processes that the kernel does not answer
- * about come after all others: each of these processes takes a second.
+ * All processes, within a limited time. Users get equal shares of it, in turns, so
+ * that no user can hide the descriptors of others behind a hundred thousand own ones.
+ * Root has the first turn. Users with processes that the kernel does not answer about
+ * come after all others: each of these processes takes a second.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #include "look.h"
 
-/* In a turn, after which another user's comes. */
+/* Length of a turn, after which another user's comes. */
 #define TURN_NS 20000000ULL
 
 uint64_t now_ns(void)
@@ -25,7 +25,7 @@ uint64_t now_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Once: a look that was left here goes on without. */
+/* Runs once: if it blocks the child, the next child continues without it. */
 static void ask_for_module(struct view *view)
 {
 	char version[MODULE_VERSION_SIZE];
@@ -40,8 +40,8 @@ static void ask_for_module(struct view *view)
 }
 
 /*
- * Half of the time is for the processes themselves. Of each there is only asked
- * what /proc itself knows: the directory of any process can be locked by any user.
+ * Half of the time is for finding the processes. Nothing is looked up in their own
+ * directories: any user can lock the directory of any process.
  */
 static size_t find_processes(struct view *view, DIR *proc)
 {
@@ -88,7 +88,7 @@ static void leave_out(struct view *view, struct user *user, size_t index)
 	user->kept++;
 }
 
-/* Not those of which it is known that the kernel does not answer. */
+/* Skips the processes at which an earlier child is still blocked. */
 static void leave_out_known(struct view *view)
 {
 	size_t i, j;
@@ -118,7 +118,7 @@ static void find_users(struct view *view, DIR *proc)
 	view->turn = view->user;
 }
 
-/* To the last user, whose place begins where root's ends. */
+/* Moves a process to the last user, whose array begins where root's ends. */
 static void hand_over(struct view *view, struct user *root, size_t index)
 {
 	struct user *last = &view->user[view->users - 1];
@@ -129,7 +129,7 @@ static void hand_over(struct view *view, struct user *root, size_t index)
 	last->count++;
 }
 
-/* Looks at a process, and forgets it if it is finished. */
+/* Inspects a process, and drops it if it is finished. */
 static void look_at_next(struct view *view, struct user *user, uint64_t until)
 {
 	struct process *process;
@@ -150,7 +150,7 @@ static void look_at_next(struct view *view, struct user *user, uint64_t until)
 		user->next++;
 }
 
-/* A turn is shorter by what the one before took too long. */
+/* A turn is shortened by the time that the user's turns before took too long. */
 static void take_turn(struct view *view, struct user *user, uint64_t share)
 {
 	uint64_t start = now_ns(), now = start, until;
@@ -167,8 +167,8 @@ static void take_turn(struct view *view, struct user *user, uint64_t share)
 }
 
 /*
- * One for each user with so many processes that were left out. Returns false if
- * there is nothing left to be looked at.
+ * Gives a turn to each user with @kept skipped processes. Returns false if none of
+ * them has a process left.
  */
 static bool take_turns(struct view *view, uint64_t share, unsigned int kept)
 {
@@ -185,7 +185,7 @@ static bool take_turns(struct view *view, uint64_t share, unsigned int kept)
 	return more;
 }
 
-/* processes_look - look at every process, or go on with that */
+/* processes_look - inspect all processes, or continue to */
 void processes_look(struct view *view)
 {
 	uint64_t share = TURN_NS;
@@ -210,10 +210,10 @@ void processes_look(struct view *view)
 }
 
 /**
- * processes_skip - go on without what keeps us
- * @view: of a look that was left
+ * processes_skip - drop the process that blocked the child process
+ * @view: of the child process that was left behind
  *
- * Returns whether that is possible.
+ * Returns whether the scan can continue.
  */
 bool processes_skip(struct view *view)
 {

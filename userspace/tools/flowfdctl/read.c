@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reading small files of /proc into memory of a fixed size. */
+/* Reads small files of /proc into memory of a fixed size. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,12 +7,12 @@
 #include "look.h"
 
 /**
- * text_read_on - read from a file until there is no more room
+ * text_read_on - append to a string from a file, up to its end or that of the memory
  * @fd: file
- * @text: what was read before; more is put behind it
- * @size: of the memory for it
+ * @text: string; the file is appended to it
+ * @size: of the memory at @text, in bytes
  *
- * Returns false if there was an error; errno says which.
+ * Returns false and sets errno on failure.
  */
 bool text_read_on(int fd, char *text, size_t size)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a list does not have, in words. */
+/* Messages about what is missing in a scan. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static unsigned int unfinished(const struct scan *scan)
 	return scan->processes - scan->finished;
 }
 
-/* scan_is_complete - does it have all that this user may see? */
+/* scan_is_complete - whether it has everything that this user may see */
 bool scan_is_complete(const struct scan *scan)
 {
 	return !scan->unread && !scan->unknown && !scan->no_room &&
@@ -20,7 +20,7 @@ bool scan_is_complete(const struct scan *scan)
 	       !unfinished(scan);
 }
 
-/* A line of its own for a number of things, if there is one. */
+/* Prints a line for a number of things, unless it is 0. */
 static size_t remark(FILE *file, const char *prefix, uint64_t count,
 		     const char *things, const char *thing, const char *why)
 {
@@ -31,7 +31,7 @@ static size_t remark(FILE *file, const char *prefix, uint64_t count,
 	return 1;
 }
 
-/* About what, and whether there was anything else. */
+/* Names one process, and says whether any other was inspected. */
 static size_t remark_stuck(FILE *file, const char *prefix,
 			   const struct scan *scan)
 {
@@ -46,14 +46,14 @@ static size_t remark_stuck(FILE *file, const char *prefix,
 		fprintf(file, "process %d", scan->stuck_at);
 	if (scan->stuck > 1)
 		fprintf(file, " and %u more", scan->stuck - 1);
-	fprintf(file, "%s\n", scan->processes ? "" : ": nothing was looked at");
+	fprintf(file, "%s\n", scan->processes ? "" : ": nothing was inspected");
 	return 1;
 }
 
 /**
- * scan_remark - say what is not there, and why
- * @scan: what is there
- * @file: where to
+ * scan_remark - print what is missing in a scan, and why
+ * @scan: scan
+ * @file: to print to
  * @prefix: of each line
  *
  * Returns the number of lines.
@@ -64,11 +64,11 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 
 	lines += remark(file, prefix, scan->hidden,
 			"processes are not shown", "process is not shown",
-			"this user may not look into them");
+			"this user may not inspect them");
 	lines += remark(file, prefix, scan->unknown,
 			"descriptors are not shown", "descriptor is not shown",
 			"flowfdctl " FLOWFD_VERSION
-			" does not fit the loaded module");
+			" does not match the loaded module");
 	lines += remark(file, prefix, scan->unread,
 			"descriptors or processes could not be read",
 			"descriptor or process could not be read",
@@ -80,11 +80,11 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 			"watches are not shown", "watch is not shown",
 			"there are too many");
 	lines += remark(file, prefix, unfinished(scan),
-			"processes were not looked at, or not at all of them",
-			"process was not looked at, or not at all of it",
-			"the time was over");
+			"processes were not inspected, or not completely",
+			"process was not inspected, or not completely",
+			"out of time");
 	if (scan->too_many)
 		lines += fprintf(file, "%sthere are more processes than can be"
-				       " looked at\n", prefix) > 0;
+				       " inspected\n", prefix) > 0;
 	return lines + remark_stuck(file, prefix, scan);
 }

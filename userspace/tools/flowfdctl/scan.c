@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every descriptor of flowfd that /proc shows. A child looks: what it finds is in
- * memory that is shared with it. If a file of /proc keeps it, it is left behind, and
- * another child goes on, without the process of that file. We ourselves look nothing
- * up in /proc, /sys or /dev: any user can keep these for ever.
+ * Every descriptor of flowfd that /proc shows. A child process reads /proc, and stores
+ * its results in shared memory. If a file of /proc blocks it, it is left behind, and
+ * another child continues without the process of that file. The parent looks up
+ * nothing in /proc, /sys or /dev: any user can block such a lookup for ever.
  */
 #include <err.h>
 #include <errno.h>
@@ -21,18 +21,19 @@
 
 #include "look.h"
 
-/* For a look at all processes, and what is left of that when it is waited for. */
+/* Time for a scan of all processes, and for waiting for the child that does it. */
 #define LOOK_NS 4000000000ULL
 #define GRACE_NS 500000000ULL
-/* So long nothing can be done only if the kernel does not answer ... */
+/* A child without progress in this time is blocked, unless it did not get the CPU. */
 #define STALL_NS 1000000000ULL
-/* ... which is seen to so often. If that took longer by so much, we were stopped. */
+/* How often progress is checked. */
 #define CHECK_NS 100000000ULL
+/* A check that is later by this time means that this program was stopped. */
 #define LATE_NS 500000000ULL
-/* Until a process that was killed does nothing any more, if it can at all. */
+/* Time for a killed child to end; a blocked one cannot. */
 #define KILL_MS 50
 
-/* Time of the CPU that a process got. */
+/* CPU time of a process. */
 static uint64_t cpu_ns(pid_t child)
 {
 	struct timespec time;
@@ -43,7 +44,7 @@ static uint64_t cpu_ns(pid_t child)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Does it wait for nothing but the CPU? Its own descriptor says so. */
+/* Whether the child waits for nothing but the CPU, by its own descriptor of stat. */
 static bool can_run(const struct view *view, int handle)
 {
 	int fd = pidfd_getfd(handle, view->stat, 0);
@@ -58,7 +59,7 @@ static bool can_run(const struct view *view, int handle)
 	return rest && !strncmp(rest, ") R", 3);
 }
 
-/* Returns false if it gets no further, though it got the CPU, or has no time left. */
+/* Returns false if the child is blocked or out of time. */
 static bool has_ended(const struct view *view, pid_t child, int handle)
 {
 	struct pollfd ended = {.fd = handle, .events = POLLIN};
@@ -72,7 +73,7 @@ static bool has_ended(const struct view *view, pid_t child, int handle)
 			return true;
 		now = now_ns();
 		late = now > until ? now - until : 0;
-		/* By Ctrl-Z, for instance, as the child was. */
+		/* Stopped, as the child was, for instance by Ctrl-Z. */
 		if (late > LATE_NS)
 			end += late;
 		if (late > LATE_NS || view->steps != steps) {
@@ -88,7 +89,7 @@ static bool has_ended(const struct view *view, pid_t child, int handle)
 	return false;
 }
 
-/* Returns whether the child did all that it had to do. */
+/* Returns whether the child has ended by itself. */
 static bool end_child(struct view *view, pid_t child, int handle)
 {
 	struct pollfd end = {.fd = handle, .events = POLLIN};
@@ -101,7 +102,7 @@ static bool end_child(struct view *view, pid_t child, int handle)
 	}
 	ended = waitpid(child, &status, WNOHANG);
 	if (ended < 0)
-		err(EXIT_FAILURE, "a process that looks");
+		err(EXIT_FAILURE, "the process that reads /proc");
 	if (!ended) {
 		left_add(child, view->current);
 		return false;
@@ -111,13 +112,13 @@ static bool end_child(struct view *view, pid_t child, int handle)
 		err(EXIT_FAILURE, "/proc");
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status))
-		errx(EXIT_FAILURE, "no look was possible");
+		errx(EXIT_FAILURE, "the process that reads /proc failed");
 	return WIFEXITED(status);
 }
 
 /*
- * It can be left behind, and then has what it has open for as long as the kernel
- * likes: a pipe that standard output goes to must not be among that.
+ * A child that is left behind keeps its descriptors open for as long as it is blocked:
+ * a pipe that standard output goes to must not be among them.
  */
 static _Noreturn void look_as_child(struct view *view)
 {
@@ -125,7 +126,7 @@ static _Noreturn void look_as_child(struct view *view)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	closefrom(0);
-	/* The lowest numbers: standard input, which nobody reads, output and error. */
+	/* Becomes standard input, which is never read; output and error are null. */
 	view->stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	do {
 		null = open("/dev/null", O_RDWR);
@@ -134,7 +135,7 @@ static _Noreturn void look_as_child(struct view *view)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Returns false if a process kept whoever looked at it. */
+/* Returns false if a process blocked the child that inspected it. */
 static bool look_elsewhere(struct view *view)
 {
 	pid_t child;
@@ -146,9 +147,9 @@ static bool look_elsewhere(struct view *view)
 	child = fork();
 	if (!child)
 		look_as_child(view);
-	/* Not by ourselves: a look may never end. */
+	/* This process must not scan in its place: it could block for ever. */
 	if (child < 0)
-		err(EXIT_FAILURE, "no process can be made to look with");
+		err(EXIT_FAILURE, "cannot create a process that reads /proc");
 	handle = pidfd_open(child, 0);
 	done = end_child(view, child, handle);
 	if (handle >= 0)
@@ -181,7 +182,7 @@ static void *shared_memory(size_t size)
 	return memory;
 }
 
-/* Also what a process that was left behind has of it. */
+/* A child that was left behind still maps the memory: removes its pages, too. */
 static void free_shared(void *memory, size_t size)
 {
 	madvise(memory, size, MADV_REMOVE);
@@ -198,10 +199,10 @@ static int compare(const void *left, const void *right)
 }
 
 /**
- * scan_all - look at every process
- * @watches: also for the files that rings watch
+ * scan_all - find all descriptors of flowfd in /proc
+ * @watches: also read the watches of rings
  *
- * Returns what was found, to be freed by scan_free().
+ * Returns a scan that the caller must free with scan_free(). Exits on errors.
  */
 struct scan *scan_all(bool watches)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Aligned text: columns are as wide as they must be, the last one is free. */
+/* Text in columns, as wide as their longest cell; the last one is not aligned. */
 #include <err.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "flowfdctl.h"
 
-/* Between two columns. */
+/* Spaces between two columns. */
 #define GAP 2
 
 static size_t columns(const struct table *table)
@@ -19,7 +19,7 @@ static size_t columns(const struct table *table)
 	return count;
 }
 
-/* table_add - the next cell; as many as there are headings are a row */
+/* table_add - append a cell; a row has as many cells as there are headings */
 void table_add(struct table *table, const char *format, ...)
 {
 	va_list args;
@@ -71,8 +71,8 @@ static void print_row(const char *const *cell, const int *widths, size_t count,
 /**
  * table_print - print a table
  * @table: table, of 16 columns at most
- * @rows: how many at most; a line tells of the rest
- * @width: where to cut lines off
+ * @rows: how many to print at most; a line says how many are left out
+ * @width: of the output in characters; longer lines are cut
  */
 void table_print(const struct table *table, size_t rows, int width)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Text that others have chosen, made harmless: names of processes for a terminal
- * and for JSON. And events in words.
+ * Escapes text that other users control, names of processes, for a terminal and for
+ * JSON. Names EPOLL* bits.
  */
 #include <string.h>
 #include <sys/epoll.h>
@@ -9,8 +9,8 @@
 #include "flowfdctl.h"
 
 /*
- * Leaves printable ASCII and writes every other byte as \xNN, so that a name can
- * neither move the cursor nor look like another line of the table.
+ * text_escape - copy printable ASCII and write every other byte as \xNN, so that a
+ * name can neither move the cursor nor look like another line of the table.
  */
 void text_escape(char *out, size_t size, const char *text)
 {
@@ -29,7 +29,7 @@ void text_escape(char *out, size_t size, const char *text)
 	*out = '\0';
 }
 
-/* The character that @text begins with; returns its bytes, 0: not UTF-8. */
+/* Decodes the first character of @text; returns its bytes, 0: not UTF-8. */
 static size_t utf8_decode(const char *text, uint32_t *character)
 {
 	static const struct {
@@ -63,8 +63,8 @@ static size_t utf8_decode(const char *text, uint32_t *character)
 }
 
 /*
- * A JSON string, in ASCII, so that it does no harm on a terminal either; a byte
- * that is not UTF-8 becomes U+FFFD.
+ * text_json - print a JSON string in ASCII, which is harmless on a terminal, too; a
+ * byte that is not UTF-8 becomes U+FFFD.
  */
 void text_json(FILE *file, const char *text)
 {
@@ -92,7 +92,7 @@ void text_json(FILE *file, const char *text)
 	fputc('"', file);
 }
 
-/* As EPOLLIN|EPOLLHUP, without the prefix; what has no name is a number. */
+/* text_events - names as EPOLLIN|EPOLLHUP without prefix; other bits as a number */
 void text_events(char out[EVENTS_SIZE], uint32_t events)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * flowfdctl top: the busiest rings and counters, again and again. A line is an
- * object, whoever has it open; rates are differences between two looks.
+ * flowfdctl top: shows the busiest rings and counters at intervals. A line is an
+ * object, whichever processes have it open; rates are differences between two scans.
  */
 #include <argp.h>
 #include <err.h>
@@ -25,7 +25,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"interval", 'i', "S", 0, "Look every S seconds, 0.1 to 3600 (1)", 0},
+	{"interval", 'i', "S", 0, "Scan every S seconds, 0.1 to 3600 (1)", 0},
 	{"count", 'n', "N", 0, "Print N tables and exit", 0},
 	{0},
 };
@@ -35,7 +35,7 @@ static double parse_interval(struct argp_state *state, const char *text)
 	char *end;
 	double value = strtod(text, &end);
 
-	/* strtod() takes more than digits: nan, and 0x. */
+	/* strtod() also accepts nan and 0x. */
 	if (!*text || *end || text[strspn(text, "0123456789.")] ||
 	    value < INTERVAL_MIN || value > INTERVAL_MAX)
 		argp_error(state, "--interval '%s': not a number from %g to %g",
@@ -73,16 +73,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Show what rings and counters do, once a second: on a terminal"
-	       " in place, else one table after the other."
-	       "\vEnds with --count, or by Ctrl-C.",
+	.doc = "Show the activity of rings and counters once a second: on a terminal"
+	       " in place, otherwise one table after another."
+	       "\vEnds after --count tables, or on Ctrl-C.",
 };
 
 /**
  * struct line - an object in the table
  * @descriptor: the first of its descriptors
  * @descriptors: how many it has
- * @known: it was there at the look before, so there are rates
+ * @known: the scan before had it, so there are rates
  * @rate: entries of a ring, or change of a count, per second
  * @taken: entries of a ring that its consumer took, per second
  */
@@ -119,7 +119,7 @@ static int compare_ids(const void *left, const void *right)
 		return x->kind < y->kind ? -1 : 1;
 	if (x->id != y->id)
 		return x->id < y->id ? -1 : 1;
-	/* Both are in one array, by process and number. */
+	/* Both are in one array, sorted by process and descriptor. */
 	return (a->descriptor > b->descriptor) -
 	       (a->descriptor < b->descriptor);
 }
@@ -160,8 +160,8 @@ static void look_free(struct look *look)
 }
 
 /*
- * The id of a counter is given to the next one when it goes: where the first
- * descriptor is another one, so, it is taken, is the counter.
+ * The id of a counter is used again after its end: if the first descriptor is another
+ * one, the counter is assumed to be another one, too.
  */
 static bool is_continued(const struct line *line, const struct line *before)
 {
@@ -185,7 +185,7 @@ static void compute(struct line *line, const struct line *before,
 	}
 }
 
-/* Both are sorted alike, so one pass finds what was there before. */
+/* Both are sorted alike, so one pass finds the objects that were there before. */
 static void compare_looks(struct look *look, const struct look *before)
 {
 	double seconds = look->time - before->time;
@@ -214,7 +214,7 @@ static double magnitude(double value)
 	return value < 0 ? -value : value;
 }
 
-/* Rings before counters; the busiest first, then by id. */
+/* Sorts rings before counters, then the busiest first, then by id. */
 static int compare_rates(const void *left, const void *right)
 {
 	const struct line *a = left, *b = right;
@@ -280,7 +280,7 @@ static void add_counter(struct table *table, const struct line *line)
 	add_holder(table, line);
 }
 
-/* How much there is room for: on a terminal a table is cut, elsewhere not. */
+/* The room for output: on a terminal tables are cut, elsewhere not. */
 struct screen {
 	bool terminal;
 	size_t rows;
@@ -299,13 +299,13 @@ static struct screen find_screen(void)
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row ||
 	    !size.ws_col)
 		return screen;
-	/* A title, two headings and what is left out; a free line; the cursor. */
+	/* Title, two headings, two lines for rows left out, an empty line, the cursor. */
 	screen.rows = size.ws_row > 8 ? size.ws_row - 7 : 1;
 	screen.width = size.ws_col;
 	return screen;
 }
 
-/* Returns how many lines came after it. */
+/* Returns the number of lines behind the title. */
 static size_t print_title(const struct look *look)
 {
 	time_t seconds = time(NULL);
@@ -341,7 +341,7 @@ static void print_look(const struct look *look)
 		else
 			add_counter(&counters, &look->lines[i]);
 	}
-	/* Half of the screen for rings, or what counters leave. */
+	/* Rings get half of the screen, or all that counters leave. */
 	rows = screen.rows / 2;
 	if (table_rows(&counters) < screen.rows - rows)
 		rows = screen.rows - table_rows(&counters);
@@ -384,7 +384,7 @@ int top_main(int argc, char **argv)
 		complete &= scan_is_complete(look.scan);
 		if (fflush(stdout))
 			break;
-		/* Next time it is compared by id. */
+		/* The next scan is compared by id. */
 		qsort(look.lines, look.count, sizeof(*look.lines), compare_ids);
 		look_free(&before);
 		before = look;
