@@ -1,16 +1,17 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: GPL-2.0-only
-"""Usage: guest-flowfdctl-attacks.py BUILD [TEST...]
+"""Usage: guest-flowfdctl-attacks.py BUILD [PYTEST-ARGUMENT...]
 
-What a hostile user does to keep root from seeing who uses flowfd: each attack
-runs as nobody, and root's flowfdctl must still end in its time, with little
-memory, and show what root has. Runs as root in a machine of its own. Prints TAP.
+What a hostile user does to keep root from seeing the users of flowfd: each attack runs
+as nobody, and root's flowfdctl must still end within its time, with little memory, and
+show what root has. Runs as root in a virtual machine. Prints TAP.
 """
 
 import contextlib
 import ctypes
 import errno
 import fcntl
+import functools
 import json
 import mmap
 import os
@@ -23,149 +24,73 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../examples")
-import flowfd
+import tap
+from ctl import (CTL, NOBODY, PATIENCE, PR_SET_PDEATHSIG, Process, ctl, flowfd, kept,
+                 libc, needs_module)
+from tap import settles
 
-CTL = os.path.abspath(sys.argv[1]) + "/flowfdctl"
-NOBODY = 65534
-PATIENCE = 60
 MEMORY_KB = 64 << 10
-# flowfdctl looks for 4 s and waits for 4.5; the rest is for what it prints, in a
-# machine that may be emulated. Without an attack a list takes a part of a second.
-LOOK_SECONDS = 4.5
+# flowfdctl scans for 4 s and waits for 4.5; the rest is for its output, in a virtual
+# machine that may be emulated. Without an attack a list takes a fraction of a second.
+SCAN_SECONDS = 4.5
 PRINT_SECONDS = 5
 CLONE_FILES = 0x400
 CLONE_NEWNS = 0x20000
 MS_BIND = 0x1000
 MS_REC_PRIVATE = 0x4000 | 0x40000
-libc = ctypes.CDLL(None, use_errno=True)
-checks = failures = 0
-
-
-def is_(got, wanted, what):
-    global checks, failures
-    checks += 1
-    if got == wanted:
-        print(f"ok {checks} - {what}", flush=True)
-        return
-    failures += 1
-    print(f"not ok {checks} - {what}\n# got:    {got!r}\n# wanted: {wanted!r}",
-          flush=True)
-
-
-class Process:
-    """Runs a function, as a user, and waits to be killed."""
-
-    def __init__(self, function, user=NOBODY, prepare=lambda: None):
-        reads, writes = os.pipe()
-        self.pid = os.fork()
-        if self.pid:
-            os.close(writes)
-            with os.fdopen(reads) as facts:
-                self.facts = json.loads(facts.readline() or "null")
-            return
-        try:
-            os.setpgid(0, 0)
-            libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-            resource.setrlimit(resource.RLIMIT_NOFILE, (100000, 100000))
-            resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 30, 1 << 30))
-            prepare()
-            os.setgroups([])
-            os.setresgid(user, user, user)
-            os.setresuid(user, user, user)
-            libc.prctl(1, signal.SIGKILL)
-            facts = function()
-            os.write(writes, json.dumps(facts).encode() + b"\n")
-            while True:
-                signal.pause()
-        except BaseException:
-            traceback.print_exc()
-        os._exit(1)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        # With its children: threads may wait for one of them.
-        os.killpg(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-
-
-def id_of(fd, key):
-    with open(f"/proc/self/fdinfo/{fd}") as lines:
-        return next(int(line.split()[1]) for line in lines
-                    if line.startswith(key + ":"))
+pytestmark = needs_module
+Attacker = functools.partial(Process, user=NOBODY)
 
 
 def roots_own():
-    kept.append((flowfd.Counter(), os.open(flowfd.DEVICE, os.O_RDWR),
-                 flowfd.Ring(2)))
-    return [kept[-1][0].fd, kept[-1][1], kept[-1][2].fd]
+    made = flowfd.Counter(), os.open(flowfd.DEVICE, os.O_RDWR), flowfd.Ring(2)
+    kept.append(made)
+    return [made[0].fd, made[1], made[2].fd]
 
 
-kept = []
+def run(scans, *args):
+    """Exit status and both outputs of flowfdctl, which must close them within the time
+    of @scans scans, and take little memory."""
+    start = time.monotonic()
+    done = ctl(*args, timeout=PATIENCE)
+    spent = time.monotonic() - start
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f"# {args}: {spent:.1f} s, {memory} KB at most, {done.stderr!r}")
+    assert spent < scans * SCAN_SECONDS + PRINT_SECONDS
+    assert memory < MEMORY_KB
+    return done.returncode, done.stdout, done.stderr
 
 
-def run(*args):
-    """The exit status, both outputs, seconds and the largest memory in KB."""
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        start = time.monotonic()
-        child = subprocess.Popen([CTL, *args], stdout=out, stderr=err)
-        patience = threading.Timer(PATIENCE, child.kill)
-        patience.start()
-        _, status, usage = os.wait4(child.pid, 0)
-        patience.cancel()
-        spent = time.monotonic() - start
-        child.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        err.seek(0)
-        return (child.returncode, out.read(), err.read(), spent,
-                usage.ru_maxrss)
-
-
-def is_bounded(spent, memory, looks, what):
-    print(f"# {what}: {spent:.1f} s, {memory} KB")
-    is_(spent < looks * LOOK_SECONDS + PRINT_SECONDS, True,
-        f"{what}: ends in its time")
-    is_(memory < MEMORY_KB, True, f"{what}: memory")
-
-
-def attacked(what, status, *args):
-    """What list shows, after it was seen that it and top work as they should. A
-    status of None depends on the machine: there may be time for all, or not."""
-    with Process(roots_own, user=0) as own:
-        code, out, error, spent, memory = run("list", "--json", *args)
-        is_bounded(spent, memory, 1, f"{what}, list {' '.join(args)}")
-        is_(code in ((0, 2) if status is None else (status,)), True,
-            f"{what}: exit status {code}")
-        is_(bool(error), code != 0, f"{what}: says why")
-        print(f"# {error.strip()}")
+def attacked(status, *args):
+    """Checks that list and top work; returns the result of list. A @status of None
+    depends on the machine: there may be time for everything, or not."""
+    allowed = (0, 2) if status is None else (status,)
+    with Process(roots_own) as own:
+        code, out, error = run(1, "list", "--json", *args)
         result = json.loads(out)
-        is_(result.get("complete"), code == 0, f"{what}: says whether that is all")
+        assert code in allowed
+        assert bool(error) == (code != 0)
+        assert result.get("complete") == (code == 0)
         objects = result["counters"] + result["rings"]
-        is_(set(own.facts) - {o["fd"] for o in objects if o["pid"] == own.pid},
-            set(), f"{what}: root's are shown")
-        code, out, error, spent, memory = run("list", *args)
-        is_bounded(spent, memory, 1, f"{what}, tables")
-        is_(code in ((0, 2) if status is None else (status,)), True,
-            f"{what}: exit status with tables")
-        if args:
-            return result  # top has no such option: it was seen without
-        code, out, error, spent, memory = run("top", "-i", "0.1", "-n", "1")
-        is_bounded(spent, memory, 2, f"{what}, top")
-        is_((code in (0, 2), f" {own.pid} " in out), (True, True),
-            f"{what}: top shows root's")
+        assert set(own.facts) <= {o["fd"] for o in objects if o["pid"] == own.pid}
+        assert run(1, "list", *args)[0] in allowed
+        if not args:  # top has no such options
+            code, out, _ = run(2, "top", "-i", "0.1", "-n", "1")
+            assert code in (0, 2) and f" {own.pid} " in out
     return result
 
 
-def test_nothing():
-    attacked("no attack", 0)
+def rings_of(process, result):
+    return [ring for ring in result["rings"] if ring["pid"] == process.pid]
+
+
+def test_no_attack():
+    attacked(0)
 
 
 def test_long_path():
-    """readlink(2) fails, as the path is longer than a link may be."""
+    """The path is longer than a link may be, so readlink(2) fails."""
     def attack():
         os.chdir(directory)
         for _ in range(25):
@@ -174,8 +99,8 @@ def test_long_path():
         return os.open(".", os.O_RDONLY)
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o777)
-        with Process(attack):
-            attacked("a path that is too long", 0)
+        with Attacker(attack):
+            attacked(0)
 
 
 def test_many_watches():
@@ -187,14 +112,13 @@ def test_many_watches():
         for _ in range(400):
             os.dup(ring.fd)
         kept.append(ring)
-    with Process(attack) as attacker:
-        result = attacked("400 descriptors of 5,000 watches", None)
-        is_({r["watches"] for r in result["rings"] if r["pid"] == attacker.pid},
-            {5000}, "which are counted")
-        result = attacked("the same with watches", 2, "--watches")
-        is_([len(r["watched"]) for r in result["rings"]
-             if r["pid"] == attacker.pid and "watched" in r], [4096],
-            "the first of them are shown once")
+    with Attacker(attack) as attacker:
+        result = attacked(None)
+        assert {r["watches"] for r in rings_of(attacker, result)} == {5000}
+        result = attacked(2, "--watches")
+        # The first of them, and once.
+        assert [len(r["watched"]) for r in rings_of(attacker, result)
+                if "watched" in r] == [4096]
 
 
 def many_descriptors():
@@ -205,59 +129,51 @@ def many_descriptors():
             os.dup(counter.fd)
     for _ in range(3):
         if not os.fork():
-            libc.prctl(1, signal.SIGKILL)
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             signal.pause()
 
 
 def test_many_descriptors():
-    """More than there is time for, or memory."""
-    with Process(many_descriptors):
-        attacked("400,000 descriptors", 2)
+    """More than flowfdctl has time or memory for."""
+    with Attacker(many_descriptors):
+        attacked(2)
 
 
 def test_locks():
-    """Lines of locks come first in fdinfo, as many as anybody likes."""
+    """Lines of locks come first in fdinfo, and a user can have any number of them."""
     def attack():
-        global ring
         ring = flowfd.Ring(4)
+        kept.append(ring)
         for i in range(5000):
             fcntl.lockf(ring.fileno(), fcntl.LOCK_EX, 1, 10000 - 2 * i)
-    with Process(attack) as attacker:
-        result = attacked("5,000 locks of a ring", 2)
-        is_([r for r in result["rings"] if r["pid"] == attacker.pid], [],
-            "of which not all is read")
+    with Attacker(attack) as attacker:
+        assert rings_of(attacker, attacked(2)) == []
 
 
 def serve_fuse(device):
-    """One file, which is opened; what is in it and its events are never told."""
+    """Serves one file: it can be opened, but reads and polls get no answer."""
     asked = 0
     while True:
-        request = os.read(device, 1 << 18)
-        opcode, unique, node = struct.unpack_from("=IQQ", request, 4)
-        reply, error = b"", 0
-        if opcode == 1:  # LOOKUP
+        opcode, unique, node = struct.unpack_from("=IQQ", os.read(device, 1 << 18), 4)
+        if opcode == 1:
             node = 2
         attr = struct.pack("6Q10I", node, 4096, *[0] * 7,
                            0o40755 if node == 1 else 0o100666, 1, *[0] * 5)
-        if opcode == 26:  # INIT
-            reply = struct.pack("4I2H11I", 7, 31, 4096, 0, 0, 0, 4096, *[0] * 10)
-        elif opcode == 1:
-            reply = struct.pack("4Q2I", 2, 0, 0, 0, 0, 0) + attr
-        elif opcode == 3 and (node == 1 or asked < 2):  # GETATTR
-            asked += node == 2
-            reply = struct.pack("Q2I", 0, 0, 0) + attr
-        elif opcode in (14, 27):  # OPEN, OPENDIR
-            reply = struct.pack("Q2I", 1, 0, 0)
-        elif opcode in (2, 36, 42):  # FORGET, INTERRUPT, BATCH_FORGET
+        replies = {
+            1: struct.pack("4Q2I", 2, *[0] * 5) + attr,  # LOOKUP
+            3: struct.pack("Q2I", 0, 0, 0) + attr,  # GETATTR
+            26: struct.pack("4I2H11I", 7, 31, 4096, 0, 0, 0, 4096, *[0] * 10),  # INIT
+            **dict.fromkeys((14, 27), struct.pack("Q2I", 1, 0, 0)),  # OPEN, OPENDIR
+            **dict.fromkeys((18, 25, 29), b""),  # RELEASE, FLUSH, RELEASEDIR
+        }
+        asked += opcode == 3 and node == 2
+        # FORGET, INTERRUPT and BATCH_FORGET take none; READ, POLL and all but the first
+        # two GETATTR of the file wait for one.
+        if opcode in (2, 36, 42, 15, 40) or opcode == 3 and node == 2 and asked > 2:
             continue
-        elif opcode in (18, 25, 29):  # RELEASE, FLUSH, RELEASEDIR
-            pass
-        elif opcode in (3, 15, 40):  # GETATTR, READ, POLL
-            continue
-        else:
-            error = -38  # ENOSYS
-        os.write(device, struct.pack("=IiQ", 16 + len(reply), error, unique) +
-                 reply)
+        reply = replies.get(opcode, b"")
+        error = 0 if opcode in replies else -errno.ENOSYS
+        os.write(device, struct.pack("=IiQ", 16 + len(reply), error, unique) + reply)
 
 
 def mount(*args):
@@ -265,16 +181,20 @@ def mount(*args):
         raise OSError(ctypes.get_errno(), "mount")
 
 
-def mount_fuse(directory):
-    """In a tree of its own, where the file is also called as the device is."""
+def unshare_mounts():
     libc.unshare(CLONE_NEWNS)
     mount(None, b"/", None, MS_REC_PRIVATE, None)
+
+
+def mount_fuse(directory):
+    """In a mount namespace of its own, where the file also has the device's name."""
+    unshare_mounts()
     device = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
     mount(b"test", directory.encode(), b"fuse", 0, options.encode())
-    # A read of the device fails before it is mounted.
+    # Until the mount, a read of the device fails.
     if not os.fork():
-        libc.prctl(1, signal.SIGKILL)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         serve_fuse(device)
     mount(f"{directory}/file".encode(), flowfd.DEVICE.encode(), None, MS_BIND, None)
     os.close(device)
@@ -282,21 +202,21 @@ def mount_fuse(directory):
 
 @contextlib.contextmanager
 def with_mute_file(attack):
-    """A process that has a server in user space which never answers."""
+    """A process whose file server, in user space, never answers."""
     def prepare():
-        # Before that the device has another name.
+        # The name of the device is about to be that of the file.
         kept.append(os.open(flowfd.DEVICE, os.O_RDWR))
         mount_fuse(directory)
         flowfd.DEVICE = f"/proc/self/fd/{kept[-1]}"
 
     subprocess.run(["modprobe", "fuse"], check=True)
     with (tempfile.TemporaryDirectory() as directory,
-          Process(lambda: attack(directory), prepare=prepare) as attacker):
+          Attacker(lambda: attack(directory), prepare=prepare) as attacker):
         yield attacker
 
 
 def test_mute_file():
-    """A server in user space that never answers, for a ring, an epoll, a name."""
+    """Its file is in a ring and in an epoll, and has the device's name."""
     def attack(directory):
         ring = flowfd.Ring(2)
         file = os.open(directory + "/file", os.O_RDONLY | os.O_NONBLOCK)
@@ -310,27 +230,20 @@ def test_mute_file():
 
     with with_mute_file(attack) as attacker:
         ring, name = attacker.facts
-        is_(name, "/dev/flowfd", "a file that is called as the device")
-        result = attacked("a mute file", 0)
-        is_({(r["busy"], r["watches"]) for r in result["rings"]
-             if r["pid"] == attacker.pid}, {(True, None)}, "its ring is busy")
-        shown = [line.split() for line in run("list")[1].splitlines()
-                 if line.split()[1:3] == [str(attacker.pid), str(ring)]]
-        is_([row[3] for row in shown], ["busy"], "and so in the table")
-        shown = run("top", "-i", "0.1", "-n", "1")[1]
-        is_("busy" in shown, True, "and in top")
-
-
-def lock_fdinfo(directory):
-    """Whoever opens a file of our fdinfo waits, whatever signals come: a reader
-    of the directory waits for memory that it is to write to, and a writer for it.
-    """
-    kept.append(flowfd.Counter())
-    lock(directory, "/proc/self/fdinfo")
+        assert name == "/dev/flowfd"
+        result = attacked(0)
+        assert {(r["busy"], r["watches"]) for r in rings_of(attacker, result)} == {
+            (True, None)}
+        rows = [line.split() for line in run(1, "list")[1].splitlines()]
+        assert [row[3] for row in rows
+                if row[1:3] == [str(attacker.pid), str(ring)]] == ["busy"]
+        assert "busy" in run(2, "top", "-i", "0.1", "-n", "1")[1]
 
 
 def lock(directory, *targets):
-    """The same with any directories that may be read."""
+    """Blocks each lookup in the @targets, any directories that may be read, and signals
+    do not end that: a reader of the directory waits for the memory that it must write
+    to, a file of the mute server in @directory, and a writer waits for the reader."""
     file = os.open(directory + "/file", os.O_RDWR)
     # Not by Python's mmap, which asks for the size of the file.
     libc.mmap.restype = ctypes.c_void_p
@@ -338,86 +251,80 @@ def lock(directory, *targets):
                                        mmap.MAP_SHARED, file, 0))
     getdents64 = 217
     opened = [os.open(target, os.O_RDONLY) for target in targets]
-    for function in ([lambda fd=fd: libc.syscall(getdents64, fd, memory, 4096)
-                      for fd in opened] +
-                     [lambda name=target: os.mkdir(name + "/x")
-                      for target in targets]):
-        threading.Thread(target=function).start()
+    for call, *args in ([(libc.syscall, getdents64, fd, memory, 4096) for fd in opened] +
+                        [(os.mkdir, target + "/x") for target in targets]):
+        threading.Thread(target=call, args=args).start()
         time.sleep(1)
 
 
+def lock_fdinfo(directory):
+    kept.append(flowfd.Counter())
+    lock(directory, "/proc/self/fdinfo")
+
+
+def with_locked(*targets):
+    return with_mute_file(lambda directory: lock(directory, *targets))
+
+
+def is_without(process, status, error):
+    assert (status, error.splitlines()[-1]) == (
+        2, f"flowfdctl: the kernel did not answer about process {process.pid}")
+
+
 def test_left_behind():
-    """A file of /proc that keeps its reader whatever happens: nobody else waits."""
+    """A file of /proc blocks its reader for ever, but nothing else waits."""
     with (with_mute_file(lock_fdinfo) as attacker,
           Process(roots_own, user=NOBODY + 1) as other):
-        start = time.monotonic()
-        done = subprocess.run([CTL, "list"], capture_output=True, text=True,
-                              timeout=PATIENCE)
-        spent = time.monotonic() - start
-        is_(spent < LOOK_SECONDS + PRINT_SECONDS, True,
-            f"the end of what is written comes after {spent:.1f} s")
-        is_((done.returncode, done.stderr.splitlines()[-1:]),
-            (2, ["flowfdctl: the kernel did not answer about process "
-                 f"{attacker.pid}"]), "one process is left behind")
-        is_(f" {other.pid} " in done.stdout, True, "others are shown")
-        looks = 10
-        _, out, _, spent, memory = run("top", "-i", "0.1", "-n", str(looks))
-        is_bounded(spent, memory, 2, f"{looks} looks of top")
-        is_([f" {other.pid} " in table for table in out.split(
-            "flowfd on this machine")[1:]], [True] * looks,
-            "each look shows others, and only the first waits")
+        code, out, error = run(1, "list")
+        is_without(attacker, code, error)
+        assert f" {other.pid} " in out
+        # Only the first of ten scans waits.
+        _, out, _ = run(2, "top", "-i", "0.1", "-n", "10")
+        assert [f" {other.pid} " in table
+                for table in out.split("flowfd on this machine")[1:]] == [True] * 10
 
 
-@contextlib.contextmanager
-def with_locked(*targets):
-    with with_mute_file(lambda directory: lock(directory, *targets)):
-        yield
-
-
-def ended(locked, *args, prepare=None):
-    """Status, outputs and whether it ended by itself, while a directory is locked
-    that others need, too: nothing is looked up here until it is free again."""
-    with (tempfile.TemporaryFile("w+") as out,
-          tempfile.TemporaryFile("w+") as error):
-        with with_locked(locked):
-            child = subprocess.Popen([CTL, *args], stdout=out, stderr=error,
+def list_while_locked(directory, *args, prepare=None):
+    """Exit status and both outputs of flowfdctl list, which must end within its time.
+    Until @directory is unlocked again, a lookup in it would block the test, too."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
+        with with_locked(directory):
+            # To close descriptors, Python would read /proc.
+            child = subprocess.Popen([CTL, "list", *args], stdout=out, stderr=error,
                                      close_fds=False, preexec_fn=prepare)
-            end = time.monotonic() + LOOK_SECONDS + PRINT_SECONDS
+            end = time.monotonic() + SCAN_SECONDS + PRINT_SECONDS
             while child.poll() is None and time.monotonic() < end:
                 time.sleep(0.1)
             in_time = child.returncode is not None
         child.wait()
+        assert in_time
         out.seek(0)
         error.seek(0)
-        return child.returncode, out.read(), error.read(), in_time
+        return child.returncode, out.read(), error.read()
 
 
 def test_locked_proc():
-    """The directory in which all processes are, so that none can be found."""
-    code, out, error, in_time = ended("/proc", "list")
-    is_(in_time, True, "a locked /proc: list ends in its time")
-    is_((code, error), (2, "flowfdctl: the kernel did not answer about /proc: "
-                           "nothing was inspected\n"), "and says why")
+    """No process can be found."""
+    code, _, error = list_while_locked("/proc")
+    assert (code, error) == (2, "flowfdctl: the kernel did not answer about /proc:"
+                                " nothing was inspected\n")
 
 
 def test_locked_device():
-    """The directory of the device, where its name must be looked for."""
+    """The directory of the device, in which its name must be looked up."""
     def use():
-        libc.unshare(CLONE_NEWNS)
-        mount(None, b"/", None, MS_REC_PRIVATE, None)
+        unshare_mounts()
         mount(directory.encode(), b"/dev", None, MS_BIND, None)
 
-    with (tempfile.TemporaryDirectory() as directory,
-          Process(roots_own, user=0) as own):
+    with tempfile.TemporaryDirectory() as directory, Process(roots_own) as own:
         os.chmod(directory, 0o755)
         os.mknod(directory + "/null", 0o20666, os.makedev(1, 3))
-        code, out, error, in_time = ended(directory, "list", "--json", prepare=use)
-    is_(in_time, True, "a locked /dev: list ends in its time")
-    is_((code, error), (2, "flowfdctl: the kernel did not answer about /dev/flowfd "
-                           "or its module\n"), "and says why")
-    shown = {c["fd"] for c in json.loads(out or '{"counters": []}')["counters"]
-             if c["pid"] == own.pid}
-    is_(shown, {own.facts[0]}, "a counter that was not opened is shown")
+        code, out, error = list_while_locked(directory, "--json", prepare=use)
+    assert (code, error) == (2, "flowfdctl: the kernel did not answer about /dev/flowfd"
+                                " or its module\n")
+    # The opened counter cannot be recognized without the number of the device.
+    assert [c["fd"] for c in json.loads(out)["counters"] if c["pid"] == own.pid] == [
+        own.facts[0]]
 
 
 def test_locked_processes():
@@ -426,40 +333,39 @@ def test_locked_processes():
         roots_own()
         kept[-1][2].add(os.eventfd(0, os.EFD_NONBLOCK), select.EPOLLIN)
         if not os.fork():
-            libc.prctl(1, signal.SIGKILL)
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             signal.pause()
 
-    with (Process(roots_own, user=0) as root,
+    with (Process(roots_own) as root,
           Process(with_a_watch, user=NOBODY - 1) as free,
           Process(roots_own, user=NOBODY - 1) as locked,
           with_locked(f"/proc/{root.pid}", f"/proc/{locked.pid}")):
-        for args in ((), ("--watches",)):
-            result = attacked("locked processes", 2, *args)
+        for args in (), ("--watches",):
+            result = attacked(2, *args)
             shown = {o["pid"] for o in result["counters"] + result["rings"]}
-            is_([process.pid in shown for process in (root, locked, free)],
-                [False, False, True], "of a user, one process is left out")
-        is_(len([r for r in result["rings"]
-                 if r.get("watched") and r["pid"] >= free.pid]), 1,
-            "watches are shown once, though another process went on")
-        error = run("list")[2]
-        is_(error in [f"flowfdctl: the kernel did not answer about process {pid} "
-                      "and 1 more\n" for pid in (root.pid, locked.pid)], True,
-            error.strip())
+            # One process of a user is left out, the other is not.
+            assert [process.pid in shown for process in (root, locked, free)] == [
+                False, False, True]
+        # Once, although more than one child of flowfdctl scanned.
+        assert len([r for r in result["rings"]
+                    if r.get("watched") and r["pid"] >= free.pid]) == 1
+        assert run(1, "list")[2] in [
+            f"flowfdctl: the kernel did not answer about process {pid} and 1 more\n"
+            for pid in (root.pid, locked.pid)]
 
 
 def test_hidden():
     """Directories of processes that cannot even be opened."""
     def hide():
-        libc.unshare(CLONE_NEWNS)
-        mount(None, b"/", None, MS_REC_PRIVATE, None)
+        unshare_mounts()
         mount(b"none", b"/proc", b"proc", 0, b"hidepid=1")
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-    with Process(roots_own, user=0):
-        out = subprocess.run([CTL, "list", "--json"], stdout=subprocess.PIPE,
-                             text=True, preexec_fn=hide).stdout
-        is_(json.loads(out)["hidden_processes"] > 0, True, "hidden are counted")
+
+    with Process(roots_own):
+        done = ctl("list", "--json", preexec_fn=hide)
+    assert json.loads(done.stdout)["hidden_processes"] > 0
 
 
 def shared_memory_kb():
@@ -469,7 +375,7 @@ def shared_memory_kb():
 
 
 def test_left_memory():
-    """What is left behind keeps no memory of its look."""
+    """A child process that is left behind keeps no memory of its scan."""
     def attack():
         event = os.eventfd(0, os.EFD_NONBLOCK)
         files = [os.dup(event) for _ in range(4096)]
@@ -482,35 +388,35 @@ def test_left_memory():
         for file in files:
             os.close(file)
 
-    with Process(attack), Process(roots_own, user=NOBODY + 1) as other:
-        with with_locked(f"/proc/{other.pid}"):
-            before = shared_memory_kb()
-            looks = [run("list", "--watches") for _ in range(4)]
-            grown = shared_memory_kb() - before
-    is_([look[0] for look in looks], [2] * 4,
-        "four looks, each of which leaves a process")
-    is_(grown < 1024, True, f"and {grown} KB")
+    with (Attacker(attack), Process(roots_own, user=NOBODY + 1) as other,
+          with_locked(f"/proc/{other.pid}")):
+        before = shared_memory_kb()
+        codes = [run(1, "list", "--watches")[0] for _ in range(4)]
+        grown = shared_memory_kb() - before
+    assert codes == [2] * 4  # each left a child behind
+    assert grown < 1024
 
 
 def test_stopped():
-    """Ctrl-Z in the middle of a look, and fg when its time is over."""
-    with Process(many_descriptors):
+    """Ctrl-Z in the middle of a scan, and fg after its time: it is out of time, but the
+    kernel did answer."""
+    with Attacker(many_descriptors):
         child = subprocess.Popen([CTL, "list"], stdout=subprocess.DEVNULL,
                                  stderr=subprocess.PIPE, text=True,
                                  start_new_session=True)
         time.sleep(0.5)
         os.killpg(child.pid, signal.SIGSTOP)
-        time.sleep(LOOK_SECONDS + 1)
+        time.sleep(SCAN_SECONDS + 1)
         os.killpg(child.pid, signal.SIGCONT)
         error = child.communicate(timeout=PATIENCE)[1]
-    is_((child.returncode, "the kernel did not answer" in error), (2, False),
-        "a look that was stopped is out of time, no more")
+    assert child.returncode == 2
+    assert "the kernel did not answer" not in error
 
 
 def forbid_kcmp():
-    """From here on it fails with EPERM."""
+    """Makes kcmp(2) fail with EPERM."""
     program = b"".join(struct.pack("=HBBI", *line) for line in (
-        (0x20, 0, 0, 0), (0x15, 0, 1, 312),  # number of the call; kcmp
+        (0x20, 0, 0, 0), (0x15, 0, 1, 312),  # number of the call; is it kcmp?
         (6, 0, 0, 0x50000 + errno.EPERM), (6, 0, 0, 0x7fff0000)))
     memory = ctypes.create_string_buffer(program)
     filter_ = ctypes.create_string_buffer(
@@ -520,7 +426,7 @@ def forbid_kcmp():
 
 
 def test_threads():
-    """Tables of descriptors that are not those of a process."""
+    """Threads whose table of descriptors is not that of their process."""
     def attack():
         def with_a_table():
             libc.unshare(CLONE_FILES)
@@ -540,31 +446,26 @@ def test_threads():
         kept.append(flowfd.Counter(maximum=78))
         reads, writes = os.pipe()
         if not os.fork():
-            libc.prctl(1, signal.SIGKILL)
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             def tell():
                 os.write(writes, str(threading.get_native_id()).encode())
                 threading.Event().wait()
             threading.Thread(target=tell).start()
-            libc.syscall(60, 0)  # exit(2), of this thread alone
+            libc.syscall(60, 0)  # exit(2) ends this thread alone
         return int(os.read(reads, 16))
 
-    with Process(attack) as attacker, Process(attack_without_leader) as other:
-        result = attacked("threads", 0)
-        is_([[c["pid"], c["fd"]] for c in result["counters"]
-             if c["maximum"] == 77], [attacker.facts],
-            "a thread with a table of its own")
-        done = subprocess.run([CTL, "list", "--json"], capture_output=True,
-                              text=True, preexec_fn=forbid_kcmp)
-        is_([attacker.facts] == [[c["pid"], c["fd"]] for c in json.loads(
-            done.stdout)["counters"] if c["maximum"] == 77], True,
-            "which is shown without kcmp, too")
-        is_(sorted(c["pid"] for c in result["counters"] if c["maximum"] == 78),
-            sorted([other.pid, other.facts]),
-            "a process whose first thread has ended")
+    with Attacker(attack) as attacker, Attacker(attack_without_leader) as other:
+        result = attacked(0)
+        done = ctl("list", "--json", preexec_fn=forbid_kcmp)
+        for shown in result, json.loads(done.stdout):
+            assert [[c["pid"], c["fd"]] for c in shown["counters"]
+                    if c["maximum"] == 77] == [attacker.facts]
+        assert sorted(c["pid"] for c in result["counters"] if c["maximum"] == 78) == (
+            sorted([other.pid, other.facts]))
 
 
 def stop_looking(child, at):
-    """Stops the process that looks for another, where it looks at some process."""
+    """Stops the child of flowfdctl while it reads the directory of process @at."""
     listed = f"/proc/{child.pid}/task/{child.pid}/children"
     while child.poll() is None:
         with open(listed) as children, contextlib.suppress(OSError):
@@ -578,8 +479,8 @@ def stop_looking(child, at):
 
 
 def test_no_answer():
-    """A file of /proc that keeps its reader: another process goes on with others."""
-    with (Process(many_descriptors) as attacker,
+    """A file of /proc blocks its reader: another process goes on with the others."""
+    with (Attacker(many_descriptors) as attacker,
           Process(roots_own, user=NOBODY - 1),
           Process(roots_own, user=NOBODY + 1) as other):
         start = time.monotonic()
@@ -588,38 +489,12 @@ def test_no_answer():
         looking = stop_looking(child, attacker.pid)
         out, error = child.communicate(timeout=PATIENCE)
         spent = time.monotonic() - start
-    is_(looking is None, False, "it was stopped")
-    is_((child.returncode, error.splitlines()[-1]),
-        (2, "flowfdctl: the kernel did not answer about process "
-         f"{attacker.pid}"), "no answer")
-    is_(f" {other.pid} " in out, True, "what comes after that is shown")
-    is_(spent < LOOK_SECONDS + PRINT_SECONDS, True, f"ends in {spent:.1f} s")
-    end = time.monotonic() + PATIENCE
-    while os.path.exists(f"/proc/{looking}") and time.monotonic() < end:
-        time.sleep(0.01)
-    is_(os.path.exists(f"/proc/{looking}"), False, "nothing is left")
-
-
-def main():
-    if not os.path.exists(flowfd.DEVICE):
-        print("1..0 # SKIP the module is not loaded")
-        return 0
-    tests = (test_nothing, test_long_path, test_many_watches,
-             test_many_descriptors, test_locks, test_mute_file, test_threads,
-             test_no_answer, test_left_behind, test_locked_processes,
-             test_locked_proc, test_locked_device, test_hidden, test_left_memory,
-             test_stopped)
-    for test in tests:
-        if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
-            continue
-        try:
-            test()
-        except Exception:
-            is_(traceback.format_exc().replace("\n", "\n# "), None,
-                test.__name__)
-    print(f"1..{checks}")
-    return failures > 0
+    assert looking
+    is_without(attacker, child.returncode, error)
+    assert f" {other.pid} " in out
+    assert spent < SCAN_SECONDS + PRINT_SECONDS
+    assert settles(lambda: os.path.exists(f"/proc/{looking}"), False, PATIENCE)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap.run())
