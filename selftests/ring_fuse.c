@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 
 FIXTURE(fuse)
 {
@@ -299,11 +300,13 @@ static int watch_in_namespace(void)
 	struct user_ring r;
 	int fd, ep;
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+	/* Not root, which the worker is: its user must have no number in there. */
+	if (setresgid(54321, 54321, 54321) || setresuid(54321, 54321, 54321) ||
+	    prctl(PR_SET_DUMPABLE, 1) || unshare(CLONE_NEWUSER | CLONE_NEWNS))
 		return 100;
 	if (!write_file("/proc/self/setgroups", "deny") ||
-	    !write_file("/proc/self/uid_map", "0 0 1") ||
-	    !write_file("/proc/self/gid_map", "0 0 1"))
+	    !write_file("/proc/self/uid_map", "0 54321 1") ||
+	    !write_file("/proc/self/gid_map", "0 54321 1"))
 		return 101;
 	if (!fuse_server_start(&server))
 		return 102;
@@ -323,9 +326,12 @@ static int watch_in_namespace(void)
 
 TEST_F(fuse, in_a_namespace_of_users)
 {
-	pid_t child = fork();
+	pid_t child;
 	int status;
 
+	/* As udev has it. */
+	ASSERT_EQ(0, chmod("/dev/fuse", 0666));
+	child = fork();
 	if (!child)
 		_exit(watch_in_namespace());
 	ASSERT_EQ(child, waitpid(child, &status, 0));
