@@ -181,7 +181,6 @@ static void end_hook(struct flowfd_closing *hook)
 		return;
 	}
 	hook->state = CLOSING_CLOSED;
-	hook->target = NULL;
 	list_del_init(&hook->node);
 	closing_ops->closed(hook);
 }

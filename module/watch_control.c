@@ -230,6 +230,26 @@ bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry)
 	}
 }
 
+/* Removes all watches, or those with this data; returns the number removed. */
+static int watch_remove_each(struct flowfd_ring *ring, const u64 *data)
+{
+	struct flowfd_watch *w;
+	struct hlist_node *next;
+	int removed = 0;
+	u32 i;
+
+	for (i = 0; i < 1U << ring->hash_bits; i++) {
+		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
+			if (!data || READ_ONCE(w->item->data) == *data)
+				removed += watch_remove(w);
+			cond_resched();
+		}
+		cond_resched();
+	}
+	watch_remove_closed(ring);
+	return removed;
+}
+
 /**
  * flowfd_watch_remove_by_data - remove watches whose descriptors may be gone
  * @ring: ring
@@ -239,22 +259,11 @@ bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry)
  */
 int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data)
 {
-	struct flowfd_watch *w;
-	struct hlist_node *next;
-	int removed = 0;
-	u32 i;
+	int removed;
 
 	if (mutex_lock_killable(&ring->lock))
 		return -EINTR;
-	watch_remove_closed(ring);
-	for (i = 0; i < 1U << ring->hash_bits; i++) {
-		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
-			if (READ_ONCE(w->item->data) == data)
-				removed += watch_remove(w);
-			cond_resched();
-		}
-		cond_resched();
-	}
+	removed = watch_remove_each(ring, &data);
 	mutex_unlock(&ring->lock);
 	return removed ?: -ENOENT;
 }
@@ -265,19 +274,8 @@ int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data)
  */
 void flowfd_watch_remove_all(struct flowfd_ring *ring)
 {
-	struct flowfd_watch *w;
-	struct hlist_node *next;
-	u32 i;
-
 	mutex_lock(&ring->lock);
-	for (i = 0; i < 1U << ring->hash_bits; i++) {
-		hlist_for_each_entry_safe(w, next, &ring->watches[i], hash) {
-			watch_remove(w);
-			cond_resched();
-		}
-		cond_resched();
-	}
-	watch_remove_closed(ring);
+	watch_remove_each(ring, NULL);
 	mutex_unlock(&ring->lock);
 }
 
