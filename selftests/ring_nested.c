@@ -32,15 +32,22 @@ FIXTURE_TEARDOWN(nested)
 	close(self->event);
 }
 
+/* A macro, because it returns from the test. */
+#define NEED_URING(uring)                                       \
+	do {                                                    \
+		int err = io_uring_queue_init(64, uring, 0);    \
+								\
+		if (err == -EPERM || err == -ENOSYS)            \
+			SKIP(return, "no io_uring");            \
+		ASSERT_EQ(0, err);                              \
+	} while (0)
+
 TEST_F(nested, polled_by_io_uring)
 {
 	struct io_uring uring;
 	struct io_uring_cqe *cqe;
-	int err = io_uring_queue_init(8, &uring, 0);
 
-	if (err == -EPERM || err == -ENOSYS)
-		SKIP(return, "no io_uring");
-	ASSERT_EQ(0, err);
+	NEED_URING(&uring);
 	for (int i = 0; i < 10; i++) {
 		io_uring_prep_poll_add(io_uring_get_sqe(&uring), self->ring.fd,
 				       POLLIN);
@@ -61,11 +68,8 @@ TEST_F(nested, multishot_poll_goes_on)
 	struct __kernel_timespec patience = { .tv_sec = PATIENCE_MS / 1000 };
 	struct io_uring uring;
 	struct io_uring_cqe *cqe;
-	int err = io_uring_queue_init(64, &uring, 0);
 
-	if (err == -EPERM || err == -ENOSYS)
-		SKIP(return, "no io_uring");
-	ASSERT_EQ(0, err);
+	NEED_URING(&uring);
 	io_uring_prep_poll_multishot(io_uring_get_sqe(&uring), self->ring.fd,
 				     POLLIN);
 	ASSERT_EQ(1, io_uring_submit(&uring));
