@@ -23,8 +23,8 @@ static_assert(sizeof(struct flowfd_query) == FLOWFD_QUERY_SIZE_VER0);
  * Return: 0; -EINVAL if it is smaller than @least; -E2BIG if it is larger than @known
  * and what @args has no place for is not 0; or -EFAULT.
  */
-int flowfd_copy_args(void *args, size_t known, size_t least,
-		     const void __user *argp, size_t size)
+int flowfd_copy_args(void *args, size_t known, size_t least, const void __user *argp,
+		     size_t size)
 {
 	if (size < least)
 		return -EINVAL;
@@ -40,12 +40,10 @@ int flowfd_copy_args(void *args, size_t known, size_t least,
  *
  * Return: 0 or -EFAULT.
  */
-long flowfd_copy_answer(void __user *argp, size_t size, const void *answer,
-			size_t known)
+long flowfd_copy_answer(void __user *argp, size_t size, const void *answer, size_t known)
 {
 	known = min(size, known);
-	if (copy_to_user(argp, answer, known) ||
-	    clear_user(argp + known, size - known))
+	if (copy_to_user(argp, answer, known) || clear_user(argp + known, size - known))
 		return -EFAULT;
 	return 0;
 }
@@ -71,10 +69,10 @@ int flowfd_install_file(struct file *file, u32 flags)
 static long answer_query(void __user *argp, size_t size)
 {
 	static const struct flowfd_query answer = {
-		.abi_version	= FLOWFD_ABI_VERSION,
-		.token_rate_max	= FLOWFD_TOKEN_RATE_MAX,
-		.features	= FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
-				  FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP,
+		.abi_version = FLOWFD_ABI_VERSION,
+		.token_rate_max = FLOWFD_TOKEN_RATE_MAX,
+		.features = FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
+			    FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP,
 	};
 
 	if (size < FLOWFD_QUERY_SIZE_VER0)

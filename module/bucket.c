@@ -25,13 +25,11 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 	/* An empty queue costs no token. It grows under the lock only. */
 	if (!c->count || !waitqueue_active(&c->wqh)) {
 		c->wakeup_deferred = false;
-	} else if (c->wakeup_deferred &&
-		   bucket_take(&c->bucket, ktime_get_ns())) {
+	} else if (c->wakeup_deferred && bucket_take(&c->bucket, ktime_get_ns())) {
 		c->wakeup_deferred = false;
 		flowfd_counter_wake(c, EPOLLIN);
 	} else if (c->wakeup_deferred && !hrtimer_is_queued(timer)) {
-		hrtimer_set_expires(timer,
-				    ns_to_ktime(bucket_due(&c->bucket)));
+		hrtimer_set_expires(timer, ns_to_ktime(bucket_due(&c->bucket)));
 		restart = HRTIMER_RESTART;
 	}
 	spin_unlock_irqrestore(&c->wqh.lock, flags);
@@ -56,8 +54,7 @@ void flowfd_bucket_wake(struct flowfd_counter *c)
 		return;
 	}
 	c->wakeup_deferred = true;
-	hrtimer_start(&c->timer, ns_to_ktime(bucket_due(&c->bucket)),
-		      HRTIMER_MODE_ABS);
+	hrtimer_start(&c->timer, ns_to_ktime(bucket_due(&c->bucket)), HRTIMER_MODE_ABS);
 }
 
 /**
@@ -67,8 +64,7 @@ void flowfd_bucket_wake(struct flowfd_counter *c)
  *
  * A deferred wakeup is delivered now.
  */
-void flowfd_bucket_replace(struct flowfd_counter *c,
-			   const struct eventfd_qos *qos)
+void flowfd_bucket_replace(struct flowfd_counter *c, const struct eventfd_qos *qos)
 {
 	lockdep_assert_held(&c->wqh.lock);
 
@@ -105,8 +101,7 @@ void flowfd_bucket_init(struct flowfd_counter *c, const struct eventfd_qos *qos)
 	c->qos = *qos;
 	c->wakeup_deferred = false;
 	bucket_init(&c->bucket, qos->token_capacity, qos->token_rate);
-	hrtimer_setup(&c->timer, timer_expired, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_ABS);
+	hrtimer_setup(&c->timer, timer_expired, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 }
 
 /**

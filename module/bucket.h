@@ -21,12 +21,12 @@
 #include <linux/types.h>
 #endif
 
-#define BUCKET_NSEC_PER_SEC	1000000000U
+#define BUCKET_NSEC_PER_SEC 1000000000U
 
 struct bucket {
-	__u64 interval;		/* T in ns; 0: no limit */
-	__u64 tolerance;	/* (C - 1) * T in ns */
-	__u64 virtual_time;	/* ns on the caller's clock */
+	__u64 interval;	    /* T in ns; 0: no limit */
+	__u64 tolerance;    /* (C - 1) * T in ns */
+	__u64 virtual_time; /* ns on the caller's clock */
 };
 
 /*

@@ -38,7 +38,7 @@
  * @polled: closes that wait for a worker to have polled a file
  */
 static struct closing_shard {
-	struct mutex lock;	/* of hooks */
+	struct mutex lock; /* of hooks */
 	struct fsnotify_group *group;
 	wait_queue_head_t polled;
 } ____cacheline_aligned_in_smp shards[1 << SHARD_BITS];
@@ -200,9 +200,8 @@ static void untrack(struct flowfd_closing *hook)
 		target_destroy(t);
 }
 
-static int closing_event(struct fsnotify_mark *mark, u32 mask,
-			 struct inode *inode, struct inode *dir,
-			 const struct qstr *name, u32 cookie)
+static int closing_event(struct fsnotify_mark *mark, u32 mask, struct inode *inode,
+			 struct inode *dir, const struct qstr *name, u32 cookie)
 {
 	struct flowfd_closing_target *t =
 		container_of(mark, struct flowfd_closing_target, mark);
@@ -246,15 +245,12 @@ static bool close_is_noticed(const struct file *file)
 
 	if (!file_raises_close_event(file))
 		return false;
-	return (S_ISSOCK(inode->i_mode) &&
-		inode->i_sb->s_magic == SOCKFS_MAGIC) ||
-	       (S_ISFIFO(inode->i_mode) &&
-		inode->i_sb->s_magic == PIPEFS_MAGIC);
+	return (S_ISSOCK(inode->i_mode) && inode->i_sb->s_magic == SOCKFS_MAGIC) ||
+	       (S_ISFIFO(inode->i_mode) && inode->i_sb->s_magic == PIPEFS_MAGIC);
 }
 
 /* Frees the target if that fails. */
-static int target_begin(struct flowfd_closing_target *t, struct inode *inode,
-			u8 shard)
+static int target_begin(struct flowfd_closing_target *t, struct inode *inode, u8 shard)
 {
 	int err;
 
@@ -301,8 +297,7 @@ void flowfd_closing_init_hook(struct flowfd_closing *hook, struct file *file)
  * @hook: prepared hook
  * @list: the file's; its release calls flowfd_closing_list()
  */
-void flowfd_closing_track_list(struct flowfd_closing *hook,
-			       struct list_head *list)
+void flowfd_closing_track_list(struct flowfd_closing *hook, struct list_head *list)
 {
 	struct closing_shard *shard;
 
@@ -426,8 +421,8 @@ static void target_free(struct fsnotify_mark *mark)
 }
 
 static const struct fsnotify_ops target_ops = {
-	.handle_inode_event	= closing_event,
-	.free_mark		= target_free,
+	.handle_inode_event = closing_event,
+	.free_mark = target_free,
 };
 
 static void target_construct(void *object)

@@ -15,11 +15,7 @@ struct flowfd_closing_target;
  * @CLOSING_REMOVED: nothing: the user has let go of it
  * @CLOSING_CLOSED: nothing: it was closed, and the user was told so
  */
-enum flowfd_closing_state {
-	CLOSING_LIVE,
-	CLOSING_REMOVED,
-	CLOSING_CLOSED
-};
+enum flowfd_closing_state { CLOSING_LIVE, CLOSING_REMOVED, CLOSING_CLOSED };
 
 /**
  * struct flowfd_closing - hook into the last close of a file
@@ -59,8 +55,7 @@ struct flowfd_closing_ops {
 int flowfd_closing_init(const struct flowfd_closing_ops *ops);
 void flowfd_closing_exit(void);
 void flowfd_closing_init_hook(struct flowfd_closing *hook, struct file *file);
-void flowfd_closing_track_list(struct flowfd_closing *hook,
-			       struct list_head *list);
+void flowfd_closing_track_list(struct flowfd_closing *hook, struct list_head *list);
 int flowfd_closing_track_file(struct flowfd_closing *hook);
 bool flowfd_closing_may_pin(struct file *file);
 bool flowfd_closing_remove(struct flowfd_closing *hook);

@@ -48,8 +48,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
  * fsnotify_find_inode_mark() hides it.
  */
 #ifndef HAVE_fsnotify_find_inode_mark
-static inline struct fsnotify_mark *
-fsnotify_find_inode_mark(struct inode *inode, struct fsnotify_group *group)
+static inline struct fsnotify_mark *fsnotify_find_inode_mark(struct inode *inode,
+							     struct fsnotify_group *group)
 {
 	return fsnotify_find_mark(&inode->i_fsnotify_marks, group);
 }
@@ -57,8 +57,7 @@ fsnotify_find_inode_mark(struct inode *inode, struct fsnotify_group *group)
 
 /* 6.3: flags of a memory area are changed by functions. */
 #ifndef HAVE_vm_flags_clear
-static inline void vm_flags_clear(struct vm_area_struct *vma,
-				  unsigned long flags)
+static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
 {
 	vma->vm_flags &= ~flags;
 }

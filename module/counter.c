@@ -24,8 +24,8 @@ static DEFINE_IDA(counter_ids);
 struct waiter {
 	struct wait_queue_entry entry;
 	struct flowfd_counter *counter;
-	__poll_t event;		/* EPOLLIN: a reader; EPOLLOUT: a writer */
-	u64 value;		/* what the writer adds */
+	__poll_t event; /* EPOLLIN: a reader; EPOLLOUT: a writer */
+	u64 value;	/* what the writer adds */
 };
 
 static __always_inline void counter_wake_readers(struct flowfd_counter *c)
@@ -61,12 +61,11 @@ static bool waiter_can_proceed(const struct waiter *w)
 
 	if (w->event == EPOLLIN)
 		return c->count;
-	return counter_has_room(c, w->value) ||
-	       !count_can_fit(c->maximum, w->value);
+	return counter_has_room(c, w->value) || !count_can_fit(c->maximum, w->value);
 }
 
-static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode,
-		       int sync, void *key);
+static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
+		       void *key);
 
 /*
  * Adds a sleeper behind earlier ones, and all of them before exclusive pollers, which
@@ -97,8 +96,8 @@ static void waiter_leave(struct waiter *w)
 }
 
 /* A task that runs already, because of a signal, stays in the queue and leaves it. */
-static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode,
-		       int sync, void *key)
+static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
+		       void *key)
 {
 	struct waiter *w = container_of(entry, struct waiter, entry);
 	int woken;
@@ -148,8 +147,7 @@ static noinline int counter_wait(struct flowfd_counter *c, __poll_t event, u64 v
  * A write that does not fit now. The maximum says whether it ever can, and may change
  * while the writer sleeps.
  */
-static noinline int counter_await_room(struct flowfd_counter *c, u64 value,
-				       bool nonblock)
+static noinline int counter_await_room(struct flowfd_counter *c, u64 value, bool nonblock)
 {
 	int err = 0;
 
@@ -162,8 +160,7 @@ static noinline int counter_await_room(struct flowfd_counter *c, u64 value,
 	return err;
 }
 
-static __always_inline int counter_add(struct flowfd_counter *c, u64 value,
-				       bool nonblock)
+static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool nonblock)
 {
 	int err;
 
@@ -196,8 +193,7 @@ static void counter_wake_some(struct flowfd_counter *c)
 	wait_queue_entry_t *entry, *next;
 
 	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
-		if (entry->func != waiter_wake &&
-		    !(entry->flags & WQ_FLAG_EXCLUSIVE))
+		if (entry->func != waiter_wake && !(entry->flags & WQ_FLAG_EXCLUSIVE))
 			continue;
 		if (flowfd_counter_wake_one(entry, EPOLLOUT))
 			break;
@@ -259,8 +255,7 @@ static noinline void counter_give_back(struct flowfd_counter *c, u64 value)
  * read(2) and write(2) have methods beside read_iter and write_iter because these are
  * the calls that counters are used with: it saves them the set-up of an iterator.
  */
-ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size,
-			    loff_t *pos)
+ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
 	struct flowfd_counter *c = file->private_data;
 	u64 value;
@@ -285,8 +280,8 @@ ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size,
  * @size: of @buf
  * @pos: not used
  */
-ssize_t flowfd_counter_write(struct file *file, const char __user *buf,
-			     size_t size, loff_t *pos)
+ssize_t flowfd_counter_write(struct file *file, const char __user *buf, size_t size,
+			     loff_t *pos)
 {
 	struct flowfd_counter *c = file->private_data;
 	u64 value;
@@ -302,8 +297,7 @@ ssize_t flowfd_counter_write(struct file *file, const char __user *buf,
 
 static bool iocb_is_nonblock(const struct kiocb *iocb)
 {
-	return iocb->ki_flags & IOCB_NOWAIT ||
-	       iocb->ki_filp->f_flags & O_NONBLOCK;
+	return iocb->ki_flags & IOCB_NOWAIT || iocb->ki_filp->f_flags & O_NONBLOCK;
 }
 
 /**
@@ -353,8 +347,7 @@ ssize_t flowfd_counter_write_iter(struct kiocb *iocb, struct iov_iter *from)
 					     iov_iter_count(from);
 		if (!write_size_is_valid(size))
 			err = -EINVAL;
-		else if (copy_from_iter(&value, sizeof(value), from) !=
-			 sizeof(value))
+		else if (copy_from_iter(&value, sizeof(value), from) != sizeof(value))
 			err = -EFAULT;
 		else
 			err = counter_add(c, value, iocb_is_nonblock(iocb));
@@ -417,8 +410,7 @@ int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum)
  *
  * Return: the counter, sealed, for flowfd_counter_free(), or an ERR_PTR.
  */
-struct flowfd_counter *
-flowfd_counter_alloc(const struct flowfd_create_counter *args)
+struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args)
 {
 	struct flowfd_counter *c;
 
@@ -504,9 +496,8 @@ static void counter_construct(void *object)
  */
 int flowfd_counter_init(void)
 {
-	counter_cache = kmem_cache_create("flowfd_counter",
-					  sizeof(struct flowfd_counter), 0,
-					  SLAB_ACCOUNT, counter_construct);
+	counter_cache = kmem_cache_create("flowfd_counter", sizeof(struct flowfd_counter),
+					  0, SLAB_ACCOUNT, counter_construct);
 	return counter_cache ? 0 : -ENOMEM;
 }
 

@@ -57,23 +57,21 @@ void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events);
 bool flowfd_qos_is_valid(const struct eventfd_qos *qos);
 void flowfd_bucket_init(struct flowfd_counter *c, const struct eventfd_qos *qos);
 void flowfd_bucket_exit(struct flowfd_counter *c);
-void flowfd_bucket_replace(struct flowfd_counter *c,
-			   const struct eventfd_qos *qos);
+void flowfd_bucket_replace(struct flowfd_counter *c, const struct eventfd_qos *qos);
 void flowfd_bucket_wake(struct flowfd_counter *c);
 
 /* counter.c */
 int flowfd_counter_init(void);
 void flowfd_counter_exit(void);
-struct flowfd_counter *
-flowfd_counter_alloc(const struct flowfd_create_counter *args);
+struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args);
 void flowfd_counter_free(struct flowfd_counter *c);
 int flowfd_counter_set_up(struct flowfd_counter *c,
 			  const struct flowfd_create_counter *args);
 int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum);
 ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size,
 			    loff_t *pos);
-ssize_t flowfd_counter_write(struct file *file, const char __user *buf,
-			     size_t size, loff_t *pos);
+ssize_t flowfd_counter_write(struct file *file, const char __user *buf, size_t size,
+			     loff_t *pos);
 ssize_t flowfd_counter_read_iter(struct kiocb *iocb, struct iov_iter *to);
 ssize_t flowfd_counter_write_iter(struct kiocb *iocb, struct iov_iter *from);
 __poll_t flowfd_counter_poll(struct file *file, poll_table *wait);
@@ -82,8 +80,7 @@ __poll_t flowfd_counter_poll(struct file *file, poll_table *wait);
 extern const struct file_operations flowfd_counter_fops;
 int flowfd_counter_open(struct file *file);
 long flowfd_counter_create(const void __user *argp, size_t size);
-long flowfd_counter_ioctl(struct file *file, unsigned int cmd,
-			  unsigned long arg);
+long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 struct flowfd_counter *flowfd_counter_of(const struct file *file);
 
 #endif /* FLOWFD_COUNTER_H */

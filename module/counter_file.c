@@ -13,8 +13,7 @@
 #include "closing.h"
 #include "counter.h"
 
-static_assert(sizeof(struct flowfd_create_counter) ==
-	      FLOWFD_CREATE_COUNTER_SIZE_VER0);
+static_assert(sizeof(struct flowfd_create_counter) == FLOWFD_CREATE_COUNTER_SIZE_VER0);
 
 /* The maximum is for writers, as the bucket is for readers. */
 static long counter_set_maximum(struct file *file, const u64 __user *argp)
@@ -69,8 +68,7 @@ static long counter_get_qos(struct flowfd_counter *c, void __user *argp)
 	return copy_to_user(argp, &qos, sizeof(qos)) ? -EFAULT : 0;
 }
 
-static bool counter_args_are_valid(const struct flowfd_create_counter *args,
-				   u32 flags)
+static bool counter_args_are_valid(const struct flowfd_create_counter *args, u32 flags)
 {
 	if (args->flags & ~flags)
 		return false;
@@ -87,8 +85,8 @@ static bool counter_args_are_valid(const struct flowfd_create_counter *args,
 static int counter_get_args(struct flowfd_create_counter *args, u32 flags,
 			    const void __user *argp, size_t size)
 {
-	int err = flowfd_copy_args(args, sizeof(*args),
-				   FLOWFD_CREATE_COUNTER_SIZE_VER0, argp, size);
+	int err = flowfd_copy_args(args, sizeof(*args), FLOWFD_CREATE_COUNTER_SIZE_VER0,
+				   argp, size);
 
 	if (err)
 		return err;
@@ -114,8 +112,7 @@ static long counter_set_up(struct file *file, const void __user *argp, size_t si
  *
  * Return: 0 or a negative errno.
  */
-long flowfd_counter_ioctl(struct file *file, unsigned int cmd,
-			  unsigned long arg)
+long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct flowfd_counter *c = file->private_data;
 	void __user *argp = (void __user *)arg;
@@ -167,8 +164,8 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 		   "flowfd-token-rate: %u\n"
 		   "flowfd-wakeup-deferred: %d\n"
 		   "flowfd-references: %ld\n",
-		   count, c->id, semaphore, maximum,
-		   qos.token_capacity, qos.token_rate, deferred, references);
+		   count, c->id, semaphore, maximum, qos.token_capacity, qos.token_rate,
+		   deferred, references);
 }
 #endif
 
@@ -191,20 +188,20 @@ static int counter_refuse_lock(struct file *file, int cmd, struct file_lock *loc
 }
 
 const struct file_operations flowfd_counter_fops = {
-	.owner		= THIS_MODULE,
-	.release	= counter_release,
-	.read		= flowfd_counter_read,
-	.write		= flowfd_counter_write,
-	.read_iter	= flowfd_counter_read_iter,
-	.write_iter	= flowfd_counter_write_iter,
-	.poll		= flowfd_counter_poll,
-	.unlocked_ioctl	= flowfd_counter_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
-	.llseek		= noop_llseek,
-	.lock		= counter_refuse_lock,
-	.flock		= counter_refuse_lock,
+	.owner = THIS_MODULE,
+	.release = counter_release,
+	.read = flowfd_counter_read,
+	.write = flowfd_counter_write,
+	.read_iter = flowfd_counter_read_iter,
+	.write_iter = flowfd_counter_write_iter,
+	.poll = flowfd_counter_poll,
+	.unlocked_ioctl = flowfd_counter_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.llseek = noop_llseek,
+	.lock = counter_refuse_lock,
+	.flock = counter_refuse_lock,
 #ifdef CONFIG_PROC_FS
-	.show_fdinfo	= counter_show_fdinfo,
+	.show_fdinfo = counter_show_fdinfo,
 #endif
 };
 
@@ -263,16 +260,17 @@ long flowfd_counter_create(const void __user *argp, size_t size)
 	struct file *file;
 	int err;
 
-	err = counter_get_args(&args, FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK |
-				      FLOWFD_KEEP_ON_EXEC, argp, size);
+	err = counter_get_args(&args,
+			       FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC,
+			       argp, size);
 	if (err)
 		return err;
 	c = flowfd_counter_alloc(&args);
 	if (IS_ERR(c))
 		return PTR_ERR(c);
 	file = anon_inode_getfile("[flowfd]", &flowfd_counter_fops, c,
-				  args.flags & FLOWFD_NONBLOCK ?
-				  O_RDWR | O_NONBLOCK : O_RDWR);
+				  args.flags & FLOWFD_NONBLOCK ? O_RDWR | O_NONBLOCK :
+								 O_RDWR);
 	if (IS_ERR(file)) {
 		flowfd_counter_free(c);
 		return PTR_ERR(file);

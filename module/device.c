@@ -72,8 +72,7 @@ static int device_add_node(void)
 	if (IS_ERR(device_class))
 		return PTR_ERR(device_class);
 	device_class->devnode = device_node;
-	device = device_create(device_class, NULL, device_number, NULL,
-			       "flowfd");
+	device = device_create(device_class, NULL, device_number, NULL, "flowfd");
 	if (IS_ERR(device)) {
 		class_destroy(device_class);
 		return PTR_ERR(device);

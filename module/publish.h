@@ -13,8 +13,8 @@
 #include "watch.h"
 
 /* Flags of a wakeup that need the slow path: all are above the published events. */
-#define WATCH_SLOW_PATH		((__force u32)(POLLFREE | EPOLL_URING_WAKE))
-#define WATCH_SLOW_PATH_MIN	((__force u32)POLLFREE)
+#define WATCH_SLOW_PATH	    ((__force u32)(POLLFREE | EPOLL_URING_WAKE))
+#define WATCH_SLOW_PATH_MIN ((__force u32)POLLFREE)
 
 static_assert((__force u32)WATCH_EVENTS < WATCH_SLOW_PATH_MIN);
 
@@ -83,8 +83,7 @@ static __always_inline void flowfd_publish(struct flowfd_watch *w, __poll_t even
 }
 
 /* The watch of the first wait queue of a file, at a fixed place in the watch. */
-static __always_inline struct flowfd_watch *
-watch_of_first(struct wait_queue_entry *wait)
+static __always_inline struct flowfd_watch *watch_of_first(struct wait_queue_entry *wait)
 {
 	return container_of(wait, struct flowfd_watch, queue.wait);
 }
@@ -99,8 +98,8 @@ watch_of_first(struct wait_queue_entry *wait)
  *
  * Return: false if the wakeup needs the slow path, and nothing was done.
  */
-static __always_inline bool watch_announce(struct flowfd_watch *w,
-					   __poll_t events, int sync)
+static __always_inline bool watch_announce(struct flowfd_watch *w, __poll_t events,
+					   int sync)
 {
 	u32 bits = (__force u32)events & READ_ONCE(w->direct);
 

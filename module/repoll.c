@@ -17,9 +17,9 @@ static struct {
 	const char *name;
 	struct workqueue_struct *workqueue;
 } classes[REPOLL_CLASSES] = {
-	[REPOLL_KERNEL]	= { .name = "flowfd_kernel" },
-	[REPOLL_DEVICE]	= { .name = "flowfd_device" },
-	[REPOLL_FUSE]	= { .name = "flowfd_fuse" },
+	[REPOLL_KERNEL] = { .name = "flowfd_kernel" },
+	[REPOLL_DEVICE] = { .name = "flowfd_device" },
+	[REPOLL_FUSE] = { .name = "flowfd_fuse" },
 };
 
 static void (*poll_entry)(struct flowfd_repoll_entry *entry);
@@ -49,8 +49,7 @@ enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 	case FUSE_SUPER_MAGIC:
 		return REPOLL_FUSE;
 	case SOCKFS_MAGIC:
-		return socket_polls_without_lock(file) ? REPOLL_KERNEL :
-							 REPOLL_DEVICE;
+		return socket_polls_without_lock(file) ? REPOLL_KERNEL : REPOLL_DEVICE;
 	case PIPEFS_MAGIC:
 		return REPOLL_KERNEL;
 	case ANON_INODE_FS_MAGIC:
@@ -96,15 +95,13 @@ bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry)
  *
  * In any context.
  */
-void flowfd_repoll_queue(struct flowfd_ring *ring,
-			 struct flowfd_repoll_entry *entry)
+void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *entry)
 {
 	struct flowfd_repoll *r = &ring->repoll[entry->class];
 
 	/* If the list has others, whoever added the first queues the work. */
 	if (llist_add(&entry->node, &r->entries))
-		flowfd_ring_queue_work(ring, classes[entry->class].workqueue,
-				       &r->work);
+		flowfd_ring_queue_work(ring, classes[entry->class].workqueue, &r->work);
 }
 
 /**

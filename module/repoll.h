@@ -17,12 +17,7 @@ struct flowfd_ring;
  * @REPOLL_FUSE: it waits for a FUSE server
  * @REPOLL_CLASSES: number of classes
  */
-enum flowfd_repoll_class {
-	REPOLL_KERNEL,
-	REPOLL_DEVICE,
-	REPOLL_FUSE,
-	REPOLL_CLASSES
-};
+enum flowfd_repoll_class { REPOLL_KERNEL, REPOLL_DEVICE, REPOLL_FUSE, REPOLL_CLASSES };
 
 /**
  * struct flowfd_repoll - the files of a ring and class that a worker must poll
@@ -53,7 +48,6 @@ void flowfd_repoll_exit(void);
 enum flowfd_repoll_class flowfd_repoll_class(const struct file *file);
 void flowfd_repoll_init_ring(struct flowfd_ring *ring);
 bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry);
-void flowfd_repoll_queue(struct flowfd_ring *ring,
-			 struct flowfd_repoll_entry *entry);
+void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *entry);
 
 #endif /* FLOWFD_REPOLL_H */

@@ -105,12 +105,12 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number)
 static int ring_charge(struct flowfd_ring *ring, unsigned long pages)
 {
 	struct user_struct *user = current_user();
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 
 	ring->owner = NULL;
 	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
 		return 0;
-	if (atomic_long_add_return(pages, &user->locked_vm) >
-	    rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT) {
+	if (atomic_long_add_return(pages, &user->locked_vm) > limit) {
 		atomic_long_sub(pages, &user->locked_vm);
 		return -ENOMEM;
 	}
@@ -130,18 +130,18 @@ static void ring_uncharge(struct flowfd_ring *ring)
 static struct flowfd_ring_header ring_layout(u32 max_items)
 {
 	struct flowfd_ring_header layout = {
-		.magic		= FLOWFD_RING_MAGIC,
-		.version	= FLOWFD_RING_VERSION,
-		.header_size	= sizeof(layout),
-		.max_items	= max_items,
-		.items_offset	= sizeof(layout),
-		.index_slots	= roundup_pow_of_two(max_items),
+		.magic = FLOWFD_RING_MAGIC,
+		.version = FLOWFD_RING_VERSION,
+		.header_size = sizeof(layout),
+		.max_items = max_items,
+		.items_offset = sizeof(layout),
+		.index_slots = roundup_pow_of_two(max_items),
 	};
+	u32 items_size = max_items * sizeof(struct flowfd_ring_item);
+	u32 index_size = (layout.index_slots + 1) * sizeof(u32);
 
-	layout.index_offset = ALIGN(layout.items_offset + max_items *
-				    sizeof(struct flowfd_ring_item), 64);
-	layout.map_size = PAGE_ALIGN(layout.index_offset +
-				     (layout.index_slots + 1) * sizeof(u32));
+	layout.index_offset = ALIGN(layout.items_offset + items_size, 64);
+	layout.map_size = PAGE_ALIGN(layout.index_offset + index_size);
 	return layout;
 }
 
@@ -152,8 +152,7 @@ static struct flowfd_ring_header ring_layout(u32 max_items)
  *
  * The header is not read: user space can write it.
  */
-void flowfd_ring_describe(const struct flowfd_ring *ring,
-			  struct flowfd_create_ring *info)
+void flowfd_ring_describe(const struct flowfd_ring *ring, struct flowfd_create_ring *info)
 {
 	struct flowfd_ring_header layout = ring_layout(ring->max_items);
 
@@ -181,8 +180,7 @@ static void *alloc_user_pages(unsigned long count)
 		if (!pages[n])
 			goto free_pages;
 	}
-	memory = vmap(pages, count, VM_MAP | VM_USERMAP | VM_MAP_PUT_PAGES,
-		      PAGE_KERNEL);
+	memory = vmap(pages, count, VM_MAP | VM_USERMAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
 	if (memory)
 		return memory;
 
@@ -220,10 +218,10 @@ static int ring_alloc_private(struct flowfd_ring *ring)
 	u32 i;
 
 	ring->hash_bits = max(order_base_2(ring->max_items), 1);
-	ring->watches = kvcalloc(1UL << ring->hash_bits,
-				 sizeof(*ring->watches), GFP_KERNEL_ACCOUNT);
-	ring->free = kvmalloc_array(ring->max_items, sizeof(*ring->free),
-				    GFP_KERNEL_ACCOUNT);
+	ring->watches = kvcalloc(1UL << ring->hash_bits, sizeof(*ring->watches),
+				 GFP_KERNEL_ACCOUNT);
+	ring->free =
+		kvmalloc_array(ring->max_items, sizeof(*ring->free), GFP_KERNEL_ACCOUNT);
 	if (!ring->watches || !ring->free) {
 		kvfree(ring->watches);
 		kvfree(ring->free);
@@ -295,8 +293,7 @@ void flowfd_ring_put(struct flowfd_ring *ring)
  * @queue: workqueue
  * @work: in the ring's memory; its function ends with flowfd_ring_end_work()
  */
-void flowfd_ring_queue_work(struct flowfd_ring *ring,
-			    struct workqueue_struct *queue,
+void flowfd_ring_queue_work(struct flowfd_ring *ring, struct workqueue_struct *queue,
 			    struct work_struct *work)
 {
 	flowfd_ring_get(ring);
@@ -334,8 +331,8 @@ static void ring_construct(void *object)
 int flowfd_ring_init(void)
 {
 	ring_cache = kmem_cache_create("flowfd_ring", sizeof(struct flowfd_ring),
-				       __alignof__(struct flowfd_ring),
-				       SLAB_ACCOUNT, ring_construct);
+				       __alignof__(struct flowfd_ring), SLAB_ACCOUNT,
+				       ring_construct);
 	return ring_cache ? 0 : -ENOMEM;
 }
 

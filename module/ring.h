@@ -16,8 +16,8 @@
 #include "repoll.h"
 
 /* Bits of ring->listening. */
-#define RING_POLLERS	1	/* a poller looked since pollers were woken last */
-#define RING_SLEEPERS	2	/* tasks may sleep on the ring */
+#define RING_POLLERS  1 /* a poller looked since pollers were woken last */
+#define RING_SLEEPERS 2 /* tasks may sleep on the ring */
 
 /**
  * struct flowfd_ring - the state behind a ring's descriptor
@@ -56,7 +56,7 @@ struct flowfd_ring {
 	struct rb_root_cached sleepers;
 	struct work_struct wake_work;
 	struct flowfd_repoll repoll[REPOLL_CLASSES];
-	spinlock_t repoll_lock;	/* publishing by a worker */
+	spinlock_t repoll_lock; /* publishing by a worker */
 	struct mutex lock;	/* watches and free items */
 	struct hlist_head *watches;
 	u32 *free;
@@ -79,8 +79,7 @@ void flowfd_ring_get(struct flowfd_ring *ring);
 void flowfd_ring_put(struct flowfd_ring *ring);
 void flowfd_ring_describe(const struct flowfd_ring *ring,
 			  struct flowfd_create_ring *info);
-void flowfd_ring_queue_work(struct flowfd_ring *ring,
-			    struct workqueue_struct *queue,
+void flowfd_ring_queue_work(struct flowfd_ring *ring, struct workqueue_struct *queue,
 			    struct work_struct *work);
 void flowfd_ring_end_work(struct flowfd_ring *ring);
 u32 flowfd_ring_take_item(struct flowfd_ring *ring);

@@ -17,11 +17,9 @@
 #include "ring.h"
 #include "watch.h"
 
-static_assert(sizeof(struct flowfd_create_ring) ==
-	      FLOWFD_CREATE_RING_SIZE_VER0);
+static_assert(sizeof(struct flowfd_create_ring) == FLOWFD_CREATE_RING_SIZE_VER0);
 static_assert(sizeof(struct flowfd_ring_entry) == 24);
-static_assert(sizeof(struct flowfd_ring_control) ==
-	      FLOWFD_RING_CONTROL_SIZE_VER0);
+static_assert(sizeof(struct flowfd_ring_control) == FLOWFD_RING_CONTROL_SIZE_VER0);
 static_assert(sizeof(struct flowfd_ring_wait) == FLOWFD_RING_WAIT_SIZE_VER0);
 
 static const struct file_operations ring_fops;
@@ -82,8 +80,8 @@ static long ring_ioctl_wait(struct flowfd_ring *ring, const void __user *argp,
 	struct flowfd_ring_wait args;
 	int err, result;
 
-	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_RING_WAIT_SIZE_VER0,
-			       argp, size);
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_RING_WAIT_SIZE_VER0, argp,
+			       size);
 	if (err)
 		return err;
 	if (args.flags || args.reserved || args.min_events > ring->mask + 1)
@@ -100,8 +98,7 @@ static long ring_ioctl_wait(struct flowfd_ring *ring, const void __user *argp,
  * The simplest wait: for one entry, without a timeout. It is cheaper as a read than as
  * an ioctl, because security modules check the number and path of each ioctl.
  */
-static ssize_t ring_read(struct file *file, char __user *buf, size_t size,
-			 loff_t *pos)
+static ssize_t ring_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
 	struct flowfd_ring *ring = file->private_data;
 	int result;
@@ -135,13 +132,11 @@ static bool file_is_a_watcher(const struct file *file)
 
 static bool entry_adds(const struct flowfd_ring_entry *entry)
 {
-	return entry->op == FLOWFD_RING_ADD ||
-	       entry->op == FLOWFD_RING_ADD_PINNED;
+	return entry->op == FLOWFD_RING_ADD || entry->op == FLOWFD_RING_ADD_PINNED;
 }
 
 /* Carries out an entry, and returns its result. */
-static int ring_control(struct flowfd_ring *ring,
-			const struct flowfd_ring_entry *entry)
+static int ring_control(struct flowfd_ring *ring, const struct flowfd_ring_entry *entry)
 {
 	struct file *file;
 	int result;
@@ -188,8 +183,8 @@ static long ring_ioctl_control(struct flowfd_ring *ring, const void __user *argp
 	int err, failed = 0;
 	u32 i;
 
-	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_RING_CONTROL_SIZE_VER0,
-			       argp, size);
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_RING_CONTROL_SIZE_VER0, argp,
+			       size);
 	if (err)
 		return err;
 	if (args.flags || args.count > FLOWFD_RING_ITEMS_MAX)
@@ -253,8 +248,9 @@ static __poll_t ring_poll(struct file *file, poll_table *wait)
 		/* e: a full barrier. Pairs with d, in flowfd_publish(). */
 		smp_mb__after_atomic();
 	}
-	return READ_ONCE(ring->header->head) != atomic_read(&ring->tail) ?
-	       EPOLLIN | EPOLLRDNORM : 0;
+	if (READ_ONCE(ring->header->head) == atomic_read(&ring->tail))
+		return 0;
+	return EPOLLIN | EPOLLRDNORM;
 }
 
 /*
@@ -299,16 +295,16 @@ static int ring_release(struct inode *inode, struct file *file)
 }
 
 static const struct file_operations ring_fops = {
-	.owner		= THIS_MODULE,
-	.read		= ring_read,
-	.release	= ring_release,
-	.poll		= ring_poll,
-	.unlocked_ioctl	= ring_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
-	.mmap		= ring_mmap,
-	.llseek		= noop_llseek,
+	.owner = THIS_MODULE,
+	.read = ring_read,
+	.release = ring_release,
+	.poll = ring_poll,
+	.unlocked_ioctl = ring_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = ring_mmap,
+	.llseek = noop_llseek,
 #ifdef CONFIG_PROC_FS
-	.show_fdinfo	= ring_show_fdinfo,
+	.show_fdinfo = ring_show_fdinfo,
 #endif
 };
 
@@ -342,8 +338,8 @@ long flowfd_ring_create(void __user *argp, size_t size)
 	struct file *file;
 	int err;
 
-	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_CREATE_RING_SIZE_VER0,
-			       argp, size);
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_CREATE_RING_SIZE_VER0, argp,
+			       size);
 	if (err)
 		return err;
 	if (args.flags & ~FLOWFD_KEEP_ON_EXEC)

@@ -14,10 +14,10 @@
  * ring many times, and each of its wakeups then comes here as often. Whatever one
  * poller wakes in turn, as an epoll does, its own kind must bound.
  */
-#define RING_POLLERS_AT_ONCE	4
+#define RING_POLLERS_AT_ONCE 4
 
 /* How many pollers the work item wakes before it enables interrupts. */
-#define RING_POLLERS_BATCH	64
+#define RING_POLLERS_BATCH 64
 
 static struct workqueue_struct *ring_workqueue;
 
@@ -28,7 +28,7 @@ static struct workqueue_struct *ring_workqueue;
  */
 struct ring_sleeper {
 	struct rb_node node;
-	struct wait_queue_entry entry;	/* for default_wake_function() */
+	struct wait_queue_entry entry; /* for default_wake_function() */
 	u32 wanted;
 	bool queued;
 };
@@ -83,8 +83,7 @@ static void ring_wake_pollers(struct flowfd_ring *ring, int sync, void *key)
 
 	list_for_each_entry_safe(entry, next, &ring->wqh.head, entry) {
 		if (count++ == RING_POLLERS_AT_ONCE) {
-			flowfd_ring_queue_work(ring, ring_workqueue,
-					       &ring->wake_work);
+			flowfd_ring_queue_work(ring, ring_workqueue, &ring->wake_work);
 			return;
 		}
 		ring_call_poller(entry, sync, key);
@@ -221,8 +220,7 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end)
 			break;
 		}
 		expired = !schedule_hrtimeout_range(end == KTIME_MAX ? NULL : &end,
-						    timer_slack(),
-						    HRTIMER_MODE_ABS);
+						    timer_slack(), HRTIMER_MODE_ABS);
 		result = flowfd_ring_pending(ring);
 	} while (result < wanted && !expired);
 	ring_sleeper_leave(ring, &s);

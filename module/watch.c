@@ -46,8 +46,7 @@ static void watch_publish(struct flowfd_watch *w, __poll_t events, int sync)
 
 	if (!bits)
 		return;
-	if (mask & (__force u32)EPOLLONESHOT &&
-	    cmpxchg(&w->mask, mask, 0) != mask)
+	if (mask & (__force u32)EPOLLONESHOT && cmpxchg(&w->mask, mask, 0) != mask)
 		return;
 	flowfd_publish(w, bits, events & EPOLL_URING_WAKE, sync);
 }
@@ -112,8 +111,7 @@ void flowfd_watch_repoll(struct flowfd_repoll_entry *entry)
 	flowfd_watch_put(w);
 }
 
-static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync,
-				    void *key)
+static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync, void *key)
 {
 	struct flowfd_watch_queue *q =
 		container_of(wait, struct flowfd_watch_queue, wait);
@@ -150,16 +148,16 @@ static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync,
  *
  * Return: 0, always.
  */
-int flowfd_watch_wake(struct wait_queue_entry *wait, unsigned int mode,
-		      int sync, void *key)
+int flowfd_watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
+		      void *key)
 {
 	if (likely(watch_announce(watch_of_first(wait), key_to_poll(key), sync)))
 		return 0;
 	return watch_wake_slow(wait, sync, key);
 }
 
-static int watch_wake_second(struct wait_queue_entry *wait, unsigned int mode,
-			     int sync, void *key)
+static int watch_wake_second(struct wait_queue_entry *wait, unsigned int mode, int sync,
+			     void *key)
 {
 	if (likely(watch_announce(wait->private, key_to_poll(key), sync)))
 		return 0;
@@ -167,8 +165,7 @@ static int watch_wake_second(struct wait_queue_entry *wait, unsigned int mode,
 }
 
 /* Called by a file's poll method, once for each of its wait queues. */
-static void watch_join(struct file *file, wait_queue_head_t *head,
-		       poll_table *table)
+static void watch_join(struct file *file, wait_queue_head_t *head, poll_table *table)
 {
 	struct watch_poll *p = container_of(table, struct watch_poll, table);
 	struct flowfd_watch *w = p->watch;
@@ -267,8 +264,8 @@ static void watch_file_closed(struct flowfd_closing *hook)
 }
 
 const struct flowfd_closing_ops flowfd_watch_closing_ops = {
-	.leave	= watch_file_leave,
-	.closed	= watch_file_closed,
+	.leave = watch_file_leave,
+	.closed = watch_file_closed,
 };
 
 /**
@@ -281,8 +278,8 @@ const struct flowfd_closing_ops flowfd_watch_closing_ops = {
  *
  * Return: watch with one reference, or NULL.
  */
-struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring,
-					struct file *file, int fd)
+struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *file,
+					int fd)
 {
 	struct flowfd_watch *w = kmem_cache_alloc(watch_cache, GFP_KERNEL_ACCOUNT);
 
@@ -422,8 +419,7 @@ static void watch_construct(void *object)
  */
 int flowfd_watch_init(void)
 {
-	watch_cache = kmem_cache_create("flowfd_watch",
-					sizeof(struct flowfd_watch), 0,
+	watch_cache = kmem_cache_create("flowfd_watch", sizeof(struct flowfd_watch), 0,
 					SLAB_ACCOUNT, watch_construct);
 	return watch_cache ? 0 : -ENOMEM;
 }

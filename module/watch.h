@@ -15,9 +15,9 @@
 struct seq_file;
 
 /* Events that can be asked for and are published. */
-#define WATCH_EVENTS (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP | \
-		      EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | \
-		      EPOLLMSG | EPOLLRDHUP)
+#define WATCH_EVENTS                                                         \
+	(EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDNORM | \
+	 EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | EPOLLMSG | EPOLLRDHUP)
 
 /**
  * struct flowfd_watch_queue - a watch's entry in one wait queue of its file
@@ -74,15 +74,15 @@ struct flowfd_watch {
 extern const struct flowfd_closing_ops flowfd_watch_closing_ops;
 int flowfd_watch_init(void);
 void flowfd_watch_exit(void);
-struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring,
-					struct file *file, int fd);
+struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *file,
+					int fd);
 void flowfd_watch_put(struct flowfd_watch *w);
 void flowfd_watch_pin(struct flowfd_watch *w);
 int flowfd_watch_start(struct flowfd_watch *w, u32 mask);
 void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask);
 bool flowfd_watch_stop(struct flowfd_watch *w);
-int flowfd_watch_wake(struct wait_queue_entry *wait, unsigned int mode,
-		      int sync, void *key);
+int flowfd_watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
+		      void *key);
 void flowfd_watch_repoll(struct flowfd_repoll_entry *entry);
 
 /* watch_control.c */

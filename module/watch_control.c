@@ -53,8 +53,7 @@ static bool file_can_be_watched(struct file *file)
 static struct hlist_head *watch_bucket(const struct flowfd_ring *ring,
 				       const struct file *file, int fd)
 {
-	u32 hash = hash_64(((uintptr_t)file ^ watch_hash_key) + fd,
-			   ring->hash_bits);
+	u32 hash = hash_64(((uintptr_t)file ^ watch_hash_key) + fd, ring->hash_bits);
 
 	return &ring->watches[hash];
 }
@@ -223,8 +222,7 @@ bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry)
 	case FLOWFD_RING_ADD:
 	case FLOWFD_RING_ADD_PINNED:
 	case FLOWFD_RING_MOD:
-		return entry->events & (__force u32)EPOLLET &&
-		       !(entry->events & ~known);
+		return entry->events & (__force u32)EPOLLET && !(entry->events & ~known);
 	default:
 		return false;
 	}

@@ -42,9 +42,9 @@
  * EINVAL: the maximum is not above the present count. EBADF: the descriptor is not
  * open for writing.
  */
-#define EFD_IOC_SET_MAXIMUM	_IOW('J', 0, __u64)
+#define EFD_IOC_SET_MAXIMUM _IOW('J', 0, __u64)
 /* Default: ULLONG_MAX. */
-#define EFD_IOC_GET_MAXIMUM	_IOR('J', 1, __u64)
+#define EFD_IOC_GET_MAXIMUM _IOR('J', 1, __u64)
 #endif
 
 #ifndef EFD_IOC_SET_QOS
@@ -67,25 +67,25 @@ struct eventfd_qos {
  * reader, which would starve while its wakeup is deferred).
  * EBADF: the descriptor is not open for reading.
  */
-#define EFD_IOC_SET_QOS		_IOW('E', 0, struct eventfd_qos)
+#define EFD_IOC_SET_QOS _IOW('E', 0, struct eventfd_qos)
 /* The last setting; both fields are 0 before the first. */
-#define EFD_IOC_GET_QOS		_IOR('E', 0, struct eventfd_qos)
+#define EFD_IOC_GET_QOS _IOR('E', 0, struct eventfd_qos)
 #endif
 
 /* Highest @token_rate: one token per nanosecond. */
-#define FLOWFD_TOKEN_RATE_MAX	1000000000
+#define FLOWFD_TOKEN_RATE_MAX 1000000000
 
 /*
  * Increases only when an old program would misbehave; additions set feature bits.
  * The requests that change get new numbers at the same time, so that a module which
  * is loaded later refuses a program that queried an earlier one.
  */
-#define FLOWFD_ABI_VERSION	1
+#define FLOWFD_ABI_VERSION 1
 
-#define FLOWFD_FEATURE_MAXIMUM	(1ULL << 0)	/* EFD_IOC_{SET,GET}_MAXIMUM */
-#define FLOWFD_FEATURE_QOS	(1ULL << 1)	/* EFD_IOC_{SET,GET}_QOS */
-#define FLOWFD_FEATURE_RING	(1ULL << 2)	/* FLOWFD_IOC_CREATE_RING */
-#define FLOWFD_FEATURE_SETUP	(1ULL << 3)	/* FLOWFD_IOC_SETUP_COUNTER */
+#define FLOWFD_FEATURE_MAXIMUM (1ULL << 0) /* EFD_IOC_{SET,GET}_MAXIMUM */
+#define FLOWFD_FEATURE_QOS     (1ULL << 1) /* EFD_IOC_{SET,GET}_QOS */
+#define FLOWFD_FEATURE_RING    (1ULL << 2) /* FLOWFD_IOC_CREATE_RING */
+#define FLOWFD_FEATURE_SETUP   (1ULL << 3) /* FLOWFD_IOC_SETUP_COUNTER */
 
 /**
  * struct flowfd_query - what the loaded module can do
@@ -105,13 +105,13 @@ struct flowfd_query {
  * Fills in the structure, and zeroes the tail of one that is longer than the module's.
  * EINVAL: the structure is shorter than FLOWFD_QUERY_SIZE_VER0.
  */
-#define FLOWFD_IOC_QUERY	_IOR('J', 0x10, struct flowfd_query)
-#define FLOWFD_QUERY_SIZE_VER0	16
+#define FLOWFD_IOC_QUERY       _IOR('J', 0x10, struct flowfd_query)
+#define FLOWFD_QUERY_SIZE_VER0 16
 
 /* Flags of struct flowfd_create_counter. Without any: blocking, close-on-exec. */
-#define FLOWFD_SEMAPHORE	(1U << 0)	/* as EFD_SEMAPHORE */
-#define FLOWFD_NONBLOCK		(1U << 1)	/* as EFD_NONBLOCK */
-#define FLOWFD_KEEP_ON_EXEC	(1U << 2)	/* not close-on-exec */
+#define FLOWFD_SEMAPHORE    (1U << 0) /* as EFD_SEMAPHORE */
+#define FLOWFD_NONBLOCK	    (1U << 1) /* as EFD_NONBLOCK */
+#define FLOWFD_KEEP_ON_EXEC (1U << 2) /* not close-on-exec */
 
 /**
  * struct flowfd_create_counter - settings of a new counter
@@ -139,9 +139,8 @@ struct flowfd_create_counter {
  * not know. EMFILE, ENFILE, ENOMEM: as eventfd(2).
  * EPERM: the descriptor is not from open(), or was set up.
  */
-#define FLOWFD_IOC_CREATE_COUNTER \
-	_IOW('J', 0x11, struct flowfd_create_counter)
-#define FLOWFD_CREATE_COUNTER_SIZE_VER0	32
+#define FLOWFD_IOC_CREATE_COUNTER	_IOW('J', 0x11, struct flowfd_create_counter)
+#define FLOWFD_CREATE_COUNTER_SIZE_VER0 32
 
 /*
  * Sets up the counter of a descriptor from open(), and revokes the descriptor's right
@@ -152,11 +151,10 @@ struct flowfd_create_counter {
  * or a maximum or bucket was set. EBADF: the descriptor is not open for reading and
  * writing.
  */
-#define FLOWFD_IOC_SETUP_COUNTER \
-	_IOW('J', 0x15, struct flowfd_create_counter)
+#define FLOWFD_IOC_SETUP_COUNTER _IOW('J', 0x15, struct flowfd_create_counter)
 
 /* Highest @max_items of a ring. */
-#define FLOWFD_RING_ITEMS_MAX	(1U << 20)
+#define FLOWFD_RING_ITEMS_MAX (1U << 20)
 
 /**
  * struct flowfd_create_ring - a new ring, and how to map it
@@ -189,11 +187,11 @@ struct flowfd_create_ring {
  * ENOMEM: no memory, or RLIMIT_MEMLOCK would be exceeded. EMFILE, ENFILE: no
  * descriptor is left in the process or in the system.
  */
-#define FLOWFD_IOC_CREATE_RING	_IOWR('J', 0x12, struct flowfd_create_ring)
-#define FLOWFD_CREATE_RING_SIZE_VER0	24
+#define FLOWFD_IOC_CREATE_RING	     _IOWR('J', 0x12, struct flowfd_create_ring)
+#define FLOWFD_CREATE_RING_SIZE_VER0 24
 
-#define FLOWFD_RING_MAGIC	0x474e5246	/* "FRNG" */
-#define FLOWFD_RING_VERSION	1
+#define FLOWFD_RING_MAGIC   0x474e5246 /* "FRNG" */
+#define FLOWFD_RING_VERSION 1
 
 /**
  * struct flowfd_ring_header - the first bytes of the mapping of a ring
@@ -265,14 +263,14 @@ struct flowfd_ring_item {
 };
 
 /* @op of a control entry. */
-#define FLOWFD_RING_ADD		1
-#define FLOWFD_RING_DEL		2
-#define FLOWFD_RING_MOD		3
-#define FLOWFD_RING_ADD_PINNED	4
-#define FLOWFD_RING_DEL_DATA	5
+#define FLOWFD_RING_ADD	       1
+#define FLOWFD_RING_DEL	       2
+#define FLOWFD_RING_MOD	       3
+#define FLOWFD_RING_ADD_PINNED 4
+#define FLOWFD_RING_DEL_DATA   5
 
 /* @result of FLOWFD_RING_ADD and FLOWFD_RING_ADD_PINNED: the watch pins the file. */
-#define FLOWFD_RING_PINNED	(1U << 0)
+#define FLOWFD_RING_PINNED (1U << 0)
 
 /**
  * struct flowfd_ring_entry - control entry: one change of the watches of a ring
@@ -350,11 +348,11 @@ struct flowfd_ring_control {
  * entries before the bad address were carried out. EINTR: the task was killed
  * meanwhile.
  */
-#define FLOWFD_IOC_RING_CONTROL	_IOW('J', 0x13, struct flowfd_ring_control)
-#define FLOWFD_RING_CONTROL_SIZE_VER0	16
+#define FLOWFD_IOC_RING_CONTROL	      _IOW('J', 0x13, struct flowfd_ring_control)
+#define FLOWFD_RING_CONTROL_SIZE_VER0 16
 
 /* @timeout: never expires. */
-#define FLOWFD_RING_FOREVER	(~0ULL)
+#define FLOWFD_RING_FOREVER (~0ULL)
 
 /**
  * struct flowfd_ring_wait - how to wait for events
@@ -396,8 +394,8 @@ struct flowfd_ring_wait {
  * one that harvests: a ring has EPOLLIN while @head is not the number of slots that
  * were filled. All pollers are woken, exclusive ones as well.
  */
-#define FLOWFD_IOC_RING_WAIT	_IOW('J', 0x14, struct flowfd_ring_wait)
-#define FLOWFD_RING_WAIT_SIZE_VER0	40
+#define FLOWFD_IOC_RING_WAIT	   _IOW('J', 0x14, struct flowfd_ring_wait)
+#define FLOWFD_RING_WAIT_SIZE_VER0 40
 
 /*
  * Fills in the structure as FLOWFD_IOC_CREATE_RING did, with 0 in @flags, so that a
@@ -406,6 +404,6 @@ struct flowfd_ring_wait {
  * longer than the module's.
  * EINVAL: the structure is shorter than FLOWFD_CREATE_RING_SIZE_VER0.
  */
-#define FLOWFD_IOC_RING_INFO	_IOR('J', 0x16, struct flowfd_create_ring)
+#define FLOWFD_IOC_RING_INFO _IOR('J', 0x16, struct flowfd_create_ring)
 
 #endif /* _UAPI_LINUX_FLOWFD_H */

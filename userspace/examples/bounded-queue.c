@@ -40,7 +40,7 @@ static void *produce(void *unused)
 int main(void)
 {
 	/* Writes stay below the maximum, so it is one more than DEPTH. */
-	const struct flowfd_create_counter settings = {.maximum = DEPTH + 1};
+	const struct flowfd_create_counter settings = { .maximum = DEPTH + 1 };
 	uint64_t batch, largest = 0;
 	pthread_t producer;
 	int next = 0;
@@ -62,7 +62,6 @@ int main(void)
 			largest = batch;
 	}
 	pthread_join(producer, NULL);
-	printf("%d items, at most %" PRIu64 " at once, none lost\n", next,
-	       largest);
+	printf("%d items, at most %" PRIu64 " at once, none lost\n", next, largest);
 	return EXIT_SUCCESS;
 }

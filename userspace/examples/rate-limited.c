@@ -21,7 +21,7 @@ static void stop(const char *what, int error)
 
 static void *signal_events(void *argument)
 {
-	const struct timespec pause = {.tv_nsec = 500000};
+	const struct timespec pause = { .tv_nsec = 500000 };
 	const int *counter = argument;
 
 	for (int i = 0; i < EVENTS; i++) {

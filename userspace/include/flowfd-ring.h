@@ -40,8 +40,8 @@ extern "C" {
 #endif
 
 /* Timeouts in nanoseconds: flowfd_ring_wait(&ring, FLOWFD_MS(50)). */
-#define FLOWFD_MS(n)	((uint64_t)((n) * 1000000ULL))
-#define FLOWFD_SEC(n)	((uint64_t)((n) * 1000000000ULL))
+#define FLOWFD_MS(n)  ((uint64_t)(1000000ULL * (n)))
+#define FLOWFD_SEC(n) ((uint64_t)(1000000000ULL * (n)))
 
 /**
  * struct flowfd_ring - a ring in this process
@@ -54,6 +54,7 @@ extern "C" {
  */
 struct flowfd_ring {
 	int fd;
+	/* private: */
 	uint32_t mask;
 	uint32_t head;
 	uint32_t consuming;
@@ -88,8 +89,7 @@ struct flowfd_event {
  *   -ENOMEM           no memory, or RLIMIT_MEMLOCK would be exceeded
  *   -EMFILE -ENFILE   no descriptor left
  */
-int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
-		       unsigned int flags);
+int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned int flags);
 
 /**
  * flowfd_ring_attach - map a ring that another process created
@@ -153,8 +153,8 @@ int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
  * are pinned, too: the peer of a socket does not see a close before the removal.
  * That is cheaper, as the kernel need not watch for a close.
  */
-int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd,
-			   uint32_t events, uint64_t data);
+int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd, uint32_t events,
+			   uint64_t data);
 
 /**
  * flowfd_ring_mod - change a watch, or rearm a one-shot watch
@@ -201,8 +201,8 @@ int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data);
  *   -EINVAL  too many entries
  *   -EFAULT  bad address; the entries before it were carried out
  */
-int flowfd_ring_control(const struct flowfd_ring *ring,
-			struct flowfd_ring_entry *entries, uint32_t count);
+int flowfd_ring_control(const struct flowfd_ring *ring, struct flowfd_ring_entry *entries,
+			uint32_t count);
 
 /**
  * flowfd_ring_wait - wait for an event
@@ -261,6 +261,7 @@ const char *flowfd_ring_strerror(int error);
  *	flowfd_cursor_end(&cursor);
  */
 struct flowfd_cursor {
+	/* private: */
 	struct flowfd_ring *ring;
 	struct flowfd_ring_item *items;
 	uint32_t *slot;
@@ -272,8 +273,7 @@ struct flowfd_cursor {
  * @ring: ring; until flowfd_cursor_end() no other thread may take events from it,
  *        wait on it, or move it
  */
-static inline struct flowfd_cursor
-flowfd_cursor_begin(struct flowfd_ring *ring);
+static inline struct flowfd_cursor flowfd_cursor_begin(struct flowfd_ring *ring);
 
 /**
  * flowfd_cursor_next - take one event, without a system call
@@ -321,8 +321,7 @@ FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
  *	while (flowfd_ring_next(&ring, &event))
  *		handle(&event);
  */
-FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring,
-				   struct flowfd_event *event);
+FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event *event);
 
 #ifdef FLOWFD_DEBUG
 static inline void flowfd_ring_claim(struct flowfd_ring *ring)
@@ -364,18 +363,16 @@ static inline uint32_t flowfd_ring_take_bits(struct flowfd_ring_item *item)
 	/* One locked instruction is c, b and f. The bits are the lower half. */
 	typedef uint64_t __attribute__((__may_alias__)) flag_and_bits;
 
-	return (uint32_t)__atomic_exchange_n((flag_and_bits *)item, 0,
-					     __ATOMIC_SEQ_CST);
+	return (uint32_t)__atomic_exchange_n((flag_and_bits *)item, 0, __ATOMIC_SEQ_CST);
 #else
-	__atomic_store_n(&item->queued, 0, __ATOMIC_RELEASE);	/* c */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);		/* b */
+	__atomic_store_n(&item->queued, 0, __ATOMIC_RELEASE);	       /* c */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);		       /* b */
 	return __atomic_exchange_n(&item->ready, 0, __ATOMIC_ACQUIRE); /* f */
 #endif
 }
 
 /* Slots hold an item's number plus one: @items begins one item early. */
-static inline struct flowfd_cursor
-flowfd_cursor_begin(struct flowfd_ring *ring)
+static inline struct flowfd_cursor flowfd_cursor_begin(struct flowfd_ring *ring)
 {
 	uint32_t place = ring->head & ring->mask;
 	struct flowfd_cursor cursor;
@@ -422,8 +419,7 @@ static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
 		if (__builtin_expect(event->events != 0, 1)) {
 			event->reserved = 0;
 			/* H5, after the bits were taken (f). */
-			event->data = __atomic_load_n(&item->data,
-						      __ATOMIC_RELAXED);
+			event->data = __atomic_load_n(&item->data, __ATOMIC_RELAXED);
 			return 1;
 		}
 	}
@@ -452,8 +448,7 @@ FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
 	return taken;
 }
 
-FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring,
-				   struct flowfd_event *event)
+FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event *event)
 {
 	return (int)flowfd_ring_harvest(ring, event, 1);
 }

@@ -53,8 +53,7 @@ int flowfd_counter_create(uint64_t initial, unsigned int flags);
  *            FLOWFD_TOKEN_RATE_MAX or without capacity, a bucket on a
  *            semaphore, a reserved field that is not zero
  */
-int flowfd_counter_create_from(const struct flowfd_create_counter *counter,
-			       size_t size);
+int flowfd_counter_create_from(const struct flowfd_create_counter *counter, size_t size);
 
 /**
  * flowfd_device_open - open the device, to create many counters through it
@@ -76,8 +75,7 @@ int flowfd_device_open(void);
  *   -ENOTTY  @device is not a descriptor of flowfd
  *   -EPERM   @device is a counter or a ring that was created
  */
-int flowfd_counter_create_on(int device,
-			     const struct flowfd_create_counter *counter,
+int flowfd_counter_create_on(int device, const struct flowfd_create_counter *counter,
 			     size_t size);
 
 /**

@@ -22,8 +22,7 @@ union settings {
 
 /* Bytes that do not fit must be zero: then they ask for nothing. */
 static int copy_settings(union settings *settings,
-			 const struct flowfd_create_counter *counter,
-			 size_t size)
+			 const struct flowfd_create_counter *counter, size_t size)
 {
 	const unsigned char *bytes = (const unsigned char *)counter;
 	size_t i;
@@ -33,14 +32,12 @@ static int copy_settings(union settings *settings,
 	for (i = sizeof(*settings); i < size; i++)
 		if (bytes[i])
 			return -EPROTONOSUPPORT;
-	memcpy(settings, counter, size < sizeof(*settings) ? size :
-							     sizeof(*settings));
+	memcpy(settings, counter, size < sizeof(*settings) ? size : sizeof(*settings));
 	return 0;
 }
 
 /* A request with settings; copy_settings() has checked that all bytes beyond are 0. */
-static int request(int fd, unsigned int number, union settings *settings,
-		   size_t size)
+static int request(int fd, unsigned int number, union settings *settings, size_t size)
 {
 	if (size > sizeof(*settings))
 		size = sizeof(*settings);
@@ -57,8 +54,7 @@ static int set_up(int fd, union settings *settings, size_t size)
 	return ret == -ENOTTY || ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
-int flowfd_counter_create_on(int device,
-			     const struct flowfd_create_counter *counter,
+int flowfd_counter_create_on(int device, const struct flowfd_create_counter *counter,
 			     size_t size)
 {
 	union settings settings;
@@ -71,8 +67,7 @@ int flowfd_counter_create_on(int device,
 }
 
 /* open(2) takes the flags that it knows, the counter all other settings. */
-int flowfd_counter_create_from(const struct flowfd_create_counter *counter,
-			       size_t size)
+int flowfd_counter_create_from(const struct flowfd_create_counter *counter, size_t size)
 {
 	union settings settings;
 	int flags = O_CLOEXEC;

@@ -52,8 +52,7 @@ static int open_error(int error)
 int flowfd__open(int flags)
 {
 	int saved = errno;
-	int fd = syscall(SYS_openat, AT_FDCWD, FLOWFD_DEVICE,
-			 O_RDWR | O_NOCTTY | flags);
+	int fd = syscall(SYS_openat, AT_FDCWD, FLOWFD_DEVICE, O_RDWR | O_NOCTTY | flags);
 
 	if (fd < 0) {
 		fd = open_error(errno);
@@ -65,14 +64,13 @@ int flowfd__open(int flags)
 int flowfd__check(int fd)
 {
 	static atomic_bool fits;
-	struct flowfd_query query = {0};
+	struct flowfd_query query = { 0 };
 	int ret;
 
 	if (atomic_load_explicit(&fits, memory_order_relaxed))
 		return 0;
 	ret = flowfd__ioctl(fd, FLOWFD_IOC_QUERY, &query);
-	if (ret == -ENOTTY ||
-	    (!ret && query.abi_version != FLOWFD_ABI_VERSION))
+	if (ret == -ENOTTY || (!ret && query.abi_version != FLOWFD_ABI_VERSION))
 		return -EPROTONOSUPPORT;
 	if (!ret)
 		atomic_store_explicit(&fits, true, memory_order_relaxed);
@@ -104,9 +102,8 @@ int flowfd_query(struct flowfd_query *query, size_t size)
 		return fd;
 	ret = flowfd__check(fd);
 	if (!ret)
-		ret = flowfd__ioctl(fd, _IOC(_IOC_READ, 'J',
-					     _IOC_NR(FLOWFD_IOC_QUERY), size),
-				    query);
+		ret = flowfd__ioctl(
+			fd, _IOC(_IOC_READ, 'J', _IOC_NR(FLOWFD_IOC_QUERY), size), query);
 	flowfd__close(fd);
 	return ret;
 }

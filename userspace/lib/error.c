@@ -12,7 +12,7 @@
 /* The errno does not say whether module or library is too old: asks the module. */
 static const char *mismatch(void)
 {
-	struct flowfd_query query = {0};
+	struct flowfd_query query = { 0 };
 	int fd = flowfd__open(O_CLOEXEC);
 
 	if (fd >= 0) {

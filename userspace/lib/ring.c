@@ -88,8 +88,7 @@ static int create_in_place(int device, struct flowfd_create_ring *args)
 	return ret;
 }
 
-int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items,
-		       unsigned int flags)
+int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned int flags)
 {
 	struct flowfd_create_ring args = {
 		.max_items = max_items,
@@ -124,8 +123,8 @@ void flowfd_ring_destroy(struct flowfd_ring *ring)
 	flowfd__close(ring->fd);
 }
 
-int flowfd_ring_control(const struct flowfd_ring *ring,
-			struct flowfd_ring_entry *entries, uint32_t count)
+int flowfd_ring_control(const struct flowfd_ring *ring, struct flowfd_ring_entry *entries,
+			uint32_t count)
 {
 	struct flowfd_ring_control args = {
 		.entries = (uintptr_t)entries,
@@ -136,64 +135,73 @@ int flowfd_ring_control(const struct flowfd_ring *ring,
 }
 
 /* Returns 0 or -errno; flowfd_ring_control() gives callers the full result. */
-static int control_one(const struct flowfd_ring *ring,
-		       struct flowfd_ring_entry entry)
+static int control_one(const struct flowfd_ring *ring, struct flowfd_ring_entry *entry)
 {
-	int ret = flowfd_ring_control(ring, &entry, 1);
+	int ret = flowfd_ring_control(ring, entry, 1);
 
 	if (ret < 0)
 		return ret;
-	return entry.result < 0 ? entry.result : 0;
+	return entry->result < 0 ? entry->result : 0;
 }
 
 int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data)
 {
-	return control_one(ring, (struct flowfd_ring_entry){
+	struct flowfd_ring_entry entry = {
 		.op = FLOWFD_RING_ADD,
 		.fd = fd,
 		.events = events,
 		.data = data,
-	});
+	};
+
+	return control_one(ring, &entry);
 }
 
-int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd,
-			   uint32_t events, uint64_t data)
+int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd, uint32_t events,
+			   uint64_t data)
 {
-	return control_one(ring, (struct flowfd_ring_entry){
+	struct flowfd_ring_entry entry = {
 		.op = FLOWFD_RING_ADD_PINNED,
 		.fd = fd,
 		.events = events,
 		.data = data,
-	});
+	};
+
+	return control_one(ring, &entry);
 }
 
 int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data)
 {
-	return control_one(ring, (struct flowfd_ring_entry){
+	struct flowfd_ring_entry entry = {
 		.op = FLOWFD_RING_MOD,
 		.fd = fd,
 		.events = events,
 		.data = data,
-	});
+	};
+
+	return control_one(ring, &entry);
 }
 
 int flowfd_ring_del(const struct flowfd_ring *ring, int fd)
 {
-	return control_one(ring, (struct flowfd_ring_entry){
+	struct flowfd_ring_entry entry = {
 		.op = FLOWFD_RING_DEL,
 		.fd = fd,
-	});
+	};
+
+	return control_one(ring, &entry);
 }
 
 int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data)
 {
-	return control_one(ring, (struct flowfd_ring_entry){
+	struct flowfd_ring_entry entry = {
 		.op = FLOWFD_RING_DEL_DATA,
 		.fd = -1,
 		.data = data,
-	});
+	};
+
+	return control_one(ring, &entry);
 }
 
 int flowfd_ring_wait_with(const struct flowfd_ring *ring,
@@ -204,9 +212,8 @@ int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 	if (size > _IOC_SIZEMASK)
 		return -EINVAL;
 	ret = flowfd__ioctl(ring->fd,
-			   _IOC(_IOC_WRITE, 'J', _IOC_NR(FLOWFD_IOC_RING_WAIT),
-				size),
-			   (void *)args);
+			    _IOC(_IOC_WRITE, 'J', _IOC_NR(FLOWFD_IOC_RING_WAIT), size),
+			    (void *)args);
 	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 

@@ -5,6 +5,7 @@
 
 /**
  * caller_find - base name of the file that holds @address
+ * @address: in code
  * @executable: base name of the executable
  *
  * Returns "[unknown]" for code that is in no file. The string is valid while the file

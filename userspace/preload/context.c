@@ -37,18 +37,16 @@ static bool read_log(struct context *context)
 static void read_executable(struct context *context)
 {
 	long length = next_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe",
-			   (long)context->path, sizeof(context->path) - 1);
+				(long)context->path, sizeof(context->path) - 1);
 
-	context->executable = length < 0 ? "[unknown]" :
-					   base_name(context->path);
+	context->executable = length < 0 ? "[unknown]" : base_name(context->path);
 }
 
 static bool read_all(struct context *context)
 {
 	const char *text = getenv(SETTINGS_VARIABLE);
 
-	if (!text || !settings_parse(&context->settings, text) ||
-	    !read_log(context))
+	if (!text || !settings_parse(&context->settings, text) || !read_log(context))
 		return false;
 	read_executable(context);
 	return true;
@@ -57,8 +55,7 @@ static bool read_all(struct context *context)
 const struct context *context_get(void)
 {
 	static _Atomic(struct context *) shared;
-	struct context *seen = atomic_load_explicit(&shared,
-						    memory_order_acquire);
+	struct context *seen = atomic_load_explicit(&shared, memory_order_acquire);
 	struct context *own;
 
 	if (seen)
@@ -70,8 +67,7 @@ const struct context *context_get(void)
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (own == MAP_FAILED)
 		return NULL;
-	if (atomic_compare_exchange_strong(&shared, &seen,
-					   read_all(own) ? own : &none))
+	if (atomic_compare_exchange_strong(&shared, &seen, read_all(own) ? own : &none))
 		seen = atomic_load_explicit(&shared, memory_order_acquire);
 	if (seen != own)
 		munmap(own, sizeof(*own));

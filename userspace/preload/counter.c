@@ -15,7 +15,7 @@
 
 static int call(long number, long first, long second, long third, long fourth)
 {
-	const long arguments[6] = {first, second, third, fourth};
+	const long arguments[6] = { first, second, third, fourth };
 	long ret = next_syscall(number, arguments);
 
 	return ret < 0 ? -errno : (int)ret;
@@ -43,15 +43,12 @@ static int set_up(const struct settings *settings, int fd, unsigned int initial,
 _Static_assert(EFD_CLOEXEC == O_CLOEXEC && EFD_NONBLOCK == O_NONBLOCK,
 	       "flags of eventfd(2) are flags of open(2)");
 
-int counter_open(const struct settings *settings, unsigned int initial,
-		 int flags)
+int counter_open(const struct settings *settings, unsigned int initial, int flags)
 {
 	int fd, ret;
 
 	fd = call(SYS_openat, AT_FDCWD, (long)FLOWFD_DEVICE,
-		  O_RDWR | O_NOCTTY |
-			  (flags & (EFD_CLOEXEC | EFD_NONBLOCK)),
-		  0);
+		  O_RDWR | O_NOCTTY | (flags & (EFD_CLOEXEC | EFD_NONBLOCK)), 0);
 	if (fd < 0)
 		return fd;
 	ret = set_up(settings, fd, initial, flags);

@@ -13,7 +13,6 @@
  *
  * Returns the lowest free descriptor, as eventfd(2) would, or -errno.
  */
-int counter_open(const struct settings *settings, unsigned int initial,
-		 int flags);
+int counter_open(const struct settings *settings, unsigned int initial, int flags);
 
 #endif /* FLOWFD_PRELOAD_COUNTER_H */

@@ -34,8 +34,7 @@ static bool reader_open(struct reader *reader, int fd)
 		fd /= 10;
 	} while (fd);
 	memmove(name, last, strlen(last) + 1);
-	reader->fd = next_call(SYS_openat, AT_FDCWD, (long)path,
-			       O_RDONLY | O_CLOEXEC, 0);
+	reader->fd = next_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
 	reader->begin = 0;
 	reader->end = 0;
 	return reader->fd >= 0;
@@ -86,8 +85,7 @@ static const char *reader_line(struct reader *reader)
 }
 
 /* Finds @name and the number behind it in @line. */
-static bool take(const char *line, const char *name, unsigned int base,
-		 uint64_t *number)
+static bool take(const char *line, const char *name, unsigned int base, uint64_t *number)
 {
 	const char *text = strstr(line, name);
 
@@ -96,8 +94,7 @@ static bool take(const char *line, const char *name, unsigned int base,
 	text += strlen(name);
 	text += strspn(text, " \t");
 	for (*number = 0;; text++) {
-		unsigned int digit = *text >= 'a' ? *text - 'a' + 10U :
-						    *text - '0' + 0U;
+		unsigned int digit = *text >= 'a' ? *text - 'a' + 10U : *text - '0' + 0U;
 
 		if (digit >= base)
 			return true;
@@ -119,8 +116,8 @@ bool event_state(int fd, struct event_state *state)
 		found |= take(line, "eventfd-count:", 16, &state->count);
 		take(line, "eventfd-id:", 10, &state->id);
 		take(line, "eventfd-semaphore:", 10, &semaphore);
-		state->counter |= take(line, "flowfd-references:", 10,
-				       &state->references);
+		state->counter |=
+			take(line, "flowfd-references:", 10, &state->references);
 	}
 	state->semaphore = semaphore;
 	reader_close(&reader);
@@ -159,8 +156,7 @@ static bool watches_of(struct watch *watch, int fd, watch_found found,
 		watch->device = 0;
 		take(line, "ino:", 16, &watch->inode);
 		take(line, "sdev:", 16, &watch->device);
-		ok = take(line, "data:", 16, &watch->data) &&
-		     found(fd, watch, argument);
+		ok = take(line, "data:", 16, &watch->data) && found(fd, watch, argument);
 		watch->again = true;
 	}
 	reader_close(&reader);
@@ -173,8 +169,8 @@ static bool is_watcher(int directory, const char *name, struct watch *watch)
 	static const char epoll[] = "anon_inode:[eventpoll]";
 	static const char ring[] = "anon_inode:[flowfd-ring]";
 	char text[sizeof(ring)];
-	long length = next_call(SYS_readlinkat, directory, (long)name,
-				(long)text, sizeof(text));
+	long length = next_call(SYS_readlinkat, directory, (long)name, (long)text,
+				sizeof(text));
 	uint64_t number = 0;
 
 	watch->ring = length == sizeof(ring) - 1 && !memcmp(text, ring, length);
@@ -203,8 +199,7 @@ bool watch_each(int fd, watch_found found, const void *argument)
 			const struct dirent64 *entry = (void *)(names + i);
 
 			if (is_watcher(directory, entry->d_name, &watch))
-				ok = watches_of(&watch, fd, found,
-						argument);
+				ok = watches_of(&watch, fd, found, argument);
 			i += entry->d_reclen;
 		}
 	}

@@ -50,11 +50,12 @@ struct watch {
 	uint64_t data;
 };
 
-typedef bool (*watch_found)(int fd, const struct watch *watch,
-			    const void *argument);
+typedef bool (*watch_found)(int fd, const struct watch *watch, const void *argument);
 
 /**
  * watch_each - call @found for each watch of the descriptor number @fd
+ * @fd: descriptor, watched by epolls and rings of this process
+ * @found: function to call
  * @argument: passed to @found
  *
  * Returns false as soon as @found does, or if the watches cannot be read.

@@ -26,8 +26,8 @@
 /* By the thread's own ID: the main thread can have ended and then has no memory. */
 static bool peek(void *to, const void *from, size_t size, const char *taker)
 {
-	const struct iovec local = {.iov_base = to, .iov_len = size};
-	const struct iovec remote = {.iov_base = (void *)from, .iov_len = size};
+	const struct iovec local = { .iov_base = to, .iov_len = size };
+	const struct iovec remote = { .iov_base = (void *)from, .iov_len = size };
 	const long arguments[6] = {
 		next_call(SYS_gettid, 0, 0, 0, 0), (long)&local, 1, (long)&remote, 1,
 	};
@@ -105,8 +105,7 @@ static bool replace_irqfd(const struct kvm_irqfd *argument, const char *taker)
 }
 
 /* Stops at the first that stays: waiting for thousands would take seconds. */
-static bool replace_vectors(const struct vfio_irq_set *argument,
-			    const char *taker)
+static bool replace_vectors(const struct vfio_irq_set *argument, const char *taker)
 {
 	struct vfio_irq_set set;
 	bool replaced = false;
@@ -134,20 +133,17 @@ bool handover_ioctl(unsigned long request, const void *argument)
 	case KVM_IRQFD:
 		return replace_irqfd(argument, taker);
 	case KVM_IOEVENTFD:
-		return replace_at(bytes + offsetof(struct kvm_ioeventfd, fd),
-				  taker);
+		return replace_at(bytes + offsetof(struct kvm_ioeventfd, fd), taker);
 	case VFIO_DEVICE_SET_IRQS:
 		return replace_vectors(argument, taker);
 	case VFIO_DEVICE_IOEVENTFD:
-		return replace_at(bytes + offsetof(struct vfio_device_ioeventfd,
-						   fd),
+		return replace_at(bytes + offsetof(struct vfio_device_ioeventfd, fd),
 				  taker);
 	case VHOST_SET_LOG_FD:
 	case VHOST_VDPA_SET_CONFIG_CALL:
 		return replace_at(bytes, taker);
 	default:
-		return replace_at(bytes + offsetof(struct vhost_vring_file, fd),
-				  taker);
+		return replace_at(bytes + offsetof(struct vhost_vring_file, fd), taker);
 	}
 }
 

@@ -46,8 +46,7 @@ static void *find_loaded(const char *file, const char *name)
 }
 
 /* After a tail call, @address is in the caller of the function that made it. */
-static void *find_late(const struct library_function *function,
-		       const void *address)
+static void *find_late(const struct library_function *function, const void *address)
 {
 	void *late = dlsym(RTLD_NEXT, function->name);
 	Dl_info info;
@@ -59,10 +58,9 @@ static void *find_late(const struct library_function *function,
 	return late;
 }
 
-struct found library_find(const struct library_function *function,
-			  const void *address)
+struct found library_find(const struct library_function *function, const void *address)
 {
-	struct found found = {function->early, function->early_genuine};
+	struct found found = { function->early, function->early_genuine };
 	int saved = errno;
 	void *late;
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /* Any function of up to six arguments that are integers or pointers. */
-typedef long (*library_call)(long first, long second, long third, long fourth,
-			     long fifth, long sixth);
+typedef long (*library_call)(long first, long second, long third, long fourth, long fifth,
+			     long sixth);
 
 /**
  * struct library_function - a function that the shim wraps
@@ -40,11 +40,12 @@ void library_find_early(struct library_function *function);
 
 /**
  * library_find - find the function that code at @address would call
+ * @function: library_find_early() was called for it
+ * @address: in the code of the caller
  *
  * Finds it also in a library that dlopen(3) loaded for that code alone. Must not run in
  * a signal handler, unless the function was there when the program started.
  */
-struct found library_find(const struct library_function *function,
-			  const void *address);
+struct found library_find(const struct library_function *function, const void *address);
 
 #endif /* FLOWFD_PRELOAD_LIBRARY_H */

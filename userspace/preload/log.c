@@ -34,8 +34,7 @@ void line_text(struct line *line, const char *text)
 
 void line_number(struct line *line, long number)
 {
-	unsigned long rest = number < 0 ? -(unsigned long)number :
-					  (unsigned long)number;
+	unsigned long rest = number < 0 ? -(unsigned long)number : (unsigned long)number;
 	char digits[3 * sizeof(number) + 1];
 	char *first = digits + sizeof(digits) - 1;
 
@@ -73,8 +72,8 @@ void line_begin(struct line *line)
 static bool stderr_is_ours(const struct settings *settings)
 {
 	struct statx status;
-	const long arguments[6] = {STDERR_FILENO, (long)"", AT_EMPTY_PATH,
-				   STATX_INO, (long)&status};
+	const long arguments[6] = { STDERR_FILENO, (long)"", AT_EMPTY_PATH, STATX_INO,
+				    (long)&status };
 
 	return next_syscall(SYS_statx, arguments) == 0 &&
 	       status.stx_dev_major == settings->device_major &&
@@ -89,7 +88,7 @@ struct signals {
 
 static struct signals only(int signal)
 {
-	return (struct signals){.words = {1UL << (signal - 1)}};
+	return (struct signals){ .words = { 1UL << (signal - 1) } };
 }
 
 /*
@@ -98,10 +97,10 @@ static struct signals only(int signal)
  */
 static void write_line(long fd, const struct line *line)
 {
-	const struct timespec now = {0};
+	const struct timespec now = { 0 };
 	struct signals ours = only(SIGPIPE);
 	struct signals before;
-	struct signals waiting = {0};
+	struct signals waiting = { 0 };
 	long ret;
 	int signal;
 
@@ -115,11 +114,10 @@ static void write_line(long fd, const struct line *line)
 	if (signal) {
 		ours = only(signal);
 		if (!(waiting.words[0] & ours.words[0]))
-			next_call(SYS_rt_sigtimedwait, (long)&ours, 0,
-				  (long)&now, sizeof(ours));
+			next_call(SYS_rt_sigtimedwait, (long)&ours, 0, (long)&now,
+				  sizeof(ours));
 	}
-	next_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0,
-		  sizeof(before));
+	next_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before));
 }
 
 /*
@@ -128,10 +126,9 @@ static void write_line(long fd, const struct line *line)
  */
 static void append(const char *path, const struct line *line)
 {
-	long fd = next_call(SYS_openat, AT_FDCWD, (long)path,
-		       O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY |
-			       O_NOFOLLOW | O_NONBLOCK,
-		       0);
+	long fd = next_call(
+		SYS_openat, AT_FDCWD, (long)path,
+		O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0);
 
 	if (fd < 0)
 		return;

@@ -21,8 +21,7 @@ static void *find(_Atomic(void *) *cache, const char *name)
 }
 
 /* Every symbol resolves in a program that ld.so loaded: libc has them. */
-NO_STACK_PROTECTOR static inline void *resolve(_Atomic(void *) *cache,
-					       const char *name)
+NO_STACK_PROTECTOR static inline void *resolve(_Atomic(void *) *cache, const char *name)
 {
 	void *function = atomic_load_explicit(cache, memory_order_relaxed);
 
@@ -79,13 +78,13 @@ NO_STACK_PROTECTOR long next_syscall(long number, const long arguments[6])
 	long (*function)(long number, ...);
 
 	function = resolve(&syscall_cache, "syscall");
-	return function(number, arguments[0], arguments[1], arguments[2],
-			arguments[3], arguments[4], arguments[5]);
+	return function(number, arguments[0], arguments[1], arguments[2], arguments[3],
+			arguments[4], arguments[5]);
 }
 
 long next_call(long number, long first, long second, long third, long fourth)
 {
-	const long arguments[6] = {first, second, third, fourth};
+	const long arguments[6] = { first, second, third, fourth };
 	int saved = errno;
 	long ret = next_syscall(number, arguments);
 

@@ -27,6 +27,8 @@ int next_ioctl_time64(int fd, unsigned long request, long argument);
 
 /**
  * next_syscall - syscall(2) as the program has it without the shim
+ * @number: of the system call
+ * @arguments: all six; those that the call does not have are not looked at
  *
  * The shim makes its own system calls with it, too: unlike open(2) and close(2),
  * and like eventfd(2), it is not a cancellation point.

@@ -68,8 +68,8 @@ static int decide(struct request *request, unsigned int initial, int flags,
 	request->caller = "";
 	if (log_wanted(context) || settings_by_name(&context->settings))
 		request->caller = caller_find(address, context->executable);
-	request->kept = settings_keep(&context->settings, request->number,
-				      request->caller);
+	request->kept =
+		settings_keep(&context->settings, request->number, request->caller);
 	request->error = 0;
 	if (request->kept)
 		return -1;
@@ -128,8 +128,7 @@ EXPORT int eventfd(unsigned int initial, int flags)
 }
 
 /* syscall(SYS_eventfd2, ...) and syscall(SYS_eventfd, ...), which has no flags. */
-static long syscall_eventfd(long number, const long arguments[6],
-			    const void *address)
+static long syscall_eventfd(long number, const long arguments[6], const void *address)
 {
 	struct request request;
 	int flags = number == SYS_eventfd2 ? (int)arguments[1] : 0;
@@ -161,8 +160,7 @@ NO_STACK_PROTECTOR EXPORT long syscall(long number, ...)
 	va_end(list);
 
 	if (is_eventfd(number))
-		return syscall_eventfd(number, arguments,
-				       __builtin_return_address(0));
+		return syscall_eventfd(number, arguments, __builtin_return_address(0));
 	if (refused_is(number))
 		return refused_syscall(number, arguments);
 	return next_syscall(number, arguments);

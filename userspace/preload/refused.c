@@ -17,8 +17,7 @@
 #include "preload/refused.h"
 #include "preload/replace.h"
 
-static bool again(long ret, bool (*replace)(unsigned long request,
-					    const void *argument),
+static bool again(long ret, bool (*replace)(unsigned long request, const void *argument),
 		  unsigned long request, long argument)
 {
 	if (ret != -1 || errno != EINVAL)
@@ -29,13 +28,12 @@ static bool again(long ret, bool (*replace)(unsigned long request,
 	return false;
 }
 
-static int ioctl_by(int (*next)(int fd, unsigned long request, long argument),
-		    int fd, unsigned long request, long argument)
+static int ioctl_by(int (*next)(int fd, unsigned long request, long argument), int fd,
+		    unsigned long request, long argument)
 {
 	int ret = next(fd, request, argument);
 
-	if (handover_is_ioctl(request) &&
-	    again(ret, handover_ioctl, request, argument))
+	if (handover_is_ioctl(request) && again(ret, handover_ioctl, request, argument))
 		ret = next(fd, request, argument);
 	return ret;
 }
@@ -70,18 +68,16 @@ EXPORT int __ioctl_time64(int fd, unsigned long request, ...)
 static struct library_function aio_submit = {
 	.name = "io_submit",
 	.library = "libaio",
-	.sonames = {"libaio.so.1", "libaio.so.1t64"},
+	.sonames = { "libaio.so.1", "libaio.so.1t64" },
 };
 
-#define OF_LIBURING(function) \
-	{ \
-		.name = (function), .library = "liburing", \
-		.sonames = {"liburing.so.2", "liburing.so.1"}, \
+#define OF_LIBURING(function)                                    \
+	{                                                        \
+		.name = (function), .library = "liburing",       \
+		.sonames = { "liburing.so.2", "liburing.so.1" }, \
 	}
-static struct library_function uring_register =
-	OF_LIBURING("io_uring_register");
-static struct library_function uring_eventfd =
-	OF_LIBURING("io_uring_register_eventfd");
+static struct library_function uring_register = OF_LIBURING("io_uring_register");
+static struct library_function uring_eventfd = OF_LIBURING("io_uring_register_eventfd");
 static struct library_function uring_eventfd_async =
 	OF_LIBURING("io_uring_register_eventfd_async");
 
@@ -95,18 +91,16 @@ __attribute__((constructor)) static void find_all(void)
 
 static long pass(library_call call, const long arguments[6])
 {
-	return call(arguments[0], arguments[1], arguments[2], arguments[3],
-		    arguments[4], arguments[5]);
+	return call(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+		    arguments[5]);
 }
 
 /* By the library's @call, which returns an int, or by a system call if it is NULL. */
-static long pass_or_call(library_call call, long number,
-			 const long arguments[6])
+static long pass_or_call(library_call call, long number, const long arguments[6])
 {
 	if (call)
 		return (int)pass(call, arguments);
-	return next_call(number, arguments[0], arguments[1], arguments[2],
-			 arguments[3]);
+	return next_call(number, arguments[0], arguments[1], arguments[2], arguments[3]);
 }
 
 /*
@@ -117,7 +111,7 @@ static long pass_or_call(library_call call, long number,
 static long submit(library_call call, const long arguments[6])
 {
 	struct iocb *const *iocbs = (void *)arguments[2];
-	long rest[6] = {arguments[0]};
+	long rest[6] = { arguments[0] };
 	long done = 0;
 	long tried = -1;
 	long ret;
@@ -130,8 +124,7 @@ static long submit(library_call call, const long arguments[6])
 			done += ret;
 		else if (ret != -EINVAL)
 			break;
-		if (done >= arguments[1] || tried == done ||
-		    !handover_iocb(iocbs + done))
+		if (done >= arguments[1] || tried == done || !handover_iocb(iocbs + done))
 			break;
 		tried = done;
 	}
@@ -142,8 +135,7 @@ static long register_uring(library_call call, const long arguments[6])
 {
 	long ret = pass_or_call(call, SYS_io_uring_register, arguments);
 
-	if (ret == -EINVAL &&
-	    handover_uring(arguments[1], (const void *)arguments[2]))
+	if (ret == -EINVAL && handover_uring(arguments[1], (const void *)arguments[2]))
 		ret = pass_or_call(call, SYS_io_uring_register, arguments);
 	return ret;
 }
@@ -160,15 +152,14 @@ static long call_library(const struct library_function *function, const void *ad
 	return retry(next.call, arguments);
 }
 
-EXPORT long io_submit(long first, long second, long third, long fourth,
-		      long fifth, long sixth);
-EXPORT long io_submit(long first, long second, long third, long fourth,
-		      long fifth, long sixth)
+EXPORT long io_submit(long first, long second, long third, long fourth, long fifth,
+		      long sixth);
+EXPORT long io_submit(long first, long second, long third, long fourth, long fifth,
+		      long sixth)
 {
-	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
+	const long arguments[6] = { first, second, third, fourth, fifth, sixth };
 
-	return call_library(&aio_submit, __builtin_return_address(0), submit,
-			    arguments);
+	return call_library(&aio_submit, __builtin_return_address(0), submit, arguments);
 }
 
 /* liburing has it since 2.4. */
@@ -177,10 +168,10 @@ EXPORT long io_uring_register(long first, long second, long third, long fourth,
 EXPORT long io_uring_register(long first, long second, long third, long fourth,
 			      long fifth, long sixth)
 {
-	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
+	const long arguments[6] = { first, second, third, fourth, fifth, sixth };
 
-	return call_library(&uring_register, __builtin_return_address(0),
-			    register_uring, arguments);
+	return call_library(&uring_register, __builtin_return_address(0), register_uring,
+			    arguments);
 }
 
 /* Passed on to liburing, as the layout of struct io_uring depends on its version. */
@@ -199,25 +190,22 @@ static long register_eventfd(const struct library_function *function,
 	return ret;
 }
 
-EXPORT long io_uring_register_eventfd(long first, long second, long third,
-				      long fourth, long fifth, long sixth);
-EXPORT long io_uring_register_eventfd(long first, long second, long third,
-				      long fourth, long fifth, long sixth)
+EXPORT long io_uring_register_eventfd(long first, long second, long third, long fourth,
+				      long fifth, long sixth);
+EXPORT long io_uring_register_eventfd(long first, long second, long third, long fourth,
+				      long fifth, long sixth)
 {
-	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
+	const long arguments[6] = { first, second, third, fourth, fifth, sixth };
 
-	return register_eventfd(&uring_eventfd, arguments,
-				__builtin_return_address(0));
+	return register_eventfd(&uring_eventfd, arguments, __builtin_return_address(0));
 }
 
-EXPORT long io_uring_register_eventfd_async(long first, long second,
-					    long third, long fourth,
-					    long fifth, long sixth);
-EXPORT long io_uring_register_eventfd_async(long first, long second,
-					    long third, long fourth,
-					    long fifth, long sixth)
+EXPORT long io_uring_register_eventfd_async(long first, long second, long third,
+					    long fourth, long fifth, long sixth);
+EXPORT long io_uring_register_eventfd_async(long first, long second, long third,
+					    long fourth, long fifth, long sixth)
 {
-	const long arguments[6] = {first, second, third, fourth, fifth, sixth};
+	const long arguments[6] = { first, second, third, fourth, fifth, sixth };
 
 	return register_eventfd(&uring_eventfd_async, arguments,
 				__builtin_return_address(0));

@@ -54,7 +54,7 @@
 
 static void sleep_1ms(void)
 {
-	struct __kernel_timespec time = {.tv_nsec = 1000000};
+	struct __kernel_timespec time = { .tv_nsec = 1000000 };
 
 	next_call(SYS_SLEEP, CLOCK_MONOTONIC, 0, (long)&time, 0);
 }
@@ -123,17 +123,15 @@ static void unlock(void)
  */
 static bool can_follow(int fd, const struct watch *watch, const void *none)
 {
-	struct epoll_event event = {0};
+	struct epoll_event event = { 0 };
 	long ret;
 
 	(void)none;
 	if (watch->ring || watch->again)
 		return false;
-	ret = next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd,
-			(long)&event);
+	ret = next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd, (long)&event);
 	if (ret == 0)
-		next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_DEL, fd,
-			  (long)&event);
+		next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_DEL, fd, (long)&event);
 	return ret == -EEXIST;
 }
 
@@ -146,8 +144,7 @@ static bool add_watch(int fd, const struct watch *watch, const void *none)
 	long ret;
 
 	(void)none;
-	ret = next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd,
-			(long)&event);
+	ret = next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd, (long)&event);
 	/* The list of watches also reaches those that were just added. */
 	return ret == 0 || ret == -EEXIST;
 }
@@ -161,8 +158,8 @@ struct identity {
 static bool identify(int fd, struct identity *identity)
 {
 	struct statx status;
-	const long arguments[6] = {fd, (long)"", AT_EMPTY_PATH, STATX_INO,
-				   (long)&status};
+	const long arguments[6] = { fd, (long)"", AT_EMPTY_PATH, STATX_INO,
+				    (long)&status };
 	int saved = errno;
 	long ret = next_syscall(SYS_statx, arguments);
 
@@ -170,8 +167,7 @@ static bool identify(int fd, struct identity *identity)
 	if (ret < 0)
 		return false;
 	identity->inode = status.stx_ino;
-	identity->device = (uint64_t)status.stx_dev_major << 20 |
-			   status.stx_dev_minor;
+	identity->device = (uint64_t)status.stx_dev_major << 20 | status.stx_dev_minor;
 	return true;
 }
 
@@ -185,10 +181,9 @@ static bool return_watch(int fd, const struct watch *watch, const void *argument
 	};
 
 	if (watch->inode == real->inode && watch->device == real->device &&
-	    next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd,
-		      (long)&event) == -EEXIST)
-		next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_MOD, fd,
-			  (long)&event);
+	    next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_ADD, fd, (long)&event) ==
+		    -EEXIST)
+		next_call(SYS_epoll_ctl, watch->watcher, EPOLL_CTL_MOD, fd, (long)&event);
 	return true;
 }
 
@@ -202,7 +197,7 @@ static void add_count(int fd, uint64_t count)
 static bool is_same(int fd, int real)
 {
 	const long thread = next_call(SYS_gettid, 0, 0, 0, 0);
-	const long arguments[6] = {thread, thread, KCMP_FILE, fd, real};
+	const long arguments[6] = { thread, thread, KCMP_FILE, fd, real };
 	struct event_state state;
 	struct event_state own;
 	int saved = errno;
@@ -211,16 +206,16 @@ static bool is_same(int fd, int real)
 	errno = saved;
 	if (order >= 0)
 		return order == 0;
-	return event_state(fd, &state) && event_state(real, &own) &&
-	       !state.counter && state.id == own.id;
+	return event_state(fd, &state) && event_state(real, &own) && !state.counter &&
+	       state.id == own.id;
 }
 
 /* What is there, or 1 of a semaphore; 0: nothing. Does not wait. */
 static uint64_t take_count(int real)
 {
 	uint64_t count = 0;
-	const struct iovec iovec = {.iov_base = &count, .iov_len = sizeof(count)};
-	const long arguments[6] = {real, (long)&iovec, 1, -1, -1, RWF_NOWAIT};
+	const struct iovec iovec = { .iov_base = &count, .iov_len = sizeof(count) };
+	const long arguments[6] = { real, (long)&iovec, 1, -1, -1, RWF_NOWAIT };
 	int saved = errno;
 
 	next_syscall(SYS_preadv2, arguments);
@@ -296,9 +291,8 @@ static bool is_still(int fd, uint64_t id)
 /* Returns NULL, or why the counter stays. Both other descriptors are closed. */
 static const char *exchange(int fd, int counter, int real, uint64_t id)
 {
-	long cloexec = next_call(SYS_fcntl, fd, F_GETFD, 0, 0) & FD_CLOEXEC ?
-			       O_CLOEXEC :
-			       0;
+	long cloexec = next_call(SYS_fcntl, fd, F_GETFD, 0, 0) & FD_CLOEXEC ? O_CLOEXEC :
+									      0;
 	const char *why = NULL;
 	struct event_state state;
 
@@ -340,7 +334,7 @@ static const char *replace(int fd, struct event_state *state)
 	return exchange(fd, counter, real, state->id);
 }
 
-#define REAL "now a real eventfd"
+#define REAL  "now a real eventfd"
 #define STAYS "stays a counter"
 
 static void report(const struct context *context, int fd, const char *taker,

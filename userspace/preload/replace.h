@@ -13,6 +13,7 @@ enum replaced { REPLACED_NONE, REPLACED_REAL, REPLACED_STAYS };
 
 /**
  * replace_counter - make @fd a real eventfd if it is a counter
+ * @fd: any descriptor of this process
  * @taker: name of the call that refused it, for the report
  *
  * Keeps the count, the flags and the watches of epoll(7). Does nothing if the counter

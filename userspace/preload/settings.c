@@ -134,8 +134,7 @@ const char *settings_add(struct settings *settings, const char *word)
 {
 	static const struct {
 		char name[sizeof("maximum=")];
-		const char *(*add)(struct settings *settings,
-				   const char *value);
+		const char *(*add)(struct settings *settings, const char *value);
 	} kinds[] = {
 		{ .name = "maximum=", .add = add_maximum },
 		{ .name = "rate=", .add = add_rate },
@@ -195,8 +194,7 @@ bool settings_by_name(const struct settings *settings)
 	return false;
 }
 
-bool settings_keep(const struct settings *settings, uint32_t number,
-		   const char *object)
+bool settings_keep(const struct settings *settings, uint32_t number, const char *object)
 {
 	const char *rule = settings->keep;
 	const char *end = rule + settings->keep_length;
@@ -205,8 +203,8 @@ bool settings_keep(const struct settings *settings, uint32_t number,
 
 	for (; rule < end; rule += strlen(rule) + 1) {
 		if (is_range(rule)) {
-			if (read_range(rule, &first, &last) &&
-			    number >= first && number <= last)
+			if (read_range(rule, &first, &last) && number >= first &&
+			    number <= last)
 				return true;
 		} else if (fnmatch(rule, object, 0) == 0) {
 			return true;

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define SETTINGS_VARIABLE "FLOWFD_RUN_SETTINGS"
-#define LOG_VARIABLE "FLOWFD_RUN_LOG"
+#define LOG_VARIABLE	  "FLOWFD_RUN_LOG"
 
 /**
  * struct settings - how to replace a program's eventfds
@@ -60,10 +60,10 @@ bool settings_by_name(const struct settings *settings);
 
 /**
  * settings_keep - whether this eventfd stays real
+ * @settings: complete
  * @number: number of the eventfd in its process, from 1
  * @object: base name of the object file that asks for it
  */
-bool settings_keep(const struct settings *settings, uint32_t number,
-		   const char *object);
+bool settings_keep(const struct settings *settings, uint32_t number, const char *object);
 
 #endif /* FLOWFD_PRELOAD_SETTINGS_H */

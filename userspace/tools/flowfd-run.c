@@ -71,7 +71,7 @@ static void add(struct run *run, struct argp_state *state, const char *name,
 /* Names the file that reports are for: the program may replace its descriptor 2. */
 static void add_verbose(struct run *run, struct argp_state *state)
 {
-	struct statx status = {0};
+	struct statx status = { 0 };
 	char *file;
 
 	statx(STDERR_FILENO, "", AT_EMPTY_PATH, STATX_INO, &status);
@@ -84,8 +84,9 @@ static void add_verbose(struct run *run, struct argp_state *state)
 /* Makes the path absolute, as the program may change its directory. */
 static void set_log(struct run *run, struct argp_state *state, const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
-			    O_NOCTTY | O_NONBLOCK, 0666);
+	int fd = open(path,
+		      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		      0666);
 
 	if (fd >= 0)
 		run->log = realpath(path, NULL);
@@ -137,20 +138,19 @@ static error_t parse(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-	{"maximum", 'm', "N", 0,
-	 "Let a counter hold less than N; writers wait for room", 0},
-	{"rate", 'r', "R", 0,
-	 "Wake readers R times a second at most; needs --burst", 0},
-	{"burst", 'b', "B", 0,
-	 "Let B wakeups follow each other at once; needs --rate", 0},
-	{"keep-eventfd", 'k', "WHICH", 0,
-	 "Leave eventfds real: number N or N-M of each process, or a glob "
-	 "for the object file that asks for them; may be repeated",
-	 0},
-	{"verbose", 'v', NULL, 0, "Report every eventfd on stderr", 0},
-	{"log", 'l', "FILE", 0,
-	 "Report every eventfd at the end of FILE", 0},
-	{0},
+	{ "maximum", 'm', "N", 0, "Let a counter hold less than N; writers wait for room",
+	  0 },
+	{ "rate", 'r', "R", 0, "Wake readers R times a second at most; needs --burst",
+	  0 },
+	{ "burst", 'b', "B", 0, "Let B wakeups follow each other at once; needs --rate",
+	  0 },
+	{ "keep-eventfd", 'k', "WHICH", 0,
+	  "Leave eventfds real: number N or N-M of each process, or a glob "
+	  "for the object file that asks for them; may be repeated",
+	  0 },
+	{ "verbose", 'v', NULL, 0, "Report every eventfd on stderr", 0 },
+	{ "log", 'l', "FILE", 0, "Report every eventfd at the end of FILE", 0 },
+	{ 0 },
 };
 
 static const struct argp argp = {
@@ -233,7 +233,7 @@ static void preload_shim(const struct run *run)
 
 int main(int argc, char **argv)
 {
-	struct run run = {.text = format("")};
+	struct run run = { .text = format("") };
 	struct flowfd_query query;
 	int error;
 
@@ -243,15 +243,13 @@ int main(int argc, char **argv)
 
 	error = flowfd_query(&query, sizeof(query));
 	if (error)
-		fprintf(stderr,
-			"flowfd-run: %s runs without flow control: %s\n",
+		fprintf(stderr, "flowfd-run: %s runs without flow control: %s\n",
 			run.program[0], flowfd_strerror(error));
 	else
 		preload_shim(&run);
 
 	execvp(run.program[0], run.program);
 	error = errno;
-	fprintf(stderr, "flowfd-run: %s: %s\n", run.program[0],
-		strerror(error));
+	fprintf(stderr, "flowfd-run: %s: %s\n", run.program[0], strerror(error));
 	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }

@@ -15,16 +15,15 @@
 /* Steps in a turn: a client that never stops sending must not starve the others. */
 #define STEPS_MAX 8
 
-#define ANSWER(status, connection, body_length, body)	\
-	"HTTP/1.1 " status "\r\n"			\
-	"Content-Type: text/plain\r\n"			\
-	"Content-Length: " body_length "\r\n"		\
+#define ANSWER(status, connection, body_length, body) \
+	"HTTP/1.1 " status "\r\n"                     \
+	"Content-Type: text/plain\r\n"                \
+	"Content-Length: " body_length "\r\n"         \
 	"Connection: " connection "\r\n\r\n" body
 
 static const char answer_and_stay[] =
 	ANSWER("200 OK", "keep-alive", "14", "Hello, world!\n");
-static const char answer_and_close[] =
-	ANSWER("200 OK", "close", "14", "Hello, world!\n");
+static const char answer_and_close[] = ANSWER("200 OK", "close", "14", "Hello, world!\n");
 static const char answer_bad_request[] =
 	ANSWER("400 Bad Request", "close", "12", "Bad request\n");
 
@@ -107,11 +106,9 @@ static bool answer(struct connection *c)
 		more = sizeof(c->out) - c->out_length < ANSWER_MAX;
 		if (more)
 			break;
-		length = request_parse(&request, c->in + taken,
-				       c->in_length - taken);
+		length = request_parse(&request, c->in + taken, c->in_length - taken);
 		if (length < 0 || (!length && c->in_length - taken == sizeof(c->in))) {
-			append(c, answer_bad_request,
-			       sizeof(answer_bad_request) - 1);
+			append(c, answer_bad_request, sizeof(answer_bad_request) - 1);
 			c->last = true;
 		} else if (length) {
 			append_answer(c, &request);
@@ -137,8 +134,8 @@ static bool send_answers(struct connection *c)
 	ssize_t n;
 
 	while (c->writable && c->out_sent < c->out_length) {
-		n = send(c->fd, c->out + c->out_sent,
-			 c->out_length - c->out_sent, MSG_NOSIGNAL);
+		n = send(c->fd, c->out + c->out_sent, c->out_length - c->out_sent,
+			 MSG_NOSIGNAL);
 		if (n < 0) {
 			c->writable = false;
 			return errno == EAGAIN;

@@ -48,9 +48,9 @@ struct connection {
 };
 
 enum connection_state {
-	CONNECTION_WAITS,	/* until an event */
-	CONNECTION_GOES_ON,	/* others may go first */
-	CONNECTION_IS_OVER,	/* to be closed */
+	CONNECTION_WAITS,   /* until an event */
+	CONNECTION_GOES_ON, /* others may go first */
+	CONNECTION_IS_OVER, /* to be closed */
 };
 
 /** connection_init - initialize with the socket @fd */

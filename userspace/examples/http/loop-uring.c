@@ -16,7 +16,7 @@
 #include "loop.h"
 
 static struct io_uring uring;
-static uint32_t *polls;		/* number of the poll of each descriptor */
+static uint32_t *polls; /* number of the poll of each descriptor */
 
 /* User data of requests whose completion is ignored; no poll has the number 0. */
 #define NOBODY 0
@@ -114,8 +114,7 @@ static int wait_for_events(struct loop_event *events, int timeout)
 	int error;
 
 	error = io_uring_submit_and_wait_timeout(&uring, cqes, 1,
-						 timeout < 0 ? NULL : &time,
-						 NULL);
+						 timeout < 0 ? NULL : &time, NULL);
 	if (error < 0 && error != -ETIME)
 		return error;
 	seen = io_uring_peek_batch_cqe(&uring, cqes, LOOP_BATCH);

@@ -111,8 +111,7 @@ static void listen_on(struct server *s, uint16_t port)
 	socklen_t length = sizeof(address);
 	int one = 1;
 
-	s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			     0);
+	s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->listener < 0)
 		die("socket", strerror(errno));
 	setsockopt(s->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -203,8 +202,7 @@ static void accept_connections(struct server *s)
 
 	s->exhausted = false;
 	while (count < LOOP_BATCH) {
-		fd = accept4(s->listener, NULL, NULL,
-			     SOCK_NONBLOCK | SOCK_CLOEXEC);
+		fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			if (open_connection(s, fd))
 				files[count++].fd = fd;
@@ -342,8 +340,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'l':
 		options->loop = find_loop(argument);
 		if (!options->loop)
-			argp_error(state, "--loop %s: not built, or unknown",
-				   argument);
+			argp_error(state, "--loop %s: not built, or unknown", argument);
 		return 0;
 	case 'p':
 		port = strtoul(argument, &end, 10);
@@ -361,15 +358,16 @@ int main(int argc, char **argv)
 	static const struct argp_option arguments[] = {
 		{ "loop", 'l', "LOOP", 0,
 		  "epoll (default), io_uring, ring, or ring-gather, which sleeps "
-		  "until there are 8 events or 50 microseconds have passed", 0 },
+		  "until there are 8 events or 50 microseconds have passed",
+		  0 },
 		{ "port", 'p', "PORT", 0,
 		  "port to listen on (default 8080; 0: any that is free)", 0 },
 		{ 0 },
 	};
 	static const struct argp argp = {
-		arguments, parse_option, NULL,
-		"Answers HTTP requests on the loopback interface.",
-		NULL, NULL, NULL,
+		.options = arguments,
+		.parser = parse_option,
+		.doc = "Answers HTTP requests on the loopback interface.",
 	};
 	struct options options = { &loop_epoll, 8080 };
 	struct server server = { 0 };

@@ -15,8 +15,8 @@
 
 /* Everything but watches is in the first lines; the module shows 4096 watches. */
 #define HEADER_SIZE 4096
-#define TEXT_SIZE (512 * 1024)
-#define SHOWN_MAX 4096
+#define TEXT_SIZE   (512 * 1024)
+#define SHOWN_MAX   4096
 
 static char text[TEXT_SIZE];
 
@@ -38,8 +38,8 @@ static bool is_device(const struct view *view, int links, const char *number)
 	struct statx stx;
 
 	return view->device &&
-	       !statx(links, number, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
-		      STATX_TYPE, &stx) &&
+	       !statx(links, number, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE,
+		      &stx) &&
 	       S_ISCHR(stx.stx_mode) &&
 	       makedev(stx.stx_rdev_major, stx.stx_rdev_minor) == view->device;
 }
@@ -86,8 +86,7 @@ static bool ring_is_new(struct view *view, uint64_t id)
 }
 
 /* Reads the rest of the fdinfo of a ring; @text has the first part. */
-static enum fdinfo list_watches(struct place *place, int fd,
-				struct object *object)
+static enum fdinfo list_watches(struct place *place, int fd, struct object *object)
 {
 	struct scan *scan = place->view->scan;
 	size_t room = 0;
@@ -131,8 +130,7 @@ static bool read_command(struct place *place)
 
 	if (*place->command)
 		return true;
-	if (!file_read(place->directory, "comm", place->command,
-		       COMMAND_SIZE)) {
+	if (!file_read(place->directory, "comm", place->command, COMMAND_SIZE)) {
 		*place->command = '\0';
 		process_failed(place->view, place->process);
 		return false;
@@ -156,8 +154,7 @@ static void look_at_text(struct place *place, int fd, int number)
 		return;
 	}
 	if (kind == FDINFO_OBJECT &&
-	    !has_room(scan->count, place->account->descriptors,
-		      DESCRIPTORS_MAX)) {
+	    !has_room(scan->count, place->account->descriptors, DESCRIPTORS_MAX)) {
 		scan->no_room++;
 		return;
 	}

@@ -31,24 +31,24 @@ static const struct {
 	int base;
 	uint64_t max;
 } keys[KEYS] = {
-	[COUNT] = {"eventfd-count:", 16, UINT64_MAX},
-	[MAXIMUM] = {"eventfd-maximum:", 16, UINT64_MAX},
-	[SEMAPHORE] = {"eventfd-semaphore:", 10, 1},
-	[COUNTER_ID] = {"eventfd-id:", 10, INT32_MAX},
-	[CAPACITY] = {"flowfd-token-capacity:", 10, UINT32_MAX},
-	[RATE] = {"flowfd-token-rate:", 10, UINT32_MAX},
-	[HELD] = {"flowfd-wakeup-deferred:", 10, 1},
-	[RING_ID] = {"flowfd-ring-id:", 10, UINT64_MAX},
-	[MAX_ITEMS] = {"flowfd-ring-max-items:", 10, UINT32_MAX},
-	[HEAD] = {"flowfd-ring-head:", 10, UINT32_MAX},
-	[TAIL] = {"flowfd-ring-tail:", 10, UINT32_MAX},
-	[WATCHES] = {"flowfd-ring-watches:", 10, UINT32_MAX},
-	[BUSY] = {"flowfd-ring-busy:", 10, 1},
+	[COUNT] = { "eventfd-count:", 16, UINT64_MAX },
+	[MAXIMUM] = { "eventfd-maximum:", 16, UINT64_MAX },
+	[SEMAPHORE] = { "eventfd-semaphore:", 10, 1 },
+	[COUNTER_ID] = { "eventfd-id:", 10, INT32_MAX },
+	[CAPACITY] = { "flowfd-token-capacity:", 10, UINT32_MAX },
+	[RATE] = { "flowfd-token-rate:", 10, UINT32_MAX },
+	[HELD] = { "flowfd-wakeup-deferred:", 10, 1 },
+	[RING_ID] = { "flowfd-ring-id:", 10, UINT64_MAX },
+	[MAX_ITEMS] = { "flowfd-ring-max-items:", 10, UINT32_MAX },
+	[HEAD] = { "flowfd-ring-head:", 10, UINT32_MAX },
+	[TAIL] = { "flowfd-ring-tail:", 10, UINT32_MAX },
+	[WATCHES] = { "flowfd-ring-watches:", 10, UINT32_MAX },
+	[BUSY] = { "flowfd-ring-busy:", 10, 1 },
 };
 
 #define KEYS_FROM(key) ((1U << KEYS) - (1U << (key)))
-#define RING_KEYS KEYS_FROM(RING_ID)
-#define COUNTER_KEYS (KEYS_FROM(COUNT) & ~RING_KEYS)
+#define RING_KEYS      KEYS_FROM(RING_ID)
+#define COUNTER_KEYS   (KEYS_FROM(COUNT) & ~RING_KEYS)
 
 /* The keys that were found, a bit for each, and their values. */
 struct found {
@@ -91,8 +91,8 @@ static bool parse_key(const char *line, struct found *found)
 	if (found->keys & 1U << i)
 		return false;
 	found->keys |= 1U << i;
-	return take(&line, keys[i].name, keys[i].base, keys[i].max,
-		    &found->value[i]) && *line == '\n';
+	return take(&line, keys[i].name, keys[i].base, keys[i].max, &found->value[i]) &&
+	       *line == '\n';
 }
 
 static bool parse_watch(const char *line, struct watch *watch)
@@ -145,15 +145,15 @@ static bool is_ring(unsigned int all)
  * FDINFO_OTHER: not of flowfd; FDINFO_UNKNOWN: of flowfd, but in a form that this
  * program does not know.
  */
-enum fdinfo fdinfo_parse(const char *text, struct object *object,
-			 struct watch *watch, size_t room)
+enum fdinfo fdinfo_parse(const char *text, struct object *object, struct watch *watch,
+			 size_t room)
 {
-	struct found found = {0};
+	struct found found = { 0 };
 	const char *line, *end;
 	uint32_t listed = 0;
 	bool good = true;
 
-	*object = (struct object){0};
+	*object = (struct object){ 0 };
 	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
 		if (strncmp(line, "tfd:", 4)) {
 			good &= parse_key(line, &found);

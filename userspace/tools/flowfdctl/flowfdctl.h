@@ -63,8 +63,8 @@ struct object {
 
 /* fdinfo.c */
 enum fdinfo { FDINFO_OTHER, FDINFO_OBJECT, FDINFO_UNKNOWN };
-enum fdinfo fdinfo_parse(const char *text, struct object *object,
-			 struct watch *watch, size_t room);
+enum fdinfo fdinfo_parse(const char *text, struct object *object, struct watch *watch,
+			 size_t room);
 uint32_t object_pending(const struct object *object);
 
 /* Longest name in /proc/PID/comm, including those of kernel threads, in bytes. */
@@ -80,7 +80,7 @@ struct descriptor {
 
 /* Room in a scan; this bounds the memory of the program. */
 #define DESCRIPTORS_MAX 32768
-#define WATCHES_MAX 65536
+#define WATCHES_MAX	65536
 
 /* Places other than a process where the kernel may not answer. */
 enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };

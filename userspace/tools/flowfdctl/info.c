@@ -20,10 +20,10 @@ static void print_features(uint64_t features)
 		uint64_t bit;
 		const char *name;
 	} names[] = {
-		{FLOWFD_FEATURE_MAXIMUM, "maximum"},
-		{FLOWFD_FEATURE_QOS, "bucket"},
-		{FLOWFD_FEATURE_RING, "ring"},
-		{FLOWFD_FEATURE_SETUP, "setup"},
+		{ FLOWFD_FEATURE_MAXIMUM, "maximum" },
+		{ FLOWFD_FEATURE_QOS, "bucket" },
+		{ FLOWFD_FEATURE_RING, "ring" },
+		{ FLOWFD_FEATURE_SETUP, "setup" },
 	};
 	size_t i;
 
@@ -54,10 +54,8 @@ int info_main(int argc, char **argv)
 	printf("%-16s %s\n", "libflowfd", flowfd_version());
 	printf("%-16s %u\n", "ABI version", query.abi_version);
 	print_features(query.features);
-	printf("%-16s at most %u a second\n", "token rate",
-	       query.token_rate_max);
+	printf("%-16s at most %u a second\n", "token rate", query.token_rate_max);
 	if (query.features & FLOWFD_FEATURE_RING)
-		printf("%-16s at most %u watched files\n", "ring",
-		       FLOWFD_RING_ITEMS_MAX);
+		printf("%-16s at most %u watched files\n", "ring", FLOWFD_RING_ITEMS_MAX);
 	return EXIT_SUCCESS;
 }

@@ -18,7 +18,7 @@ static unsigned int count;
 /* left_add - remember a child process, and the process that it was inspecting */
 void left_add(pid_t child, pid_t at)
 {
-	left[count++] = (struct left){.child = child, .at = at};
+	left[count++] = (struct left){ .child = child, .at = at };
 }
 
 /* left_end - forget the child processes that have ended meanwhile */

@@ -18,9 +18,9 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"json", JSON, NULL, 0, "Print JSON instead of tables", 0},
-	{"watches", 'w', NULL, 0, "Show each file that a ring watches", 0},
-	{0},
+	{ "json", JSON, NULL, 0, "Print JSON instead of tables", 0 },
+	{ "watches", 'w', NULL, 0, "Show each file that a ring watches", 0 },
+	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -118,17 +118,18 @@ static void add_watches(struct table *table, const struct object *ring)
 
 static void print_tables(const struct scan *scan, bool watches)
 {
-	static const char *const counter_headings[] = {
-		"COUNTER", "PID",  "FD",   "COUNT",   "MAXIMUM", "RATE",
-		"BURST",   "HELD", "TYPE", "COMMAND", NULL};
-	static const char *const ring_headings[] = {
-		"RING", "PID",  "FD",	   "WATCHES", "MAX",
-		"HEAD", "TAIL", "PENDING", "COMMAND", NULL};
-	static const char *const watch_headings[] = {
-		"RING", "FD", "PINNED", "DATA", "EVENTS", NULL};
-	struct table counters = {.headings = counter_headings};
-	struct table rings = {.headings = ring_headings};
-	struct table watched = {.headings = watch_headings};
+	static const char *const counter_headings[] = { "COUNTER", "PID",     "FD",
+							"COUNT",   "MAXIMUM", "RATE",
+							"BURST",   "HELD",    "TYPE",
+							"COMMAND", NULL };
+	static const char *const ring_headings[] = { "RING",	"PID",	"FD",	"WATCHES",
+						     "MAX",	"HEAD", "TAIL", "PENDING",
+						     "COMMAND", NULL };
+	static const char *const watch_headings[] = { "RING", "FD",	"PINNED",
+						      "DATA", "EVENTS", NULL };
+	struct table counters = { .headings = counter_headings };
+	struct table rings = { .headings = ring_headings };
+	struct table watched = { .headings = watch_headings };
 	size_t i;
 
 	for (i = 0; i < scan->count; i++) {
@@ -166,8 +167,8 @@ static void json_counter(const struct object *counter)
 		printf("null");
 	else
 		printf("%" PRIu64, counter->maximum);
-	printf(", \"rate\": %" PRIu32 ", \"burst\": %" PRIu32,
-	       counter->rate, counter->capacity);
+	printf(", \"rate\": %" PRIu32 ", \"burst\": %" PRIu32, counter->rate,
+	       counter->capacity);
 	printf(", \"held\": %s, \"semaphore\": %s", boolean(counter->held),
 	       boolean(counter->semaphore));
 }
@@ -180,8 +181,8 @@ static void json_watches(const struct object *ring)
 	for (i = 0; i < ring->listed; i++) {
 		const struct watch *watch = &ring->watch[i];
 
-		printf("%s\n   {\"fd\": %d, \"events\": %" PRIu32
-		       ", \"data\": %" PRIu64 ", \"pinned\": %s}",
+		printf("%s\n   {\"fd\": %d, \"events\": %" PRIu32 ", \"data\": %" PRIu64
+		       ", \"pinned\": %s}",
 		       i ? "," : "", watch->fd, watch->events, watch->data,
 		       boolean(watch->pinned));
 	}
@@ -190,9 +191,8 @@ static void json_watches(const struct object *ring)
 
 static void json_ring(const struct object *ring, bool watches)
 {
-	printf(", \"max_items\": %" PRIu32 ", \"head\": %" PRIu32
-	       ", \"tail\": %" PRIu32 ", \"pending\": %" PRIu32
-	       ", \"busy\": %s, \"watches\": ",
+	printf(", \"max_items\": %" PRIu32 ", \"head\": %" PRIu32 ", \"tail\": %" PRIu32
+	       ", \"pending\": %" PRIu32 ", \"busy\": %s, \"watches\": ",
 	       ring->max_items, ring->head, ring->tail, object_pending(ring),
 	       boolean(ring->busy));
 	if (ring->busy)
@@ -214,8 +214,7 @@ static void json_objects(const struct scan *scan, enum kind kind, bool watches)
 
 		if (d->object.kind != kind)
 			continue;
-		printf("%s  {\"id\": %" PRIu64
-		       ", \"pid\": %d, \"fd\": %d, \"command\": ",
+		printf("%s  {\"id\": %" PRIu64 ", \"pid\": %d, \"fd\": %d, \"command\": ",
 		       separator, d->object.id, d->pid, d->fd);
 		text_json(stdout, d->command);
 		if (kind == COUNTER)
@@ -244,7 +243,7 @@ static void print_json(const struct scan *scan, bool watches)
 
 int list_main(int argc, char **argv)
 {
-	struct arguments arguments = {0};
+	struct arguments arguments = { 0 };
 	struct scan *scan;
 	bool complete;
 

@@ -127,8 +127,8 @@ bool left_has(pid_t at);
 /* process.c */
 void process_failed(struct view *view, struct process *process);
 bool process_is_setuid(struct view *view, const struct process *process);
-bool process_look(struct view *view, struct process *process,
-		  struct account *account, uint64_t until);
+bool process_look(struct view *view, struct process *process, struct account *account,
+		  uint64_t until);
 const char *next_number(DIR *directory);
 
 /* descriptor.c */

@@ -17,9 +17,9 @@ static const struct command {
 	const char *name;
 	int (*main)(int argc, char **argv);
 } commands[] = {
-	{"info", info_main},
-	{"list", list_main},
-	{"top", top_main},
+	{ "info", info_main },
+	{ "list", list_main },
+	{ "top", top_main },
 };
 
 /* The command and its arguments; the first one is the name for messages. */
@@ -56,8 +56,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		call->command = find(arg);
 		if (!call->command)
-			argp_error(state, "%s: no such command (info, list, top)",
-				   arg);
+			argp_error(state, "%s: no such command (info, list, top)", arg);
 		/* All further arguments are the command's. */
 		call->argc = state->argc - state->next + 1;
 		call->argv = &state->argv[state->next - 1];
@@ -97,7 +96,7 @@ static const struct argp argp = {
 
 int main(int argc, char **argv)
 {
-	struct call call = {0};
+	struct call call = { 0 };
 	int status;
 
 	/* A caller may ignore it: then waitpid(2) would not work. */

@@ -99,8 +99,7 @@ static bool look_at_thread(struct place *place, int threads, const char *number,
 {
 	bool done;
 
-	place->directory = openat(threads, number,
-				  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	place->directory = openat(threads, number, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (place->directory < 0) {
 		process_failed(place->view, place->process);
 		return true;
@@ -124,8 +123,7 @@ static bool look_at_threads(struct place *place, DIR *threads, uint64_t until)
 	while ((number = next_number(threads))) {
 		if (has_its_table(atoi(number), process->pid) &&
 		    has_its_table(atoi(number), last)) {
-			if (!look_at_thread(place, dirfd(threads), number,
-					    until))
+			if (!look_at_thread(place, dirfd(threads), number, until))
 				return false;
 			last = atoi(number);
 		}
@@ -147,8 +145,7 @@ static bool may_have_descriptors(int directory)
 		return false;
 	/* The name before can contain any byte, parentheses too. */
 	rest = strrchr(text, ')');
-	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state,
-			    &flags) != 2)
+	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
 		return true;
 	return state != 'Z' && !(flags & PF_KTHREAD);
 }
@@ -198,8 +195,8 @@ static bool look_on(struct view *view, struct process *process, int directory,
  *
  * Returns whether the process was inspected completely.
  */
-bool process_look(struct view *view, struct process *process,
-		  struct account *account, uint64_t until)
+bool process_look(struct view *view, struct process *process, struct account *account,
+		  uint64_t until)
 {
 	char pid[16];
 	int directory;

@@ -15,14 +15,13 @@ static unsigned int unfinished(const struct scan *scan)
 /* scan_is_complete - whether it has everything that this user may see */
 bool scan_is_complete(const struct scan *scan)
 {
-	return !scan->unread && !scan->unknown && !scan->no_room &&
-	       !scan->watches_left && !scan->stuck && !scan->too_many &&
-	       !unfinished(scan);
+	return !scan->unread && !scan->unknown && !scan->no_room && !scan->watches_left &&
+	       !scan->stuck && !scan->too_many && !unfinished(scan);
 }
 
 /* Prints a line for a number of things, unless it is 0. */
-static size_t remark(FILE *file, const char *prefix, uint64_t count,
-		     const char *things, const char *thing, const char *why)
+static size_t remark(FILE *file, const char *prefix, uint64_t count, const char *things,
+		     const char *thing, const char *why)
 {
 	if (!count)
 		return 0;
@@ -32,8 +31,7 @@ static size_t remark(FILE *file, const char *prefix, uint64_t count,
 }
 
 /* Names one process, and says whether any other was inspected. */
-static size_t remark_stuck(FILE *file, const char *prefix,
-			   const struct scan *scan)
+static size_t remark_stuck(FILE *file, const char *prefix, const struct scan *scan)
 {
 	if (!scan->stuck)
 		return 0;
@@ -62,29 +60,25 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 {
 	size_t lines = 0;
 
-	lines += remark(file, prefix, scan->hidden,
-			"processes are not shown", "process is not shown",
-			"this user may not inspect them");
-	lines += remark(file, prefix, scan->unknown,
-			"descriptors are not shown", "descriptor is not shown",
-			"flowfdctl " FLOWFD_VERSION
-			" does not match the loaded module");
-	lines += remark(file, prefix, scan->unread,
-			"descriptors or processes could not be read",
-			"descriptor or process could not be read",
-			strerror(scan->unread_errno));
-	lines += remark(file, prefix, scan->no_room,
-			"descriptors are not shown", "descriptor is not shown",
-			"there are too many");
-	lines += remark(file, prefix, scan->watches_left,
-			"watches are not shown", "watch is not shown",
-			"there are too many");
+	lines += remark(file, prefix, scan->hidden, "processes are not shown",
+			"process is not shown", "this user may not inspect them");
+	lines += remark(file, prefix, scan->unknown, "descriptors are not shown",
+			"descriptor is not shown",
+			"flowfdctl " FLOWFD_VERSION " does not match the loaded module");
+	lines += remark(
+		file, prefix, scan->unread, "descriptors or processes could not be read",
+		"descriptor or process could not be read", strerror(scan->unread_errno));
+	lines += remark(file, prefix, scan->no_room, "descriptors are not shown",
+			"descriptor is not shown", "there are too many");
+	lines += remark(file, prefix, scan->watches_left, "watches are not shown",
+			"watch is not shown", "there are too many");
 	lines += remark(file, prefix, unfinished(scan),
 			"processes were not inspected, or not completely",
-			"process was not inspected, or not completely",
-			"out of time");
+			"process was not inspected, or not completely", "out of time");
 	if (scan->too_many)
-		lines += fprintf(file, "%sthere are more processes than can be"
-				       " inspected\n", prefix) > 0;
+		lines += fprintf(file,
+				 "%sthere are more processes than can be"
+				 " inspected\n",
+				 prefix) > 0;
 	return lines + remark_stuck(file, prefix, scan);
 }

@@ -22,7 +22,7 @@
 #include "look.h"
 
 /* Time for a scan of all processes, and for waiting for the child that does it. */
-#define LOOK_NS 4000000000ULL
+#define LOOK_NS	 4000000000ULL
 #define GRACE_NS 500000000ULL
 /* A child without progress in this time is blocked, unless it did not get the CPU. */
 #define STALL_NS 1000000000ULL
@@ -62,7 +62,7 @@ static bool can_run(const struct view *view, int handle)
 /* Returns false if the child is blocked or out of time. */
 static bool has_ended(const struct view *view, pid_t child, int handle)
 {
-	struct pollfd ended = {.fd = handle, .events = POLLIN};
+	struct pollfd ended = { .fd = handle, .events = POLLIN };
 	uint64_t now = now_ns(), end = view->end + GRACE_NS, until, late;
 	uint64_t moved = now, cpu = 0;
 	unsigned long steps = view->steps;
@@ -81,8 +81,7 @@ static bool has_ended(const struct view *view, pid_t child, int handle)
 			cpu = cpu_ns(child);
 			steps = view->steps;
 		} else if (now - moved >= STALL_NS &&
-			   (!can_run(view, handle) ||
-			    cpu_ns(child) - cpu >= STALL_NS)) {
+			   (!can_run(view, handle) || cpu_ns(child) - cpu >= STALL_NS)) {
 			break;
 		}
 	}
@@ -92,7 +91,7 @@ static bool has_ended(const struct view *view, pid_t child, int handle)
 /* Returns whether the child has ended by itself. */
 static bool end_child(struct view *view, pid_t child, int handle)
 {
-	struct pollfd end = {.fd = handle, .events = POLLIN};
+	struct pollfd end = { .fd = handle, .events = POLLIN };
 	pid_t ended;
 	int status;
 
@@ -163,8 +162,7 @@ static void look(struct view *view)
 	view->scan->stuck_at = left_at();
 	view->scan->stuck = left_count();
 	view->asked = left_has(AT_MODULE);
-	while (left_count() < LEFT_MAX && !left_has(AT_PROC) &&
-	       !look_elsewhere(view)) {
+	while (left_count() < LEFT_MAX && !left_has(AT_PROC) && !look_elsewhere(view)) {
 		view->scan->stuck++;
 		view->scan->stuck_at = view->current;
 		if (!processes_skip(view))
@@ -214,8 +212,7 @@ struct scan *scan_all(bool watches)
 	view->end = now_ns() + LOOK_NS;
 	look(view);
 	free_shared(view, sizeof(*view));
-	qsort(scan->descriptor,
-	      __atomic_load_n(&scan->count, __ATOMIC_ACQUIRE),
+	qsort(scan->descriptor, __atomic_load_n(&scan->count, __ATOMIC_ACQUIRE),
 	      sizeof(*scan->descriptor), compare);
 	return scan;
 }

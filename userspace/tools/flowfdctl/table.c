@@ -58,8 +58,7 @@ static int column_width(const struct table *table, size_t column, size_t rows)
 	return (int)width;
 }
 
-static void print_row(const char *const *cell, const int *widths, size_t count,
-		      int room)
+static void print_row(const char *const *cell, const int *widths, size_t count, int room)
 {
 	size_t i;
 
@@ -85,8 +84,8 @@ void table_print(const struct table *table, size_t rows, int width)
 		widths[i] = column_width(table, i, rows);
 	print_row(table->headings, widths, count, width);
 	for (i = 0; i < rows; i++)
-		print_row((const char *const *)table->cells + i * count, widths,
-			  count, width);
+		print_row((const char *const *)table->cells + i * count, widths, count,
+			  width);
 	if (rows < all)
 		printf("and %zu more\n", all - rows);
 }

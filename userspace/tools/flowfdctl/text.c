@@ -36,10 +36,10 @@ static size_t utf8_decode(const char *text, uint32_t *character)
 		unsigned char mask, lead;
 		uint32_t least;
 	} forms[] = {
-		{0x80, 0x00, 0x00},
-		{0xe0, 0xc0, 0x80},
-		{0xf0, 0xe0, 0x800},
-		{0xf8, 0xf0, 0x10000},
+		{ 0x80, 0x00, 0x00 },
+		{ 0xe0, 0xc0, 0x80 },
+		{ 0xf0, 0xe0, 0x800 },
+		{ 0xf8, 0xf0, 0x10000 },
 	};
 	const unsigned char *byte = (const unsigned char *)text;
 	size_t more, i;
@@ -85,8 +85,7 @@ void text_json(FILE *file, const char *text)
 		else if (c < 0x10000)
 			fprintf(file, "\\u%04x", c);
 		else
-			fprintf(file, "\\u%04x\\u%04x",
-				0xd800 + ((c - 0x10000) >> 10),
+			fprintf(file, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10),
 				0xdc00 + (c & 0x3ff));
 	}
 	fputc('"', file);
@@ -99,13 +98,13 @@ void text_events(char out[EVENTS_SIZE], uint32_t events)
 		uint32_t bit;
 		const char *name;
 	} names[] = {
-		{EPOLLIN, "IN"},	 {EPOLLPRI, "PRI"},
-		{EPOLLOUT, "OUT"},	 {EPOLLRDNORM, "RDNORM"},
-		{EPOLLRDBAND, "RDBAND"}, {EPOLLWRNORM, "WRNORM"},
-		{EPOLLWRBAND, "WRBAND"}, {EPOLLMSG, "MSG"},
-		{EPOLLERR, "ERR"},	 {EPOLLHUP, "HUP"},
-		{EPOLLRDHUP, "RDHUP"},	 {EPOLLONESHOT, "ONESHOT"},
-		{EPOLLET, "ET"},
+		{ EPOLLIN, "IN" },	   { EPOLLPRI, "PRI" },
+		{ EPOLLOUT, "OUT" },	   { EPOLLRDNORM, "RDNORM" },
+		{ EPOLLRDBAND, "RDBAND" }, { EPOLLWRNORM, "WRNORM" },
+		{ EPOLLWRBAND, "WRBAND" }, { EPOLLMSG, "MSG" },
+		{ EPOLLERR, "ERR" },	   { EPOLLHUP, "HUP" },
+		{ EPOLLRDHUP, "RDHUP" },   { EPOLLONESHOT, "ONESHOT" },
+		{ EPOLLET, "ET" },
 	};
 	const char *const start = out;
 	size_t i;

@@ -17,7 +17,7 @@
 
 #define INTERVAL_MIN 0.1
 #define INTERVAL_MAX 3600.0
-#define COUNT_MAX 1000000000
+#define COUNT_MAX    1000000000
 
 struct arguments {
 	double interval;
@@ -25,9 +25,9 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"interval", 'i', "S", 0, "Scan every S seconds, 0.1 to 3600 (1)", 0},
-	{"count", 'n', "N", 0, "Print N tables and exit", 0},
-	{0},
+	{ "interval", 'i', "S", 0, "Scan every S seconds, 0.1 to 3600 (1)", 0 },
+	{ "count", 'n', "N", 0, "Print N tables and exit", 0 },
+	{ 0 },
 };
 
 static double parse_interval(struct argp_state *state, const char *text)
@@ -36,10 +36,10 @@ static double parse_interval(struct argp_state *state, const char *text)
 	double value = strtod(text, &end);
 
 	/* strtod() also accepts nan and 0x. */
-	if (!*text || *end || text[strspn(text, "0123456789.")] ||
-	    value < INTERVAL_MIN || value > INTERVAL_MAX)
-		argp_error(state, "--interval '%s': not a number from %g to %g",
-			   text, INTERVAL_MIN, INTERVAL_MAX);
+	if (!*text || *end || text[strspn(text, "0123456789.")] || value < INTERVAL_MIN ||
+	    value > INTERVAL_MAX)
+		argp_error(state, "--interval '%s': not a number from %g to %g", text,
+			   INTERVAL_MIN, INTERVAL_MAX);
 	return value;
 }
 
@@ -47,10 +47,9 @@ static unsigned long parse_count(struct argp_state *state, const char *text)
 {
 	unsigned long value = strtoul(text, NULL, 10);
 
-	if (!*text || text[strspn(text, "0123456789")] || !value ||
-	    value > COUNT_MAX)
-		argp_error(state, "--count '%s': not a number from 1 to %d",
-			   text, COUNT_MAX);
+	if (!*text || text[strspn(text, "0123456789")] || !value || value > COUNT_MAX)
+		argp_error(state, "--count '%s': not a number from 1 to %d", text,
+			   COUNT_MAX);
 	return value;
 }
 
@@ -120,8 +119,7 @@ static int compare_ids(const void *left, const void *right)
 	if (x->id != y->id)
 		return x->id < y->id ? -1 : 1;
 	/* Both are in one array, sorted by process and descriptor. */
-	return (a->descriptor > b->descriptor) -
-	       (a->descriptor < b->descriptor);
+	return (a->descriptor > b->descriptor) - (a->descriptor < b->descriptor);
 }
 
 static bool is_same(const struct line *a, const struct line *b)
@@ -143,8 +141,7 @@ static void take_look(struct look *look)
 		err(EXIT_FAILURE, "lines");
 	for (i = 0; i < look->scan->count; i++)
 		look->lines[i].descriptor = &look->scan->descriptor[i];
-	qsort(look->lines, look->scan->count, sizeof(*look->lines),
-	      compare_ids);
+	qsort(look->lines, look->scan->count, sizeof(*look->lines), compare_ids);
 	for (i = 0; i < look->scan->count; i++) {
 		if (!look->count ||
 		    !is_same(&look->lines[look->count - 1], &look->lines[i]))
@@ -170,8 +167,7 @@ static bool is_continued(const struct line *line, const struct line *before)
 	return a->object.kind == RING || (a->pid == b->pid && a->fd == b->fd);
 }
 
-static void compute(struct line *line, const struct line *before,
-		    double seconds)
+static void compute(struct line *line, const struct line *before, double seconds)
 {
 	const struct object *a = &line->descriptor->object;
 	const struct object *b = &before->descriptor->object;
@@ -196,11 +192,9 @@ static void compare_looks(struct look *look, const struct look *before)
 		const struct object *a = &line->descriptor->object;
 
 		for (; j < before->count; j++) {
-			const struct object *b =
-				&before->lines[j].descriptor->object;
+			const struct object *b = &before->lines[j].descriptor->object;
 
-			if (b->kind > a->kind ||
-			    (b->kind == a->kind && b->id >= a->id))
+			if (b->kind > a->kind || (b->kind == a->kind && b->id >= a->id))
 				break;
 		}
 		if (j < before->count && is_same(line, &before->lines[j]) &&
@@ -289,15 +283,14 @@ struct screen {
 
 static struct screen find_screen(void)
 {
-	struct screen screen = {.rows = SIZE_MAX, .width = INT_MAX};
+	struct screen screen = { .rows = SIZE_MAX, .width = INT_MAX };
 	const char *term = getenv("TERM");
 	struct winsize size;
 
 	if (!isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb"))
 		return screen;
 	screen.terminal = true;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row ||
-	    !size.ws_col)
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
 		return screen;
 	/* Title, two headings, two lines for rows left out, an empty line, the cursor. */
 	screen.rows = size.ws_row > 8 ? size.ws_row - 7 : 1;
@@ -320,14 +313,16 @@ static size_t print_title(const struct look *look)
 
 static void print_look(const struct look *look)
 {
-	static const char *const ring_headings[] = {
-		"RING", "ENTRIES/S", "TAKEN/S", "PENDING", "WATCHES",
-		"FDS",	"PID",	     "FD",	"COMMAND", NULL};
-	static const char *const counter_headings[] = {
-		"COUNTER", "COUNT", "CHANGE/S", "MAXIMUM", "HELD",
-		"FDS",	   "PID",   "FD",	"COMMAND", NULL};
-	struct table rings = {.headings = ring_headings};
-	struct table counters = {.headings = counter_headings};
+	static const char *const ring_headings[] = { "RING",	"ENTRIES/S", "TAKEN/S",
+						     "PENDING", "WATCHES",   "FDS",
+						     "PID",	"FD",	     "COMMAND",
+						     NULL };
+	static const char *const counter_headings[] = { "COUNTER", "COUNT", "CHANGE/S",
+							"MAXIMUM", "HELD",  "FDS",
+							"PID",	   "FD",    "COMMAND",
+							NULL };
+	struct table rings = { .headings = ring_headings };
+	struct table counters = { .headings = counter_headings };
 	struct screen screen = find_screen();
 	size_t rows, remarks, i;
 
@@ -358,7 +353,7 @@ static void print_look(const struct look *look)
 
 static void pause_for(double seconds)
 {
-	struct timespec time = {.tv_sec = (time_t)seconds};
+	struct timespec time = { .tv_sec = (time_t)seconds };
 
 	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
 	nanosleep(&time, NULL);
@@ -366,7 +361,7 @@ static void pause_for(double seconds)
 
 int top_main(int argc, char **argv)
 {
-	struct arguments arguments = {.interval = 1};
+	struct arguments arguments = { .interval = 1 };
 	struct look before, look;
 	bool complete = true;
 	unsigned long i;
@@ -378,8 +373,7 @@ int top_main(int argc, char **argv)
 		pause_for(arguments.interval);
 		take_look(&look);
 		compare_looks(&look, &before);
-		qsort(look.lines, look.count, sizeof(*look.lines),
-		      compare_rates);
+		qsort(look.lines, look.count, sizeof(*look.lines), compare_rates);
 		print_look(&look);
 		complete &= scan_is_complete(look.scan);
 		if (fflush(stdout))
