@@ -17,7 +17,7 @@ static inline bool count_has_room(u64 count, u64 maximum, u64 value)
 	return maximum - count > value;
 }
 
-/* Whether a write of @value can be added to any count: to none, if not to 0. */
+/* Whether a write of @value can ever fit: if not into an empty counter, then never. */
 static inline bool count_can_fit(u64 maximum, u64 value)
 {
 	return value < maximum;

@@ -21,7 +21,7 @@ static DEFINE_IDA(counter_ids);
  * A task that sleeps in read or write. It is woken only when it can proceed; eventfd
  * wakes all sleepers for each change.
  */
-struct waiter {
+struct sleeper {
 	struct wait_queue_entry entry;
 	struct flowfd_counter *counter;
 	__poll_t event; /* EPOLLIN: a reader; EPOLLOUT: a writer */
@@ -55,58 +55,58 @@ static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 }
 
 /* A writer whose value can never fit proceeds as well, to return an error. */
-static bool waiter_can_proceed(const struct waiter *w)
+static bool sleeper_can_proceed(const struct sleeper *s)
 {
-	const struct flowfd_counter *c = w->counter;
+	const struct flowfd_counter *c = s->counter;
 
-	if (w->event == EPOLLIN)
+	if (s->event == EPOLLIN)
 		return c->count;
-	return counter_has_room(c, w->value) || !count_can_fit(c->maximum, w->value);
+	return counter_has_room(c, s->value) || !count_can_fit(c->maximum, s->value);
 }
 
-static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
-		       void *key);
+static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
+			void *key);
 
 /*
  * Adds a sleeper behind earlier ones, and all of them before exclusive pollers, which
  * are at the tail: a wakeup ends at the first exclusive entry that it woke. In constant
  * time, because any number of tasks may sleep and interrupts are off.
  */
-static void waiter_join(struct waiter *w)
+static void sleeper_join(struct sleeper *s)
 {
-	struct flowfd_counter *c = w->counter;
+	struct flowfd_counter *c = s->counter;
 
-	list_add(&w->entry.entry, c->last_sleeper ?: &c->wqh.head);
-	c->last_sleeper = &w->entry.entry;
+	list_add(&s->entry.entry, c->last_sleeper ?: &c->wqh.head);
+	c->last_sleeper = &s->entry.entry;
 }
 
-static void waiter_leave(struct waiter *w)
+static void sleeper_leave(struct sleeper *s)
 {
-	struct flowfd_counter *c = w->counter;
-	wait_queue_entry_t *before = list_prev_entry(&w->entry, entry);
+	struct flowfd_counter *c = s->counter;
+	wait_queue_entry_t *before = list_prev_entry(&s->entry, entry);
 
-	if (c->last_sleeper == &w->entry.entry) {
+	if (c->last_sleeper == &s->entry.entry) {
 		c->last_sleeper = NULL;
 		/* Sleepers stand together. */
 		if (!list_is_head(&before->entry, &c->wqh.head) &&
-		    before->func == waiter_wake)
+		    before->func == sleeper_wake)
 			c->last_sleeper = &before->entry;
 	}
-	list_del_init(&w->entry.entry);
+	list_del_init(&s->entry.entry);
 }
 
 /* A task that runs already, because of a signal, stays in the queue and leaves it. */
-static int waiter_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
-		       void *key)
+static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
+			void *key)
 {
-	struct waiter *w = container_of(entry, struct waiter, entry);
+	struct sleeper *s = container_of(entry, struct sleeper, entry);
 	int woken;
 
-	if (!(key_to_poll(key) & w->event) || !waiter_can_proceed(w))
+	if (!(key_to_poll(key) & s->event) || !sleeper_can_proceed(s))
 		return 0;
 	woken = default_wake_function(entry, mode, sync, key);
 	if (woken)
-		waiter_leave(w);
+		sleeper_leave(s);
 	return woken;
 }
 
@@ -116,7 +116,7 @@ static void counter_wake_sleepers(struct flowfd_counter *c, __poll_t events)
 	wait_queue_entry_t *entry, *next;
 
 	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
-		if (entry->func == waiter_wake)
+		if (entry->func == sleeper_wake)
 			flowfd_counter_wake_one(entry, events);
 	}
 }
@@ -127,18 +127,18 @@ static void counter_wake_sleepers(struct flowfd_counter *c, __poll_t events)
  */
 static noinline int counter_wait(struct flowfd_counter *c, __poll_t event, u64 value)
 {
-	struct waiter w = { .counter = c, .event = event, .value = value };
+	struct sleeper s = { .counter = c, .event = event, .value = value };
 	int err;
 
-	init_wait(&w.entry);
-	w.entry.func = waiter_wake;
+	init_wait(&s.entry);
+	s.entry.func = sleeper_wake;
 	do {
-		if (list_empty(&w.entry.entry))
-			waiter_join(&w);
-		err = do_wait_intr_irq(&c->wqh, &w.entry);
-	} while (!err && !waiter_can_proceed(&w));
-	if (!list_empty(&w.entry.entry))
-		waiter_leave(&w);
+		if (list_empty(&s.entry.entry))
+			sleeper_join(&s);
+		err = do_wait_intr_irq(&c->wqh, &s.entry);
+	} while (!err && !sleeper_can_proceed(&s));
+	if (!list_empty(&s.entry.entry))
+		sleeper_leave(&s);
 	__set_current_state(TASK_RUNNING);
 	return err;
 }
@@ -193,7 +193,7 @@ static void counter_wake_some(struct flowfd_counter *c)
 	wait_queue_entry_t *entry, *next;
 
 	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
-		if (entry->func != waiter_wake && !(entry->flags & WQ_FLAG_EXCLUSIVE))
+		if (entry->func != sleeper_wake && !(entry->flags & WQ_FLAG_EXCLUSIVE))
 			continue;
 		if (flowfd_counter_wake_one(entry, EPOLLOUT))
 			break;

@@ -41,7 +41,7 @@ static bool socket_polls_without_lock(const struct file *file)
 
 /**
  * flowfd_repoll_class - how long the poll method of a file may take
- * @file: file that has a poll method and is no opened /dev/flowfd
+ * @file: file that has a poll method and is no counter: a counter's class is known
  */
 enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 {

@@ -126,11 +126,11 @@ static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync, voi
 
 	/*
 	 * The wait queue is freed before the file. This is the last use of it, and of
-	 * the watch: once watch_leave() sees NULL, the watch may be freed.
+	 * the watch: once watch_lock_queue() sees NULL, the watch may be freed.
 	 */
 	if (unlikely(events & POLLFREE)) {
 		list_del_init(&wait->entry);
-		/* Pairs with smp_load_acquire() in watch_leave(). */
+		/* Pairs with smp_load_acquire() in watch_lock_queue(). */
 		smp_store_release(&q->head, NULL);
 	}
 	return 0;

@@ -50,8 +50,8 @@ static bool file_can_be_watched(struct file *file)
 	return file_can_poll(file) && !file_polls_for_task(file);
 }
 
-static struct hlist_head *watch_bucket(const struct flowfd_ring *ring,
-				       const struct file *file, int fd)
+static struct hlist_head *watch_chain(const struct flowfd_ring *ring,
+				      const struct file *file, int fd)
 {
 	u32 hash = hash_64(((uintptr_t)file ^ watch_hash_key) + fd, ring->hash_bits);
 
@@ -63,7 +63,7 @@ static struct flowfd_watch *watch_find(const struct flowfd_ring *ring,
 {
 	struct flowfd_watch *w;
 
-	hlist_for_each_entry(w, watch_bucket(ring, file, fd), hash) {
+	hlist_for_each_entry(w, watch_chain(ring, file, fd), hash) {
 		if (w->closing.file == file && w->fd == fd)
 			return w;
 	}
@@ -157,7 +157,7 @@ static int watch_add(struct flowfd_ring *ring, struct file *file,
 		flowfd_watch_put(w);
 		return err;
 	}
-	hlist_add_head(&w->hash, watch_bucket(ring, file, entry->fd));
+	hlist_add_head(&w->hash, watch_chain(ring, file, entry->fd));
 	err = flowfd_watch_start(w, mask);
 	if (err) {
 		watch_remove(w);

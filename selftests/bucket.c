@@ -326,8 +326,8 @@ TEST(room_after_a_refused_write)
 	watched_close(&w);
 }
 
-/* The waiter that was woken last may be gone. */
-TEST(room_for_an_exclusive_waiter)
+/* The poller that was woken last may be gone. */
+TEST(room_for_an_exclusive_poller)
 {
 	struct watched w;
 	__u64 value;

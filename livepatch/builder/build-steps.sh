@@ -3,6 +3,9 @@
 # flowfd-livepatch, which defines $name, $data, $state, say and die. A kernel's build
 # directory DIR has the module, the log, a stamp for each finished step, and in DIR/root
 # the build root.
+#
+# A builder NAME-build is a file NAME-build.sh with the functions NAME_get_vmlinux,
+# NAME_symbols and NAME_build; supported-kernels names it.
 # shellcheck shell=bash disable=SC2154
 
 for part in build-root debian-kernel needed-patches livepatch-module \

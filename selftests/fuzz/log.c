@@ -22,9 +22,12 @@ static char *read_splats(const char *path)
 
 	while (f && all && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
-		if (*line == '#' || !*line ||
-		    strlen(all) + strlen(line) + 2 > 4096)
+		if (*line == '#' || !*line)
 			continue;
+		if (strlen(all) + strlen(line) + 2 > 4096) {
+			fclose(f);
+			return NULL;
+		}
 		if (*all)
 			strcat(all, "|");
 		strcat(all, line);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# For boot, apart so that tests/boot can try it: how QEMU runs a guest's instructions,
+# For boot, apart so that tests/qemu can try it: how QEMU runs a guest's instructions,
 # and what a guest's end and its log mean.
 # shellcheck shell=bash
 
@@ -42,7 +42,8 @@ no_status()
 # own_log: filters from the kernel's log the reports that are no fault of the module:
 # data races between functions of which none is the module's, though it may have called
 # them, and the allocator's reports of failures that faults.c, loading.c and the fuzzer
-# inject. The console's lines end with CR and LF.
+# inject. The console's lines end with CR and LF. The
+# fuzzer's own look at the log, fuzz/log.c, has such exceptions too.
 own_log()
 {
 	tr -d '\r' |

@@ -62,6 +62,7 @@ int main(void)
 			largest = batch;
 	}
 	pthread_join(producer, NULL);
-	printf("%d items, at most %" PRIu64 " at once, none lost\n", next, largest);
+	printf("%d items, at most %" PRIu64 " at once, none lost\n", next,
+	       largest);
 	return EXIT_SUCCESS;
 }

@@ -13,8 +13,8 @@
 #include <flowfd.h>
 
 #define THREADS 3
-#define FILES	4
-#define EVENTS	3000
+#define FILES 4
+#define EVENTS 3000
 
 /* EPOLLONESHOT, until flowfd_ring_mod(): no two threads work on one file. */
 #define ONCE (EPOLLIN | EPOLLET | EPOLLONESHOT)
@@ -55,7 +55,8 @@ static void *work(void *unused)
 			break;
 		/* -EAGAIN: after an event there may be nothing to read. */
 		check("read", flowfd_read(fd, &count));
-		if (count && __atomic_add_fetch(&sum, count, __ATOMIC_RELAXED) == EVENTS)
+		if (count &&
+		    __atomic_add_fetch(&sum, count, __ATOMIC_RELAXED) == EVENTS)
 			check("quit", flowfd_write(quit, 1));
 		check("arm", flowfd_ring_mod(&ring, fd, ONCE, fd));
 	}

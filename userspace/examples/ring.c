@@ -13,7 +13,7 @@
 #include <flowfd.h>
 
 #define SOURCES 3
-#define EVENTS	1000
+#define EVENTS 1000
 
 static int counters[SOURCES];
 
@@ -65,7 +65,8 @@ int main(void)
 		stop("create", error);
 	for (int i = 0; i < SOURCES; i++) {
 		watch(&ring, i);
-		error = pthread_create(&threads[i], NULL, produce, &counters[i]);
+		error = pthread_create(&threads[i], NULL, produce,
+				       &counters[i]);
 		if (error)
 			stop("thread", -error);
 	}

@@ -4,7 +4,7 @@
  * options, the shim from an environment variable.
  *
  * As text, settings are words separated by slashes, which no word contains:
- *   maximum=N rate=N burst=N keep=WHICH verbose=MAJOR:MINOR:INODE
+ *   maximum=N/rate=N/burst=N/keep=WHICH/verbose=MAJOR:MINOR:INODE
  * keep may be repeated. The empty text is valid. verbose has the device and the inode
  * of the standard error that gets the reports. LOG_VARIABLE, if it is set, names a
  * file that gets them instead.
@@ -20,7 +20,7 @@
 #define LOG_VARIABLE	  "FLOWFD_RUN_LOG"
 
 /**
- * struct settings - how to replace a program's eventfds
+ * struct settings - how to put counters in the place of a program's eventfds
  * @maximum: of every counter; UINT64_MAX: none
  * @rate: of every counter's bucket, in wakeups per second; 0: no bucket
  * @burst: capacity of the bucket, in wakeups

@@ -56,7 +56,7 @@ static void test_counter(void)
 	tap_is(object.maximum, 10, "maximum");
 	tap_is(object.capacity, 2, "capacity");
 	tap_is(object.rate, 1000, "rate");
-	tap_is(object.held, true, "a wakeup is held back");
+	tap_is(object.deferred, true, "a wakeup is deferred");
 	tap_is(object.semaphore, false, "no semaphore");
 	tap_is(object.watches, 0, "no watches");
 

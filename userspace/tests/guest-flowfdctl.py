@@ -58,7 +58,7 @@ def counter_facts(fd, **other):
     """What list --json must show of a counter of this process."""
     return {"id": id_of(fd, "eventfd-id"), "pid": os.getpid(), "fd": fd,
             "command": "holder", "count": 0, "maximum": None, "rate": 0,
-            "burst": 0, "held": False, "semaphore": False, **other}
+            "burst": 0, "deferred": False, "semaphore": False, **other}
 
 
 def plain(count):
@@ -164,7 +164,7 @@ def test_info_without_the_device(mount, error):
 def test_nothing():
     assert listed() == EMPTY
     assert ctl("list", "--watches").stdout.split("\n") == [
-        "COUNTER  PID  FD  COUNT  MAXIMUM  RATE  BURST  HELD  TYPE  COMMAND", "",
+        "COUNTER  PID  FD  COUNT  MAXIMUM  RATE  BURST  DEFERRED  TYPE  COMMAND", "",
         "RING  PID  FD  WATCHES  MAX  HEAD  TAIL  PENDING  COMMAND", "",
         "RING  FD  PINNED  DATA  EVENTS", ""]
 
@@ -185,7 +185,7 @@ def test_tables(holder):
     rows = table(text, "COUNTER")
     assert rows[0] == {
         "COUNTER": str(made["id"]), "PID": str(holder.pid), "FD": str(made["fd"]),
-        "COUNT": "3", "MAXIMUM": "10", "RATE": "1000", "BURST": "2", "HELD": "-",
+        "COUNT": "3", "MAXIMUM": "10", "RATE": "1000", "BURST": "2", "DEFERRED": "-",
         "TYPE": "count", "COMMAND": "holder"}
     assert [rows[2][key] for key in ("COUNT", "MAXIMUM", "RATE", "BURST", "TYPE")] == [
         str(2**64 - 2), "-", "-", "-", "semaphore"]
@@ -243,18 +243,18 @@ def repeated(function):
 
 
 def test_held():
-    """A wakeup is held back until the next token is due, at most one second: a thread
+    """A wakeup is deferred until the next token is due, at most one second: a thread
     must go on writing so that a list finds one."""
-    def held():
+    def deferred():
         """In the table and in JSON."""
-        return (table(ctl("list").stdout, "COUNTER")[0]["HELD"],
-                listed()["counters"][0]["held"])
+        return (table(ctl("list").stdout, "COUNTER")[0]["DEFERRED"],
+                listed()["counters"][0]["deferred"])
 
     with flowfd.Counter(burst=1, rate=1) as counter, select.epoll() as poller:
         poller.register(counter.fd, select.EPOLLIN)
         with repeated(counter.write):
-            assert settles(held, ("yes", True), PATIENCE)
-        assert settles(held, ("-", False), PATIENCE)
+            assert settles(deferred, ("yes", True), PATIENCE)
+        assert settles(deferred, ("-", False), PATIENCE)
 
 
 def readable_processes():

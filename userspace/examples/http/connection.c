@@ -23,7 +23,8 @@
 
 static const char answer_and_stay[] =
 	ANSWER("200 OK", "keep-alive", "14", "Hello, world!\n");
-static const char answer_and_close[] = ANSWER("200 OK", "close", "14", "Hello, world!\n");
+static const char answer_and_close[] =
+	ANSWER("200 OK", "close", "14", "Hello, world!\n");
 static const char answer_bad_request[] =
 	ANSWER("400 Bad Request", "close", "12", "Bad request\n");
 
@@ -106,9 +107,12 @@ static bool answer(struct connection *c)
 		more = sizeof(c->out) - c->out_length < ANSWER_MAX;
 		if (more)
 			break;
-		length = request_parse(&request, c->in + taken, c->in_length - taken);
-		if (length < 0 || (!length && c->in_length - taken == sizeof(c->in))) {
-			append(c, answer_bad_request, sizeof(answer_bad_request) - 1);
+		length = request_parse(&request, c->in + taken,
+				       c->in_length - taken);
+		if (length < 0 ||
+		    (!length && c->in_length - taken == sizeof(c->in))) {
+			append(c, answer_bad_request,
+			       sizeof(answer_bad_request) - 1);
 			c->last = true;
 		} else if (length) {
 			append_answer(c, &request);
@@ -134,8 +138,8 @@ static bool send_answers(struct connection *c)
 	ssize_t n;
 
 	while (c->writable && c->out_sent < c->out_length) {
-		n = send(c->fd, c->out + c->out_sent, c->out_length - c->out_sent,
-			 MSG_NOSIGNAL);
+		n = send(c->fd, c->out + c->out_sent,
+			 c->out_length - c->out_sent, MSG_NOSIGNAL);
 		if (n < 0) {
 			c->writable = false;
 			return errno == EAGAIN;

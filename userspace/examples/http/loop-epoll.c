@@ -24,7 +24,9 @@ static void watch(struct loop_file *files, unsigned int count)
 
 	for (struct loop_file *f = files; f < files + count; f++) {
 		event.data.fd = f->fd;
-		f->error = epoll_ctl(epoll_fd, EPOLL_CTL_ADD, f->fd, &event) ? -errno : 0;
+		f->error = epoll_ctl(epoll_fd, EPOLL_CTL_ADD, f->fd, &event) ?
+				   -errno :
+				   0;
 	}
 }
 

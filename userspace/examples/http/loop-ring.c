@@ -12,7 +12,7 @@
 
 /* A sleep of loop_gather ends with this many events, or after this time. */
 #define GATHER_EVENTS 8
-#define GATHER_NS     50000
+#define GATHER_NS 50000
 
 static struct flowfd_ring ring;
 
@@ -88,7 +88,8 @@ static int sleep_and_gather(int timeout)
 	return flowfd_ring_wait_with(&ring, &args, sizeof(args));
 }
 
-static int wait_for(struct loop_event *events, int timeout, int (*sleep_for)(int timeout))
+static int wait_for(struct loop_event *events, int timeout,
+		    int (*sleep_for)(int timeout))
 {
 	int count = harvest(events);
 	int ret;

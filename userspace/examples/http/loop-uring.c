@@ -113,8 +113,8 @@ static int wait_for_events(struct loop_event *events, int timeout)
 	int count = 0;
 	int error;
 
-	error = io_uring_submit_and_wait_timeout(&uring, cqes, 1,
-						 timeout < 0 ? NULL : &time, NULL);
+	error = io_uring_submit_and_wait_timeout(
+		&uring, cqes, 1, timeout < 0 ? NULL : &time, NULL);
 	if (error < 0 && error != -ETIME)
 		return error;
 	seen = io_uring_peek_batch_cqe(&uring, cqes, LOOP_BATCH);

@@ -22,7 +22,8 @@ struct head {
 
 static bool line_is(struct line line, const char *text)
 {
-	return line.length == strlen(text) && !strncasecmp(line.text, text, line.length);
+	return line.length == strlen(text) &&
+	       !strncasecmp(line.text, text, line.length);
 }
 
 static struct line trim(struct line line)
@@ -59,7 +60,8 @@ static bool parse_request_line(struct head *head, struct line line)
 {
 	struct line method, target, version;
 
-	if (!next_part(&line, ' ', &method) || !next_part(&line, ' ', &target) ||
+	if (!next_part(&line, ' ', &method) ||
+	    !next_part(&line, ' ', &target) ||
 	    !next_part(&line, ' ', &version) || line.text)
 		return false;
 	head->http_1_0 = line_is(version, "HTTP/1.0");
@@ -88,7 +90,8 @@ static bool parse_field(struct head *head, struct line line)
 
 	/* Blanks in a name or before it have led to security bugs. */
 	if (!next_part(&line, ':', &name) || !line.text || !name.length ||
-	    memchr(name.text, ' ', name.length) || memchr(name.text, '\t', name.length))
+	    memchr(name.text, ' ', name.length) ||
+	    memchr(name.text, '\t', name.length))
 		return false;
 	if (line_is(name, "Connection")) {
 		parse_connection(head->request, line);
@@ -112,8 +115,11 @@ int request_parse(struct request *request, const char *text, size_t length)
 		if (line.length && line.text[line.length - 1] == '\r')
 			line.length--;
 		if (!first && !line.length)
-			return head.has_host || head.http_1_0 ? rest.text - text : -1;
-		if (!(first ? parse_request_line(&head, line) : parse_field(&head, line)))
+			return head.has_host || head.http_1_0 ?
+				       rest.text - text :
+				       -1;
+		if (!(first ? parse_request_line(&head, line) :
+			      parse_field(&head, line)))
 			return -1;
 		first = false;
 	}

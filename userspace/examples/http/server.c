@@ -111,7 +111,8 @@ static void listen_on(struct server *s, uint16_t port)
 	socklen_t length = sizeof(address);
 	int one = 1;
 
-	s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	s->listener =
+		socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->listener < 0)
 		die("socket", strerror(errno));
 	setsockopt(s->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -127,7 +128,8 @@ static void listen_on(struct server *s, uint16_t port)
 
 static void watch_own_files(struct server *s)
 {
-	struct loop_file files[] = { { .fd = s->listener }, { .fd = s->stop[0] } };
+	struct loop_file files[] = { { .fd = s->listener },
+				     { .fd = s->stop[0] } };
 
 	s->loop->watch(files, 2);
 	for (int i = 0; i < 2; i++) {
@@ -202,7 +204,8 @@ static void accept_connections(struct server *s)
 
 	s->exhausted = false;
 	while (count < LOOP_BATCH) {
-		fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		fd = accept4(s->listener, NULL, NULL,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			if (open_connection(s, fd))
 				files[count++].fd = fd;
@@ -340,7 +343,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'l':
 		options->loop = find_loop(argument);
 		if (!options->loop)
-			argp_error(state, "--loop %s: not built, or unknown", argument);
+			argp_error(state, "--loop %s: not built, or unknown",
+				   argument);
 		return 0;
 	case 'p':
 		port = strtoul(argument, &end, 10);

@@ -9,6 +9,7 @@
 
 #include "flowfdctl.h"
 
+/* KEYS_FROM() relies on the order. */
 enum key {
 	COUNT,
 	MAXIMUM,
@@ -16,7 +17,7 @@ enum key {
 	COUNTER_ID,
 	CAPACITY, /* only flowfd has this key and the next ones */
 	RATE,
-	HELD,
+	DEFERRED,
 	RING_ID,
 	MAX_ITEMS,
 	HEAD,
@@ -37,7 +38,7 @@ static const struct {
 	[COUNTER_ID] = { "eventfd-id:", 10, INT32_MAX },
 	[CAPACITY] = { "flowfd-token-capacity:", 10, UINT32_MAX },
 	[RATE] = { "flowfd-token-rate:", 10, UINT32_MAX },
-	[HELD] = { "flowfd-wakeup-deferred:", 10, 1 },
+	[DEFERRED] = { "flowfd-wakeup-deferred:", 10, 1 },
 	[RING_ID] = { "flowfd-ring-id:", 10, UINT64_MAX },
 	[MAX_ITEMS] = { "flowfd-ring-max-items:", 10, UINT32_MAX },
 	[HEAD] = { "flowfd-ring-head:", 10, UINT32_MAX },
@@ -120,7 +121,7 @@ static void fill(struct object *object, enum kind kind, const uint64_t *value)
 	object->semaphore = value[SEMAPHORE];
 	object->capacity = (uint32_t)value[CAPACITY];
 	object->rate = (uint32_t)value[RATE];
-	object->held = value[HELD];
+	object->deferred = value[DEFERRED];
 	object->max_items = (uint32_t)value[MAX_ITEMS];
 	object->head = (uint32_t)value[HEAD];
 	object->tail = (uint32_t)value[TAIL];

@@ -29,12 +29,12 @@ struct watch {
  * struct object - a counter or a ring, as fdinfo shows it
  * @kind: which of the two
  * @id: the same in every descriptor of one object, and unique within its kind
- * @count: of a counter, like the following members up to @held
+ * @count: of a counter, like the following members up to @deferred
  * @maximum: UINT64_MAX: none
  * @semaphore: reads take 1
  * @capacity: tokens that the bucket holds
  * @rate: tokens per second; 0: no bucket
- * @held: a wakeup is held back until the next token
+ * @deferred: a wakeup is deferred until the next token
  * @max_items: of a ring, like the following members
  * @head: entries taken, modulo 2^32, as its consumer stored it
  * @tail: entries published, modulo 2^32
@@ -51,7 +51,7 @@ struct object {
 	bool semaphore;
 	uint32_t capacity;
 	uint32_t rate;
-	bool held;
+	bool deferred;
 	uint32_t max_items;
 	uint32_t head;
 	uint32_t tail;

@@ -78,7 +78,7 @@ static void add_counter(struct table *table, const struct descriptor *d)
 	add_number(table, counter->maximum, counter->maximum != UINT64_MAX);
 	add_number(table, counter->rate, counter->rate);
 	add_number(table, counter->capacity, counter->rate);
-	table_add(table, counter->held ? "yes" : "-");
+	table_add(table, counter->deferred ? "yes" : "-");
 	table_add(table, counter->semaphore ? "semaphore" : "count");
 	add_command(table, d);
 }
@@ -118,9 +118,9 @@ static void add_watches(struct table *table, const struct object *ring)
 
 static void print_tables(const struct scan *scan, bool watches)
 {
-	static const char *const counter_headings[] = { "COUNTER", "PID",     "FD",
-							"COUNT",   "MAXIMUM", "RATE",
-							"BURST",   "HELD",    "TYPE",
+	static const char *const counter_headings[] = { "COUNTER", "PID",      "FD",
+							"COUNT",   "MAXIMUM",  "RATE",
+							"BURST",   "DEFERRED", "TYPE",
 							"COMMAND", NULL };
 	static const char *const ring_headings[] = { "RING",	"PID",	"FD",	"WATCHES",
 						     "MAX",	"HEAD", "TAIL", "PENDING",
@@ -169,7 +169,7 @@ static void json_counter(const struct object *counter)
 		printf("%" PRIu64, counter->maximum);
 	printf(", \"rate\": %" PRIu32 ", \"burst\": %" PRIu32, counter->rate,
 	       counter->capacity);
-	printf(", \"held\": %s, \"semaphore\": %s", boolean(counter->held),
+	printf(", \"deferred\": %s, \"semaphore\": %s", boolean(counter->deferred),
 	       boolean(counter->semaphore));
 }
 

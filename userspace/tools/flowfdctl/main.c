@@ -85,7 +85,7 @@ static const struct argp argp = {
 	       "\n"
 	       "Examples:\n"
 	       "  flowfdctl list --watches\n"
-	       "  flowfdctl list --json | jq '.counters[] | select(.held)'\n"
+	       "  flowfdctl list --json | jq '.counters[] | select(.deferred)'\n"
 	       "  flowfdctl top --interval 0.5\n"
 	       "  flowfdctl top --count 1 | head\n"
 	       "\n"

@@ -270,7 +270,7 @@ static void add_counter(struct table *table, const struct line *line)
 		table_add(table, "-");
 	else
 		table_add(table, "%" PRIu64, counter->maximum);
-	table_add(table, counter->held ? "yes" : "-");
+	table_add(table, counter->deferred ? "yes" : "-");
 	add_holder(table, line);
 }
 
@@ -317,9 +317,9 @@ static void print_look(const struct look *look)
 						     "PENDING", "WATCHES",   "FDS",
 						     "PID",	"FD",	     "COMMAND",
 						     NULL };
-	static const char *const counter_headings[] = { "COUNTER", "COUNT", "CHANGE/S",
-							"MAXIMUM", "HELD",  "FDS",
-							"PID",	   "FD",    "COMMAND",
+	static const char *const counter_headings[] = { "COUNTER", "COUNT",    "CHANGE/S",
+							"MAXIMUM", "DEFERRED", "FDS",
+							"PID",	   "FD",       "COMMAND",
 							NULL };
 	struct table rings = { .headings = ring_headings };
 	struct table counters = { .headings = counter_headings };
