@@ -6,7 +6,8 @@
  *
  * A counter's release calls here. Sockets and pipes are noticed through fsnotify,
  * which __fput() calls before it tears anything of the file down. One mark for each
- * inode has a list of the hooks into files of that inode.
+ * inode has the hooks into files of that inode, in a tree by file: anybody who has a pipe
+ * can open it again and again, and each close must cost what its own file costs.
  *
  * Closes of unrelated files must not contend for one lock, as they once did in epoll.
  * So there are several shards, chosen by inode or counter. Each has an fsnotify group
@@ -18,6 +19,7 @@
 #include <linux/magic.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
+#include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -46,14 +48,14 @@ static struct closing_shard {
 /**
  * struct flowfd_closing_target - an inode whose files have hooks
  * @mark: fsnotify's
- * @hooks: under the shard's lock, never empty before @gone; new ones at the tail
+ * @hooks: under the shard's lock, never empty before @gone
  * @dropped: in the list of that name, once @gone
  * @shard: number; fixed
  * @gone: @mark is destroyed
  */
 struct flowfd_closing_target {
 	struct fsnotify_mark mark;
-	struct list_head hooks;
+	struct rb_root hooks;
 	struct llist_node dropped;
 	u8 shard;
 	bool gone;
@@ -129,46 +131,42 @@ static void target_destroy(struct flowfd_closing_target *t)
 	}
 }
 
-/*
- * The file of a hook in the list is there: its close cannot complete before the hook
- * has left the list. Hooks of files that are being closed move to the head, in one
- * pass, however many there are.
- *
- * The count of a file is read once, and the answer kept: from 6.13 on a lookup that is
- * about to fail can raise a count of 0 for a moment. No descriptor refers to such a
- * file any more, so to end its hooks then is right.
- */
-static void gather_closing(struct list_head *hooks)
+static struct flowfd_closing_hook *hook_of(const struct rb_node *node)
 {
-	struct flowfd_closing *hook, *next;
-
-	list_for_each_entry_safe(hook, next, hooks, node) {
-		if (!hook->closing && file_count(hook->file))
-			continue;
-		hook->closing = true;
-		list_move(&hook->node, hooks);
-	}
-	/* Orders the counts before the use of the hooks, which others have set up. */
-	smp_acquire__after_ctrl_dep();
+	return rb_entry(node, struct flowfd_closing_hook, node);
 }
 
-static struct flowfd_closing *first_of_closing_file(struct list_head *hooks)
+static int hook_compare(const void *file, const struct rb_node *node)
 {
-	struct flowfd_closing *hook;
+	const struct file *other = hook_of(node)->file;
 
-	hook = list_first_entry_or_null(hooks, struct flowfd_closing, node);
-	return hook && hook->closing ? hook : NULL;
+	return file < (const void *)other ? -1 : file > (const void *)other;
+}
+
+static bool hook_is_less(struct rb_node *node, const struct rb_node *other)
+{
+	return hook_compare(hook_of(node)->file, other) < 0;
+}
+
+static void hook_insert(struct flowfd_closing_hook *hook, struct rb_root *hooks)
+{
+	hook->hooks = hooks;
+	rb_add(&hook->node, hooks, hook_is_less);
+}
+
+/* The file of a hook in a tree is there: its close waits until the hook is gone. */
+static void hook_erase(struct flowfd_closing_hook *hook)
+{
+	rb_erase(&hook->node, hook->hooks);
+	RB_CLEAR_NODE(&hook->node);
 }
 
 /*
  * Ends a hook whose file is being closed. If a worker polls the file, waits for the
- * worker instead: the lock is released meanwhile, and the list may have changed.
- *
- * Closes of several files of one inode may be here for the same hook. A hook stays in
- * the list as long as anything uses its file, even if it was removed, so that each
- * close waits for the hooks of its own file.
+ * worker instead, with the lock released. A hook that was removed stays in the tree as
+ * long as the worker uses its file.
  */
-static void end_hook(struct flowfd_closing *hook)
+static void end_hook(struct flowfd_closing_hook *hook)
 {
 	struct closing_shard *shard = &shards[hook->shard];
 
@@ -181,57 +179,74 @@ static void end_hook(struct flowfd_closing *hook)
 		return;
 	}
 	hook->state = CLOSING_CLOSED;
-	list_del_init(&hook->node);
+	hook_erase(hook);
 	closing_ops->closed(hook);
 }
 
-/* Takes a hook that uses nothing of its file out of the list. */
-static void untrack(struct flowfd_closing *hook)
+/* Ends all hooks into a file that is being closed. */
+static void end_hooks(struct rb_root *hooks, const struct file *file)
 {
-	struct flowfd_closing_target *t = hook->target;
+	struct rb_node *node;
+
+	while ((node = rb_find_first(file, hooks, hook_compare))) {
+		end_hook(hook_of(node));
+		cond_resched();
+	}
+}
+
+/* Takes a hook that uses nothing of its file out of the tree. */
+static void untrack(struct flowfd_closing_hook *hook)
+{
+	struct flowfd_closing_target *t;
 
 	/*
-	 * A counter whose list is empty is freed without the lock being taken: its wait
-	 * queue must be used before this. Pairs with flowfd_closing_list().
+	 * A counter without hooks is freed without the lock being taken: its wait queue
+	 * must be used before this. Pairs with flowfd_closing_end_hooks().
 	 */
 	smp_mb();
-	list_del_init(&hook->node);
-	if (t && list_empty(&t->hooks))
+	hook_erase(hook);
+	if (!hook->of_inode)
+		return;
+	t = container_of(hook->hooks, struct flowfd_closing_target, hooks);
+	if (RB_EMPTY_ROOT(&t->hooks))
 		target_destroy(t);
 }
 
-static int closing_event(struct fsnotify_mark *mark, u32 mask, struct inode *inode,
-			 struct inode *dir, const struct qstr *name, u32 cookie)
+/* An event of a close has the path that is in the file. */
+static int closing_event(struct fsnotify_group *group, u32 mask, const void *data,
+			 int data_type, struct inode *dir, const struct qstr *name,
+			 u32 cookie, struct fsnotify_iter_info *info)
 {
-	struct flowfd_closing_target *t =
-		container_of(mark, struct flowfd_closing_target, mark);
-	struct closing_shard *shard = shard_lock(t->shard);
-	struct flowfd_closing *hook;
+	struct flowfd_closing_target *t = container_of(
+		fsnotify_iter_inode_mark(info), struct flowfd_closing_target, mark);
+	const struct path *path = data;
+	struct closing_shard *shard;
 
-	gather_closing(&t->hooks);
-	while ((hook = first_of_closing_file(&t->hooks)))
-		end_hook(hook);
-	/* It is destroyed already if the list became empty while the lock was released. */
-	if (list_empty(&t->hooks) && !t->gone)
+	if (WARN_ON_ONCE(data_type != FSNOTIFY_EVENT_PATH))
+		return 0;
+	shard = shard_lock(t->shard);
+	end_hooks(&t->hooks, container_of(path, struct file, f_path));
+	/* It is destroyed already if the tree became empty while the lock was released. */
+	if (RB_EMPTY_ROOT(&t->hooks) && !t->gone)
 		target_destroy(t);
 	mutex_unlock(&shard->lock);
 	return 0;
 }
 
 /**
- * flowfd_closing_list - end the hooks of a file that is being released
- * @list: of flowfd_closing_track_list()
+ * flowfd_closing_end_hooks - end the hooks of a file that is being released
+ * @hooks: of flowfd_closing_track()
+ * @file: file
  */
-void flowfd_closing_list(struct list_head *list)
+void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file)
 {
 	struct closing_shard *shard;
 
-	/* An acquire. Pairs with untrack(). */
-	if (list_empty_careful(list))
+	/* Pairs with untrack(). */
+	if (!smp_load_acquire(&hooks->rb_node))
 		return;
-	shard = shard_lock(shard_number(list));
-	while (!list_empty(list))
-		end_hook(list_first_entry(list, struct flowfd_closing, node));
+	shard = shard_lock(shard_number(hooks));
+	end_hooks(hooks, file);
 	mutex_unlock(&shard->lock);
 }
 
@@ -280,34 +295,33 @@ static struct flowfd_closing_target *target_find(struct inode *inode, u8 shard)
 
 /**
  * flowfd_closing_init_hook - prepare a hook
- * @hook: new hook, in no list
+ * @hook: new hook
  * @file: its file
  */
-void flowfd_closing_init_hook(struct flowfd_closing *hook, struct file *file)
+void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file)
 {
 	hook->file = file;
-	hook->target = NULL;
+	hook->of_inode = false;
 	hook->state = CLOSING_LIVE;
-	hook->closing = false;
 	hook->polling = false;
 }
 
 /**
- * flowfd_closing_track_list - hook into a file whose release calls here
+ * flowfd_closing_track - hook into a file whose release calls here
  * @hook: prepared hook
- * @list: the file's; its release calls flowfd_closing_list()
+ * @hooks: the file's; its release calls flowfd_closing_end_hooks()
  */
-void flowfd_closing_track_list(struct flowfd_closing *hook, struct list_head *list)
+void flowfd_closing_track(struct flowfd_closing_hook *hook, struct rb_root *hooks)
 {
 	struct closing_shard *shard;
 
-	hook->shard = shard_number(list);
+	hook->shard = shard_number(hooks);
 	shard = shard_lock(hook->shard);
-	list_add_tail(&hook->node, list);
+	hook_insert(hook, hooks);
 	mutex_unlock(&shard->lock);
 }
 
-static int track_inode(struct flowfd_closing *hook, struct inode *inode)
+static int track_inode(struct flowfd_closing_hook *hook, struct inode *inode)
 {
 	struct flowfd_closing_target *t, *fresh;
 	struct closing_shard *shard;
@@ -326,8 +340,8 @@ static int track_inode(struct flowfd_closing *hook, struct inode *inode)
 		err = target_begin(t, inode, hook->shard);
 	}
 	if (!err) {
-		hook->target = t;
-		list_add_tail(&hook->node, &t->hooks);
+		hook->of_inode = true;
+		hook_insert(hook, &t->hooks);
 	}
 	mutex_unlock(&shard->lock);
 	if (fresh)
@@ -341,7 +355,7 @@ static int track_inode(struct flowfd_closing *hook, struct inode *inode)
  *
  * Return: 1; 0 if the close of this file is not noticed; or a negative errno.
  */
-int flowfd_closing_track_file(struct flowfd_closing *hook)
+int flowfd_closing_track_file(struct flowfd_closing_hook *hook)
 {
 	if (!close_is_noticed(hook->file))
 		return 0;
@@ -366,11 +380,11 @@ bool flowfd_closing_may_pin(struct file *file)
  * @hook: hook into the file
  *
  * Leaves the wait queues. If a worker polls the file, the worker removes the hook
- * from its list.
+ * from its tree.
  *
  * Return: false if the file was closed before, and the user was told so.
  */
-bool flowfd_closing_remove(struct flowfd_closing *hook)
+bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 {
 	struct closing_shard *shard = shard_lock(hook->shard);
 	bool live = hook->state == CLOSING_LIVE;
@@ -391,7 +405,7 @@ bool flowfd_closing_remove(struct flowfd_closing *hook)
  *
  * Return: true if the file stays until flowfd_closing_end_poll().
  */
-bool flowfd_closing_begin_poll(struct flowfd_closing *hook)
+bool flowfd_closing_begin_poll(struct flowfd_closing_hook *hook)
 {
 	struct closing_shard *shard = shard_lock(hook->shard);
 	bool live = hook->state == CLOSING_LIVE;
@@ -403,7 +417,7 @@ bool flowfd_closing_begin_poll(struct flowfd_closing *hook)
 }
 
 /** flowfd_closing_end_poll - the file of @hook is not used by the worker any more */
-void flowfd_closing_end_poll(struct flowfd_closing *hook)
+void flowfd_closing_end_poll(struct flowfd_closing_hook *hook)
 {
 	struct closing_shard *shard = shard_lock(hook->shard);
 
@@ -421,7 +435,7 @@ static void target_free(struct fsnotify_mark *mark)
 }
 
 static const struct fsnotify_ops target_ops = {
-	.handle_inode_event = closing_event,
+	.handle_event = closing_event,
 	.free_mark = target_free,
 };
 
@@ -429,7 +443,7 @@ static void target_construct(void *object)
 {
 	struct flowfd_closing_target *t = object;
 
-	INIT_LIST_HEAD(&t->hooks);
+	t->hooks = RB_ROOT;
 }
 
 static void put_groups(unsigned int count)

@@ -4,10 +4,8 @@
 #define FLOWFD_CLOSING_H
 
 #include <linux/fs.h>
-#include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/types.h>
-
-struct flowfd_closing_target;
 
 /**
  * enum flowfd_closing_state - what a hook may do with its file
@@ -18,25 +16,25 @@ struct flowfd_closing_target;
 enum flowfd_closing_state { CLOSING_LIVE, CLOSING_REMOVED, CLOSING_CLOSED };
 
 /**
- * struct flowfd_closing - hook into the last close of a file
- * @node: in the list of an inode or of a counter
- * @file: valid while the hook is in the list
- * @target: owner of the list if it is an inode's, else NULL
+ * struct flowfd_closing_hook - hook into the last close of a file
+ * @node: in @hooks
+ * @file: valid while the hook is in the tree; the tree is sorted by it
+ * @hooks: tree of an inode or of a counter
  * @shard: number of the lock
  * @state: enum flowfd_closing_state
- * @closing: @file is being closed
  * @polling: a worker polls @file
+ * @of_inode: whether @hooks is an inode's
  *
  * @file and @shard are fixed, the rest is under the shard's lock.
  */
-struct flowfd_closing {
-	struct list_head node;
+struct flowfd_closing_hook {
+	struct rb_node node;
 	struct file *file;
-	struct flowfd_closing_target *target;
+	struct rb_root *hooks;
 	u8 shard;
 	u8 state;
-	bool closing;
 	bool polling;
+	bool of_inode;
 };
 
 /**
@@ -48,19 +46,19 @@ struct flowfd_closing {
  * Both are called under the shard's lock and must not wait for user space.
  */
 struct flowfd_closing_ops {
-	void (*leave)(struct flowfd_closing *hook);
-	void (*closed)(struct flowfd_closing *hook);
+	void (*leave)(struct flowfd_closing_hook *hook);
+	void (*closed)(struct flowfd_closing_hook *hook);
 };
 
 int flowfd_closing_init(const struct flowfd_closing_ops *ops);
 void flowfd_closing_exit(void);
-void flowfd_closing_init_hook(struct flowfd_closing *hook, struct file *file);
-void flowfd_closing_track_list(struct flowfd_closing *hook, struct list_head *list);
-int flowfd_closing_track_file(struct flowfd_closing *hook);
+void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file);
+void flowfd_closing_track(struct flowfd_closing_hook *hook, struct rb_root *hooks);
+int flowfd_closing_track_file(struct flowfd_closing_hook *hook);
 bool flowfd_closing_may_pin(struct file *file);
-bool flowfd_closing_remove(struct flowfd_closing *hook);
-bool flowfd_closing_begin_poll(struct flowfd_closing *hook);
-void flowfd_closing_end_poll(struct flowfd_closing *hook);
-void flowfd_closing_list(struct list_head *list);
+bool flowfd_closing_remove(struct flowfd_closing_hook *hook);
+bool flowfd_closing_begin_poll(struct flowfd_closing_hook *hook);
+void flowfd_closing_end_poll(struct flowfd_closing_hook *hook);
+void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file);
 
 #endif /* FLOWFD_CLOSING_H */

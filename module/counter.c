@@ -483,7 +483,7 @@ static void counter_construct(void *object)
 	struct flowfd_counter *c = object;
 
 	init_waitqueue_head(&c->wqh);
-	INIT_LIST_HEAD(&c->hooks);
+	c->hooks = RB_ROOT;
 }
 
 /**

@@ -7,6 +7,7 @@
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/poll.h>
+#include <linux/rbtree.h>
 #include <linux/wait.h>
 
 #include "bucket.h"
@@ -46,7 +47,7 @@ struct flowfd_counter {
 	struct eventfd_qos qos;
 	struct list_head *last_sleeper;
 	struct hrtimer timer;
-	struct list_head hooks;
+	struct rb_root hooks;
 };
 
 /* counter_wake.c */

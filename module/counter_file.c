@@ -174,7 +174,7 @@ static int counter_release(struct inode *inode, struct file *file)
 {
 	struct flowfd_counter *c = file->private_data;
 
-	flowfd_closing_list(&c->hooks);
+	flowfd_closing_end_hooks(&c->hooks, file);
 	flowfd_counter_free(c);
 	return 0;
 }

@@ -237,12 +237,12 @@ static void watch_sync_wakeups(struct flowfd_watch *w)
 		watch_lock_queue(w->queue2, false);
 }
 
-static struct flowfd_watch *watch_of_hook(struct flowfd_closing *hook)
+static struct flowfd_watch *watch_of_hook(struct flowfd_closing_hook *hook)
 {
 	return container_of(hook, struct flowfd_watch, closing);
 }
 
-static void watch_file_leave(struct flowfd_closing *hook)
+static void watch_file_leave(struct flowfd_closing_hook *hook)
 {
 	struct flowfd_watch *w = watch_of_hook(hook);
 
@@ -254,7 +254,7 @@ static void watch_file_leave(struct flowfd_closing *hook)
  * The ring's lock is not taken, because it may be held for long. So the item is
  * returned later; until then it is empty, and nothing publishes it.
  */
-static void watch_file_closed(struct flowfd_closing *hook)
+static void watch_file_closed(struct flowfd_closing_hook *hook)
 {
 	struct flowfd_watch *w = watch_of_hook(hook);
 
@@ -409,7 +409,7 @@ static void watch_construct(void *object)
 {
 	struct flowfd_watch *w = object;
 
-	INIT_LIST_HEAD(&w->closing.node);
+	RB_CLEAR_NODE(&w->closing.node);
 }
 
 /**

@@ -59,7 +59,7 @@ struct flowfd_watch {
 	refcount_t refs;
 	bool dropped;
 	bool pinned;
-	struct flowfd_closing closing;
+	struct flowfd_closing_hook closing;
 	struct flowfd_watch_queue queue;
 	struct flowfd_watch_queue *queue2;
 	struct hlist_node hash;

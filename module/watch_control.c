@@ -111,7 +111,7 @@ static int watch_track(struct flowfd_watch *w)
 
 	if (!c)
 		return flowfd_closing_track_file(&w->closing);
-	flowfd_closing_track_list(&w->closing, &c->hooks);
+	flowfd_closing_track(&w->closing, &c->hooks);
 	return 1;
 }
 

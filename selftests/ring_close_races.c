@@ -243,6 +243,61 @@ TEST_F_TIMEOUT(races, of_many_watches_of_a_pipe, 24 * 3600)
 	close(ends[0]);
 }
 
+#define REOPENED 300
+
+/* The shortest time of a close of @fd, opened again: another file of the same inode. */
+static __u64 ns_to_close_reopened(int fd)
+{
+	__u64 best = ~0ULL;
+	char path[32];
+
+	sprintf(path, "/proc/self/fd/%d", fd);
+	for (int i = 0; i < REOPENED; i++) {
+		int other = open(path, O_RDONLY | O_NONBLOCK);
+		__u64 began = now_ns();
+
+		if (close(other))
+			return 0;
+		if (now_ns() - began < best)
+			best = now_ns() - began;
+	}
+	return best;
+}
+
+/*
+ * Whoever has a pipe can open it any number of times. If each close looked at all watches
+ * of the pipe, many closes would keep the lock that closes of other files need.
+ */
+TEST_F(races, of_a_reopened_pipe_with_many_watches)
+{
+	struct user_ring rings[RINGS];
+	int ends[2], fds[DUPS];
+	__u64 one, many;
+
+	ASSERT_EQ(0, pipe(ends));
+	for (int r = 0; r < RINGS; r++)
+		ASSERT_EQ(0, ring_open(&rings[r], DUPS));
+	ASSERT_EQ(0, ring_add(&rings[0], ends[0], EPOLLIN, 0));
+	one = ns_to_close_reopened(ends[0]);
+	for (int i = 0; i < DUPS; i++) {
+		fds[i] = dup(ends[0]);
+		ASSERT_LE(0, fds[i]);
+		for (int r = i ? 0 : 1; r < RINGS; r++)
+			ASSERT_EQ(0, ring_add(&rings[r], fds[i], EPOLLIN, i));
+	}
+	many = ns_to_close_reopened(ends[0]);
+	TH_LOG("a close takes %llu ns with one watch of the pipe, %llu ns with %d", one,
+	       many, RINGS * DUPS);
+	EXPECT_LT(0, one);
+	EXPECT_LT(many, 8 * one);
+	for (int r = 0; r < RINGS; r++)
+		ring_close(&rings[r]);
+	for (int i = 0; i < DUPS; i++)
+		close(fds[i]);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* The ring and a watched file are closed at the same time. */
 TEST_F_TIMEOUT(races, of_close_and_the_end_of_the_ring, 24 * 3600)
 {
