@@ -18,6 +18,7 @@
 /* Bits of ring->listening. */
 #define RING_POLLERS  1 /* a poller looked since pollers were woken last */
 #define RING_SLEEPERS 2 /* tasks may sleep on the ring */
+#define RING_WOKEN    4 /* pollers were woken, and are still in the queue */
 
 /**
  * struct flowfd_ring - the state behind a ring's descriptor
@@ -26,7 +27,8 @@
  * @index: in the same memory
  * @mask: index slots - 1; fixed, as are all members above
  * @tail: entries put into the index so far
- * @listening: RING_POLLERS and RING_SLEEPERS: a publisher must look at @wqh
+ * @listening: RING_* bits: a publisher must look at @wqh
+ * @woken_at: jiffies when pollers were woken last
  * @wqh: pollers; its lock protects @sleepers
  * @sleepers: tasks that wait for entries, by how many they want
  * @wake_work: wakes pollers if there are many; holds a reference while pending
@@ -52,6 +54,7 @@ struct flowfd_ring {
 	u32 mask;
 	atomic_t tail ____cacheline_aligned_in_smp;
 	atomic_t listening;
+	unsigned long woken_at;
 	wait_queue_head_t wqh;
 	struct rb_root_cached sleepers;
 	struct work_struct wake_work;

@@ -97,18 +97,27 @@ static void ring_wake_pollers(struct flowfd_ring *ring, int sync, void *key)
  * @sync: whether the waker is about to sleep, a hint for the scheduler
  *
  * A sleeper is woken once. Pollers are woken once until one of them looks at the ring:
- * all others have yet to look, and will see the entries that came meanwhile.
+ * all others have yet to look, and will see the entries that came meanwhile. But an epoll
+ * wakes one of several tasks, and that one may be killed before it looks. So after a tick
+ * pollers of which none has looked are woken again.
  */
 void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
 {
+	int listening = atomic_read(&ring->listening);
 	unsigned long irq;
-	int listening;
 
+	if (listening == RING_WOKEN && READ_ONCE(ring->woken_at) == jiffies)
+		return;
 	spin_lock_irqsave(&ring->wqh.lock, irq);
 	listening = atomic_read(&ring->listening);
 	if (listening & RING_SLEEPERS)
 		ring_wake_sleepers(ring, sync);
-	if (listening & RING_POLLERS) {
+	if (!waitqueue_active(&ring->wqh)) {
+		atomic_andnot(RING_POLLERS | RING_WOKEN, &ring->listening);
+	} else if (listening & RING_POLLERS ||
+		   (listening & RING_WOKEN && ring->woken_at != jiffies)) {
+		WRITE_ONCE(ring->woken_at, jiffies);
+		atomic_or(RING_WOKEN, &ring->listening);
 		/* Before the wakeups: a poller that looks from here on is woken again. */
 		atomic_andnot(RING_POLLERS, &ring->listening);
 		/* Orders that before what the pollers do. Pairs with e. */

@@ -321,7 +321,7 @@ static inline bool thread_sleeps_in(pid_t tid, long call)
 	char path[64], text[32] = "";
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
 	f = fopen(path, "r");
 	if (!f)
 		return false;
