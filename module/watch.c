@@ -57,7 +57,7 @@ static __poll_t watch_key(u32 mask)
 	return (__force __poll_t)mask | EPOLLET;
 }
 
-/* The worker holds a reference, which keeps a pinned file, so removal need not wait. */
+/* The worker holds a reference to the watch, so removal need not wait for it. */
 static void watch_queue_repoll(struct flowfd_watch *w)
 {
 	if (!flowfd_repoll_claim(&w->repoll))
@@ -91,6 +91,21 @@ static void watch_poll_again(struct flowfd_watch *w)
 	spin_unlock(&w->ring->repoll_lock);
 }
 
+/*
+ * A worker has the file of a pinned watch only while it polls it. What the worker puts
+ * last is closed by a kernel thread that all users share, and a close can take long.
+ */
+static struct file *watch_get_pinned(struct flowfd_watch *w)
+{
+	struct file *file = NULL;
+
+	spin_lock(&w->ring->repoll_lock);
+	if (!w->dropped)
+		file = get_file(w->closing.file);
+	spin_unlock(&w->ring->repoll_lock);
+	return file;
+}
+
 /**
  * flowfd_watch_repoll - poll a watched file and publish the events
  * @entry: of the watch
@@ -101,9 +116,14 @@ static void watch_poll_again(struct flowfd_watch *w)
 void flowfd_watch_repoll(struct flowfd_repoll_entry *entry)
 {
 	struct flowfd_watch *w = container_of(entry, struct flowfd_watch, repoll);
+	struct file *file;
 
 	if (w->pinned) {
-		watch_poll_again(w);
+		file = watch_get_pinned(w);
+		if (file) {
+			watch_poll_again(w);
+			fput(file);
+		}
 	} else if (flowfd_closing_begin_poll(&w->closing)) {
 		watch_poll_again(w);
 		flowfd_closing_end_poll(&w->closing);
@@ -310,10 +330,8 @@ void flowfd_watch_put(struct flowfd_watch *w)
 
 	if (!refcount_dec_and_test(&w->refs))
 		return;
-	if (w->pinned) {
-		fput(w->closing.file);
+	if (w->pinned)
 		put_cred(w->cred);
-	}
 	kfree(w->queue2);
 	kmem_cache_free(watch_cache, w);
 	flowfd_ring_put(ring);
@@ -375,7 +393,7 @@ void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask)
 	watch_publish(w, vfs_poll(w->closing.file, &table), 0);
 }
 
-/* A worker that polls the file publishes nothing of it afterwards. */
+/* A worker publishes nothing of the file afterwards, and begins no poll. */
 static void watch_drop_repoll(struct flowfd_watch *w)
 {
 	spin_lock(&w->ring->repoll_lock);
@@ -400,6 +418,8 @@ bool flowfd_watch_stop(struct flowfd_watch *w)
 	else if (!flowfd_closing_remove(&w->closing))
 		return false;
 	watch_drop_repoll(w);
+	if (w->pinned)
+		fput(w->closing.file);
 	flowfd_ring_clear_item(w->item);
 	return true;
 }
