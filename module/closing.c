@@ -121,7 +121,8 @@ static void target_destroy(struct flowfd_closing_target *t)
 
 	lockdep_assert_held(&shard->lock);
 
-	t->gone = true;
+	/* Pairs with closing_event(). */
+	smp_store_release(&t->gone, true);
 	fsnotify_destroy_mark(&t->mark, shard->group);
 	if (atomic_inc_return(&dropped_count) > DROPPED_MAX) {
 		atomic_dec(&dropped_count);
@@ -223,6 +224,9 @@ static int closing_event(struct fsnotify_group *group, u32 mask, const void *dat
 	struct closing_shard *shard;
 
 	if (WARN_ON_ONCE(data_type != FSNOTIFY_EVENT_PATH))
+		return 0;
+	/* A destroyed mark stays with the inode for a while. Pairs with target_destroy(). */
+	if (smp_load_acquire(&t->gone))
 		return 0;
 	shard = shard_lock(t->shard);
 	end_hooks(&t->hooks, container_of(path, struct file, f_path));
