@@ -4,7 +4,6 @@
 # wrong with others. Prints TAP.
 set -u
 
-# shellcheck source=selftests/tap.sh
 . selftests/tap.sh
 check=$PWD/livepatch/builder/check-ibt.py
 cd "$(mktemp -d)" || exit

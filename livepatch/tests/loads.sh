@@ -4,7 +4,6 @@
 # shellcheck disable=SC2317 # functions that are called by name
 set -u
 
-# shellcheck source=selftests/tap.sh
 . selftests/tap.sh
 # shellcheck source-path=SCRIPTDIR source=traffic.sh
 . livepatch/tests/traffic.sh

@@ -4,7 +4,6 @@
 # guest, as a lockdown lasts until the next boot. Prints TAP.
 set -u
 
-# shellcheck source=selftests/tap.sh
 . selftests/tap.sh
 tool=livepatch/flowfd-livepatch
 version=$(uname -r)
