@@ -1,36 +1,79 @@
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# For the test scripts beside it, with tap.sh: programs that fault, and that open, watch
-# and close files and epolls, until the script ends them; each checks its own results.
-# shellcheck shell=bash
+# traffic.sh DIR: while the programs in DIR fault, and open, watch and close files and
+# epolls, loads and unloads the livepatch again and again; on a kernel that has the
+# patches in its source ($FLOWFD_PATCHED), only waits for $FLOWFD_RACE_SECONDS. Each
+# program checks its own results. Prints TAP.
+# shellcheck disable=SC2317 # functions that are called by name
+set -u
 
-traffic_output=$(mktemp)
+. selftests/tap.sh
+name=flowfd_livepatch
+. livepatch/loaded-livepatch.sh
+rounds=${FLOWFD_LOADS:-50}
+tracing=/sys/kernel/tracing
+output=$(mktemp)
 
-# traffic_program COMMAND...: runs it again and again, with lower priority than the script
-traffic_program()
+# program COMMAND...: runs it again and again, with lower priority than this script
+program()
 {
-	while [ ! -e "$traffic_output.stop" ]; do
+	while [ ! -e "$output.stop" ]; do
 		nice -n 19 "$@" || echo failed
 	done
 }
 
-# traffic_start DIR MS: starts the programs in DIR; each race of epoll takes MS
-traffic_start()
+# Not with flowfd-livepatch itself: its checks would take most of the time.
+one_round()
 {
-	traffic_program "$1/uffd-bench" 4 2 50 > "$traffic_output" 2>&1 &
-	FLOWFD_STRESS_MS=$2 traffic_program "$1/epoll" > "$traffic_output.epoll" 2>&1 &
+	insmod "$FLOWFD_LIVEPATCH_DIR/$(uname -r)/$name.ko" &&
+		wait_for in_force && echo 0 > "$loaded/enabled" &&
+		wait_for is_gone && wait_for remove_module
 }
 
-traffic_end()
+all_rounds()
 {
-	touch "$traffic_output.stop"
-	wait
-	tap_is "$(grep -v 'faults,' "$traffic_output")" "" "no fault is missed"
-	tap_ok "there were faults" grep -q 'faults,' "$traffic_output"
-	tap_is "$(grep -E '^(not ok|failed)|Expected|terminated' \
-		"$traffic_output.epoll")" "" \
-		"files and epolls are closed"
-	tap_ok "there were connections" \
-		grep -q '[1-9] connections' "$traffic_output.epoll"
-	echo "# $(grep -c 'faults,' "$traffic_output") rounds of faults," \
-		"$(grep -c '^TAP' "$traffic_output.epoll") of epolls"
+	local i
+	for ((i = 0; i < rounds; i++)); do
+		if ! one_round; then
+			echo "in round $i:"
+			grep -s . "$loaded"/{enabled,transition}
+			return 1
+		fi
+	done
 }
+
+# slow_down FUNCTION: makes each call record a stack trace first. The time between two
+# calls becomes long enough for other tasks to interfere.
+slow_down()
+{
+	[ -e "$tracing/events" ] || mount -t tracefs tracefs "$tracing"
+	echo "$1*" > "$tracing/set_ftrace_filter" &&
+		echo 1 > "$tracing/options/func_stack_trace" &&
+		echo function > "$tracing/current_tracer"
+}
+
+race_ms=300
+if [ "${FLOWFD_PATCHED-}" ]; then
+	race_ms=10000
+	tap_ok "slow down the search for watchers of epolls" \
+		slow_down ep_get_upwards_depth_proc
+fi
+program "$1/uffd-bench" 4 2 50 > "$output" 2>&1 &
+FLOWFD_STRESS_MS=$race_ms program "$1/epoll" > "$output.epoll" 2>&1 &
+if [ "${FLOWFD_PATCHED-}" ]; then
+	sleep "$FLOWFD_RACE_SECONDS"
+	tap_ok "there were searches" \
+		grep -q ': ep_get_upwards_depth_proc' "$tracing/trace"
+else
+	tap_ok "$rounds loads and unloads" all_rounds
+fi
+touch "$output.stop"
+wait
+tap_is "$(grep -v 'faults,' "$output")" "" "no fault is missed"
+tap_ok "there were faults" grep -q 'faults,' "$output"
+tap_is "$(grep -E '^(not ok|failed)|Expected|terminated' "$output.epoll")" "" \
+	"files and epolls are closed"
+tap_ok "there were connections" grep -q '[1-9] connections' "$output.epoll"
+echo "# $(grep -c 'faults,' "$output") rounds of faults," \
+	"$(grep -c '^TAP' "$output.epoll") of epolls"
+tap_done
