@@ -21,25 +21,25 @@ need_root()
 	[ "$(id -u)" = 0 ] || die "must run as root; 'make' does that with sudo"
 }
 
-# ---- the cache: Debian systems ("roots") and debug kernels
+# ---- the cache: Debian systems ("roots"), debug kernels, and whether KVM works
 
-# cached DIR COMMAND...: has a COMMAND make DIR.new and moves that to DIR, unless DIR
-# is there. Others of its kind that were not used for a week are removed.
+# cached PATH COMMAND...: has a COMMAND make PATH.new and moves that to PATH, unless
+# PATH is there. Others of its kind that were not used for a week are removed.
 cached()
 {
-	local dir=$1 name=${1##*/}
+	local path=$1 name=${1##*/}
 	shift
 	mkdir -p "$cache"
 	exec 9> "$cache/lock-${name%-*}"
 	flock 9
-	if [ ! -d "$dir" ]; then
-		rm -rf --one-file-system "$dir.new"
+	if [ ! -e "$path" ]; then
+		rm -rf --one-file-system "$path.new"
 		"$@"
-		mv "$dir.new" "$dir"
+		mv "$path.new" "$path"
 		find "$cache" -maxdepth 1 -name "${name%%-*}-*" -mtime +7 \
 			-exec rm -rf --one-file-system {} +
 	fi
-	touch "$dir"
+	touch "$path"
 	exec 9>&-
 }
 
