@@ -140,6 +140,9 @@ in_guest()
 		sh -c 'cd /flowfd && exec "$@"' sh "$@"
 }
 
+# For the kernel selftests: 'make check' runs the random tests longer.
+shorter=(FLOWFD_ROUNDS=300 FLOWFD_STRESS_MS=500 FLOWFD_HAMMER_MS=500 FLOWFD_RACES=2)
+
 # ---- stages: several test suites one after the other. Each closes with
 # "N passed, N failed[, N skipped]", and so does the whole. What a stage prints is
 # between "== NAME" and "== NAME: ..., N s", which 'quiet' looks for.
