@@ -28,11 +28,6 @@ cat > own.c <<'END'
 void own(void) { }
 END
 
-build()
-{
-	"${cc[@]}" "$@" -r -nostdlib -o module.o module.c own.c
-}
-
 # says WANTED WHAT: compares the output and status of check-ibt.py for the module
 says()
 {
@@ -42,7 +37,7 @@ says()
 # is WANTED WHAT OPTION...: the same for a module that is built with these options
 is()
 {
-	build "${@:3}"
+	"${cc[@]}" "${@:3}" -r -nostdlib -o module.o module.c own.c
 	says "$1" "$2"
 }
 
