@@ -218,13 +218,14 @@ static int closing_event(struct fsnotify_group *group, u32 mask, const void *dat
 			 int data_type, struct inode *dir, const struct qstr *name,
 			 u32 cookie, struct fsnotify_iter_info *info)
 {
-	struct flowfd_closing_target *t = container_of(
-		fsnotify_iter_inode_mark(info), struct flowfd_closing_target, mark);
+	struct fsnotify_mark *mark = fsnotify_iter_inode_mark(info);
 	const struct path *path = data;
+	struct flowfd_closing_target *t;
 	struct closing_shard *shard;
 
 	if (WARN_ON_ONCE(data_type != FSNOTIFY_EVENT_PATH))
 		return 0;
+	t = container_of(mark, struct flowfd_closing_target, mark);
 	/* A destroyed mark stays with the inode for a while. Pairs with target_destroy(). */
 	if (smp_load_acquire(&t->gone))
 		return 0;

@@ -4,6 +4,7 @@
  * All of it is under the lock of ring->wqh, and called with interrupts on or off.
  */
 #include <linux/hrtimer.h>
+#include <linux/jiffies.h>
 #include <linux/sched/rt.h>
 #include <linux/sched/signal.h>
 
@@ -90,6 +91,12 @@ static void ring_wake_pollers(struct flowfd_ring *ring, int sync, void *key)
 	}
 }
 
+/* Pollers were woken within this tick. */
+static bool ring_woke_lately(const struct flowfd_ring *ring)
+{
+	return !time_after(jiffies, READ_ONCE(ring->woken_at));
+}
+
 /**
  * flowfd_ring_wake - wake the tasks that sleep on a ring, and its pollers
  * @ring: ring
@@ -106,16 +113,17 @@ void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
 	int listening = atomic_read(&ring->listening);
 	unsigned long irq;
 
-	if (listening == RING_WOKEN && READ_ONCE(ring->woken_at) == jiffies)
+	if (listening == RING_WOKEN && ring_woke_lately(ring))
 		return;
 	spin_lock_irqsave(&ring->wqh.lock, irq);
 	listening = atomic_read(&ring->listening);
 	if (listening & RING_SLEEPERS)
 		ring_wake_sleepers(ring, sync);
+	/* The queue grows under the lock only, so no barrier is needed. */
 	if (!waitqueue_active(&ring->wqh)) {
 		atomic_andnot(RING_POLLERS | RING_WOKEN, &ring->listening);
 	} else if (listening & RING_POLLERS ||
-		   (listening & RING_WOKEN && ring->woken_at != jiffies)) {
+		   (listening & RING_WOKEN && !ring_woke_lately(ring))) {
 		WRITE_ONCE(ring->woken_at, jiffies);
 		atomic_or(RING_WOKEN, &ring->listening);
 		/* Before the wakeups: a poller that looks from here on is woken again. */
