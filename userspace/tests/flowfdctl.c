@@ -5,9 +5,14 @@
  * module.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/tap.h"
@@ -473,6 +478,37 @@ static void test_remarks(void)
 	       "another module");
 }
 
+/* A child that lacks nothing but the CPU is asked more than once. */
+static void test_can_run(void)
+{
+	enum { STAT = 100 };
+	int ready[2], handle;
+	pid_t child;
+	char byte;
+
+	if (pipe(ready))
+		abort();
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (dup2(open("/proc/self/stat", O_RDONLY), STAT) != STAT ||
+		    write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			continue;
+	}
+	close(ready[1]);
+	handle = pidfd_open(child, 0);
+	tap_is(read(ready[0], &byte, 1), 1, "a child that is busy");
+	for (int i = 0; i < 3; i++)
+		tap_ok(child_can_run(handle, STAT), "can run");
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	tap_ok(!child_can_run(handle, STAT), "cannot run after its end");
+	close(handle);
+	close(ready[0]);
+}
+
 /* Scans this machine's processes, without the module, under sanitizers. */
 static void test_scan(void)
 {
@@ -497,6 +533,7 @@ int main(void)
 	test_events();
 	test_table();
 	test_remarks();
+	test_can_run();
 	test_scan();
 	return tap_done();
 }

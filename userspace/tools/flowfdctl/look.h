@@ -117,6 +117,9 @@ void processes_look(struct view *view);
 bool processes_skip(struct view *view);
 uint64_t now_ns(void);
 
+/* scan.c */
+bool child_can_run(int handle, int stat);
+
 /* left.c */
 void left_add(pid_t child, pid_t at);
 void left_end(void);

@@ -44,16 +44,22 @@ static uint64_t cpu_ns(pid_t child)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* Whether the child waits for nothing but the CPU, by its own descriptor of stat. */
-static bool can_run(const struct view *view, int handle)
+/**
+ * child_can_run - whether a child waits for nothing but the CPU
+ * @handle: pidfd of the child
+ * @stat: its descriptor of its own /proc/PID/stat
+ */
+bool child_can_run(int handle, int stat)
 {
-	int fd = pidfd_getfd(handle, view->stat, 0);
+	int fd = pidfd_getfd(handle, stat, 0);
 	char text[1024] = "";
 	const char *rest;
 
 	if (fd < 0)
 		return false;
-	text_read_on(fd, text, sizeof(text));
+	/* The file position is the child's, and stays where a read leaves it. */
+	if (pread(fd, text, sizeof(text) - 1, 0) < 0)
+		*text = '\0';
 	close(fd);
 	rest = strrchr(text, ')');
 	return rest && !strncmp(rest, ") R", 3);
@@ -81,7 +87,8 @@ static bool has_ended(const struct view *view, pid_t child, int handle)
 			cpu = cpu_ns(child);
 			steps = view->steps;
 		} else if (now - moved >= STALL_NS &&
-			   (!can_run(view, handle) || cpu_ns(child) - cpu >= STALL_NS)) {
+			   (!child_can_run(handle, view->stat) ||
+			    cpu_ns(child) - cpu >= STALL_NS)) {
 			break;
 		}
 	}
