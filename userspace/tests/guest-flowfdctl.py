@@ -201,6 +201,29 @@ def test_tables(holder):
          "0" if w["pinned"] else "IN|ERR|HUP") for w in ring["watched"])
 
 
+def test_watches_of_a_process_that_ends():
+    """Its name cannot be read: the watches are shown with another descriptor."""
+    def shown():
+        done = ctl(before=["unshare", "-m", "sh", "-c", f"mount --bind {nameless}"
+                           f" /proc/{ends.pid}/comm && {CTL} list --json -w"])
+        return [(ring["pid"], "watched" in ring)
+                for ring in json.loads(done.stdout)["rings"] if ring["id"] == number]
+
+    with flowfd.Ring(1) as ring, tempfile.TemporaryDirectory() as directory:
+        nameless = directory + "/socket"
+        os.mknod(nameless, 0o140666)
+        event = os.eventfd(0, os.EFD_NONBLOCK)
+        ring.add(event, select.EPOLLIN)
+        number = id_of(ring.fd, "flowfd-ring-id")
+        with Process(lambda: None) as first, Process(lambda: None) as second:
+            for ends in first, second:
+                other = {first.pid, second.pid, os.getpid()} - {ends.pid}
+                rings = shown()
+                assert {pid for pid, _ in rings} == other
+                assert sum(watched for _, watched in rings) == 1
+        os.close(event)
+
+
 def test_no_ring_has_the_id_of_another(holder):
     rings = [flowfd.Ring(1) for _ in range(2)]
     ids = [id_of(ring.fd, "flowfd-ring-id") for ring in rings]

@@ -69,29 +69,34 @@ static bool has_room(size_t all, size_t own, size_t max)
 	return all < max / 2 || (all < max && own < max / 16);
 }
 
-/* Of several descriptors of a ring, one gets the watches. */
-static bool ring_is_new(struct view *view, uint64_t id)
+/*
+ * Of several descriptors of a ring, one gets the watches. Returns the place of the
+ * ring's ID, which is there if one has got them.
+ */
+static uint64_t *ring_place(struct view *view, uint64_t id)
 {
 	uint64_t *ids = view->ring;
 	size_t slots = sizeof(view->ring) / sizeof(*view->ring);
 	size_t i = id % slots, tries;
 
-	for (tries = 0; tries < 64 && ids[i]; tries++) {
-		if (ids[i] == id)
-			return false;
+	for (tries = 0; tries < 64 && ids[i] && ids[i] != id; tries++)
 		i = (i + 1) % slots;
-	}
-	ids[i] = id;
-	return true;
+	return &ids[i];
 }
 
-/* Reads the rest of the fdinfo of a ring; @text has the first part. */
+/*
+ * Reads the rest of the fdinfo of a ring; @text has the first part. Success is the last
+ * thing that the descriptor needs to be stored.
+ */
 static enum fdinfo list_watches(struct place *place, int fd, struct object *object)
 {
+	uint64_t *ring = ring_place(place->view, object->id);
 	struct scan *scan = place->view->scan;
 	size_t room = 0;
 	enum fdinfo kind;
 
+	if (*ring == object->id)
+		return FDINFO_OBJECT;
 	if (has_room(scan->watches, place->account->watches, WATCHES_MAX))
 		room = WATCHES_MAX - scan->watches;
 	if (room > SHOWN_MAX)
@@ -103,6 +108,7 @@ static enum fdinfo list_watches(struct place *place, int fd, struct object *obje
 	kind = fdinfo_parse(text, object, &scan->watch[scan->watches], room);
 	if (kind != FDINFO_OBJECT)
 		return kind;
+	*ring = object->id;
 	scan->watches += object->listed;
 	place->account->watches += object->listed;
 	scan->watches_left += object->watches - object->listed;
@@ -158,11 +164,12 @@ static void look_at_text(struct place *place, int fd, int number)
 		scan->no_room++;
 		return;
 	}
-	if (kind == FDINFO_OBJECT && object.watches && place->view->watches &&
-	    ring_is_new(place->view, object.id))
+	if (kind == FDINFO_OBJECT && !read_command(place))
+		return;
+	if (kind == FDINFO_OBJECT && object.watches && place->view->watches)
 		kind = list_watches(place, fd, &object);
 	scan->unknown += kind == FDINFO_UNKNOWN;
-	if (kind == FDINFO_OBJECT && read_command(place))
+	if (kind == FDINFO_OBJECT)
 		add(place, number, &object);
 }
 
