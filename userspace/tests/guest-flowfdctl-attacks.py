@@ -354,6 +354,17 @@ def test_locked_processes():
             for pid in (root.pid, locked.pid)]
 
 
+def test_locked_beside_many_descriptors():
+    """Another user could use up the time that a user with a locked process waits."""
+    with (Process(roots_own) as root, Attacker(many_descriptors),
+          Process(roots_own) as locked, with_locked(f"/proc/{locked.pid}")):
+        code, out, error = run(1, "list")
+        is_without(locked, code, error)
+        assert f" {root.pid} " in out
+        code, out, _ = run(2, "top", "-i", "0.1", "-n", "1")
+        assert code == 2 and f" {root.pid} " in out
+
+
 def test_hidden():
     """Directories of processes that cannot even be opened."""
     def hide():

@@ -3,7 +3,8 @@
  * All processes, within a limited time. Users get equal shares of it, in turns, so
  * that no user can hide the descriptors of others behind a hundred thousand own ones.
  * Root has the first turn. Users with processes that the kernel does not answer about
- * come after all others: each of these processes takes a second.
+ * come after all others for a part of the time: each of these processes takes a second,
+ * but any user can make the kernel not answer about another user's process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -82,13 +83,7 @@ static void finish(struct view *view, struct user *user, size_t index)
 	user->first[index] = user->first[--user->count];
 }
 
-static void leave_out(struct view *view, struct user *user, size_t index)
-{
-	finish(view, user, index);
-	user->kept++;
-}
-
-/* Skips the processes at which an earlier child is still blocked. */
+/* Skips the processes at which an earlier child is still blocked: they take no time. */
 static void leave_out_known(struct view *view)
 {
 	size_t i, j;
@@ -96,7 +91,7 @@ static void leave_out_known(struct view *view)
 	for (i = 0; i < view->users; i++)
 		for (j = view->user[i].count; j--;)
 			if (left_has(view->user[i].first[j].pid))
-				leave_out(view, &view->user[i], j);
+				finish(view, &view->user[i], j);
 }
 
 static void find_users(struct view *view, DIR *proc)
@@ -151,14 +146,14 @@ static void look_at_next(struct view *view, struct user *user, uint64_t until)
 }
 
 /* A turn is shortened by the time that the user's turns before took too long. */
-static void take_turn(struct view *view, struct user *user, uint64_t share)
+static void take_turn(struct view *view, struct user *user, uint64_t share, uint64_t end)
 {
 	uint64_t start = now_ns(), now = start, until;
 
-	while (user->count && user->spent < share && now < view->end) {
+	while (user->count && user->spent < share && now < end) {
 		until = now + share - user->spent;
-		if (until > view->end)
-			until = view->end;
+		if (until > end)
+			until = end;
 		look_at_next(view, user, until);
 		now = now_ns();
 		user->spent += now - start;
@@ -167,29 +162,32 @@ static void take_turn(struct view *view, struct user *user, uint64_t share)
 }
 
 /*
- * Gives a turn to each user with @kept skipped processes. Returns false if none of
- * them has a process left.
+ * Gives turns to the users with up to @kept skipped processes, until @end or until none
+ * of them has a process left.
  */
-static bool take_turns(struct view *view, uint64_t share, unsigned int kept)
+static void take_turns(struct view *view, unsigned int kept, uint64_t end)
 {
-	bool more = false;
+	uint64_t share = TURN_NS;
+	bool more = true;
 	size_t i;
 
-	for (i = 0; i < view->users; i++) {
-		if (view->user[i].kept != kept)
-			continue;
-		view->turn = &view->user[i];
-		take_turn(view, view->turn, share);
-		more |= view->turn->count;
+	for (; more && now_ns() < end; share += TURN_NS) {
+		more = false;
+		for (i = 0; i < view->users; i++) {
+			if (view->user[i].kept > kept)
+				continue;
+			view->turn = &view->user[i];
+			take_turn(view, view->turn, share, end);
+			more |= view->turn->count;
+		}
 	}
-	return more;
 }
 
 /* processes_look - inspect all processes, or continue to */
 void processes_look(struct view *view)
 {
-	uint64_t share = TURN_NS;
 	unsigned int kept;
+	uint64_t now;
 	DIR *proc;
 
 	if (!view->asked)
@@ -203,9 +201,13 @@ void processes_look(struct view *view)
 	view->proc = dirfd(proc);
 	if (!view->turn)
 		find_users(view, proc);
-	for (kept = 0; kept <= LEFT_MAX; kept++)
-		while (take_turns(view, share, kept) && now_ns() < view->end)
-			share += TURN_NS;
+	/* Users with more skipped processes wait for half of the time that is left. */
+	for (kept = 0; kept < LEFT_MAX; kept++) {
+		now = now_ns();
+		if (now < view->end)
+			take_turns(view, kept, now + (view->end - now) / 2);
+	}
+	take_turns(view, LEFT_MAX, view->end);
 	closedir(proc);
 }
 
@@ -224,7 +226,8 @@ bool processes_skip(struct view *view)
 		return false;
 	for (i = 0; view->current != AT_MODULE && i < user->count; i++) {
 		if (user->first[i].pid == view->current) {
-			leave_out(view, user, i);
+			finish(view, user, i);
+			user->kept++;
 			break;
 		}
 	}
