@@ -449,6 +449,11 @@ static void test_remarks(void)
 				     " completely: out of time\n"),
 	       "no time");
 	scan = empty;
+	scan.ended = 2;
+	tap_ok(remarks(&scan, false, "> 2 processes ended during the scan: there was"
+				     " no time for those started meanwhile\n"),
+	       "processes that ended");
+	scan = empty;
 	scan.too_many = true;
 	scan.stuck = 1;
 	scan.stuck_at = 17;

@@ -35,6 +35,7 @@ MEMORY_KB = 64 << 10
 # machine that may be emulated. Without an attack a list takes a fraction of a second.
 SCAN_SECONDS = 4.5
 PRINT_SECONDS = 5
+PR_SET_CHILD_SUBREAPER = 36
 CLONE_FILES = 0x400
 CLONE_NEWNS = 0x20000
 MS_BIND = 0x1000
@@ -137,6 +138,24 @@ def test_many_descriptors():
     """More than flowfdctl has time or memory for."""
     with Attacker(many_descriptors):
         attacked(2)
+
+
+def test_forks():
+    """The process that has the counter ends at once, and its child has it then."""
+    def attack():
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # leaves no zombies
+        with flowfd.Counter(maximum=79):
+            if not os.fork():
+                while not os.fork():
+                    pass
+                os._exit(0)
+
+    with Attacker(attack):
+        for _ in range(10):
+            code, out, error = run(1, "list", "--json")
+            shown = [c for c in json.loads(out)["counters"] if c["maximum"] == 79]
+            assert shown or code == 2 and "ended during the scan" in error
 
 
 def test_locks():

@@ -92,6 +92,7 @@ enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };
  * @processes: how many processes were found
  * @finished: how many of them were inspected completely, or skipped
  * @too_many: there are more processes
+ * @ended: of those found last, processes that ended before they were inspected
  * @hidden: processes that this user may not inspect
  * @unread: descriptors and processes that could not be read
  * @unread_errno: errno of the last of them
@@ -110,6 +111,7 @@ struct scan {
 	unsigned int processes;
 	unsigned int finished;
 	bool too_many;
+	unsigned int ended;
 	unsigned int hidden;
 	unsigned int unread;
 	int unread_errno;

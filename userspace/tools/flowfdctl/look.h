@@ -36,6 +36,7 @@ struct process {
 
 /**
  * struct user - a user's processes
+ * @uid: the user
  * @account: how much was stored
  * @first: array of the processes that are not finished
  * @count: its length
@@ -44,6 +45,7 @@ struct process {
  * @kept: how many processes were skipped because the kernel did not answer
  */
 struct user {
+	uid_t uid;
 	struct account account;
 	struct process *first;
 	size_t count;
@@ -54,6 +56,9 @@ struct user {
 
 /* If /proc has more processes, the rest is ignored. */
 #define PROCESSES_MAX 262144
+
+/* Above all process IDs, as in PID_MAX_LIMIT of the kernel. */
+#define PIDS_MAX 4194304
 
 /* At most so many child processes are left behind. */
 #define LEFT_MAX 8
@@ -73,8 +78,9 @@ struct user {
  * @turn: the user whose turn it is; NULL: the processes are not known yet
  * @users: length of @user
  * @ring: IDs of the rings whose watches were read
- * @process: all processes, by user
- * @user: their users; the last one has root's processes that other users started
+ * @found: a bit for each process ID that was found
+ * @process: the processes that were found last, by user
+ * @user: users by user ID; the last has root's processes that other users started
  */
 struct view {
 	struct scan *scan;
@@ -90,6 +96,7 @@ struct view {
 	struct user *turn;
 	size_t users;
 	uint64_t ring[2 * DESCRIPTORS_MAX];
+	uint8_t found[PIDS_MAX / 8];
 	struct process process[PROCESSES_MAX];
 	struct user user[PROCESSES_MAX + 1];
 };
@@ -128,6 +135,7 @@ pid_t left_at(void);
 bool left_has(pid_t at);
 
 /* process.c */
+void process_missed(struct view *view, struct process *process);
 void process_failed(struct view *view, struct process *process);
 bool process_is_setuid(struct view *view, const struct process *process);
 bool process_look(struct view *view, struct process *process, struct account *account,

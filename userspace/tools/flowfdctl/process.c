@@ -29,6 +29,14 @@ void process_failed(struct view *view, struct process *process)
 	}
 }
 
+/* process_missed - count a process that cannot even be opened; errno says why */
+void process_missed(struct view *view, struct process *process)
+{
+	view->scan->ended += errno == ENOENT || errno == ESRCH;
+	process_failed(view, process);
+	view->scan->hidden += process->hidden;
+}
+
 static DIR *open_directory(int at, const char *name)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -134,20 +142,35 @@ static bool look_at_threads(struct place *place, DIR *threads, uint64_t until)
 	return true;
 }
 
-/* Whether a process that hides its descriptors can have any. */
-static bool may_have_descriptors(int directory)
+/* The state of a process in proc(5); K: it is a kernel thread; X: it is gone. */
+static char read_state(int directory)
 {
 	char text[1024], state;
 	unsigned int flags;
 	const char *rest;
 
 	if (!file_read(directory, "stat", text, sizeof(text)))
-		return false;
+		return 'X';
 	/* The name before can contain any byte, parentheses too. */
 	rest = strrchr(text, ')');
 	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
-		return true;
-	return state != 'Z' && !(flags & PF_KTHREAD);
+		return '?';
+	return flags & PF_KTHREAD ? 'K' : state;
+}
+
+/* Whether a process that hides its descriptors can have any. */
+static bool may_have_descriptors(int directory)
+{
+	return !strchr("KXZ", read_state(directory));
+}
+
+/* Whether a process has no descriptors any more; faster for one that has not ended. */
+static bool has_ended(int directory)
+{
+	char link;
+
+	return readlinkat(directory, "exe", &link, 1) < 0 &&
+	       strchr("XZ", read_state(directory));
 }
 
 /* Whether a process has several threads; each is a directory. */
@@ -208,13 +231,14 @@ bool process_look(struct view *view, struct process *process, struct account *ac
 	/* All files are opened relative to it: not those of a later process. */
 	directory = openat(view->proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0) {
-		process_failed(view, process);
-		view->scan->hidden += process->hidden;
+		process_missed(view, process);
 		return true;
 	}
 	done = look_on(view, process, directory, account, until);
 	if (done && process->hidden && may_have_descriptors(directory))
 		view->scan->hidden++;
+	if (done && !process->hidden)
+		view->scan->ended += has_ended(directory);
 	close(directory);
 	return done;
 }

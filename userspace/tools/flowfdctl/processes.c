@@ -15,6 +15,9 @@
 
 #include "look.h"
 
+/* No user: for the processes that run as root and were started by other users. */
+#define SETUID_ROOT ((uid_t)-1)
+
 /* Length of a turn, after which another user's comes. */
 #define TURN_NS 20000000ULL
 
@@ -40,9 +43,19 @@ static void ask_for_module(struct view *view)
 	view->steps++;
 }
 
+/* Returns whether a process was found before. */
+static bool was_found(struct view *view, pid_t pid)
+{
+	uint8_t *byte = &view->found[pid / 8 % sizeof(view->found)];
+	uint8_t before = *byte;
+
+	*byte |= 1 << pid % 8;
+	return *byte == before;
+}
+
 /*
- * Half of the time is for finding the processes. Nothing is looked up in their own
- * directories: any user can lock the directory of any process.
+ * Half of the time that is left is for finding processes. Nothing is looked up in their
+ * own directories: any user can lock the directory of any process.
  */
 static size_t find_processes(struct view *view, DIR *proc)
 {
@@ -52,16 +65,20 @@ static size_t find_processes(struct view *view, DIR *proc)
 	struct stat st;
 
 	while ((pid = next_number(proc))) {
-		if (fstatat(view->proc, pid, &st, AT_SYMLINK_NOFOLLOW))
+		struct process process = { .pid = atoi(pid) };
+
+		if (was_found(view, process.pid))
 			continue;
-		if (count == PROCESSES_MAX || now_ns() >= end) {
+		if (fstatat(view->proc, pid, &st, AT_SYMLINK_NOFOLLOW)) {
+			process_missed(view, &process);
+			continue;
+		}
+		if (view->scan->processes + count == PROCESSES_MAX || now_ns() >= end) {
 			view->scan->too_many = true;
 			return count;
 		}
-		view->process[count++] = (struct process){
-			.pid = atoi(pid),
-			.uid = st.st_uid,
-		};
+		process.uid = st.st_uid;
+		view->process[count++] = process;
 		view->steps++;
 	}
 	view->error = errno;
@@ -94,21 +111,46 @@ static void leave_out_known(struct view *view)
 				finish(view, &view->user[i], j);
 }
 
+static int compare_users(const void *left, const void *right)
+{
+	const struct user *a = left, *b = right;
+
+	return (a->uid > b->uid) - (a->uid < b->uid);
+}
+
+/* Gives a user processes from @first on; the first @known users are sorted. */
+static struct user *set_user(struct view *view, size_t known, uid_t uid,
+			     struct process *first)
+{
+	struct user key = { .uid = uid }, *user;
+
+	user = bsearch(&key, view->user, known, sizeof(key), compare_users);
+	if (!user) {
+		user = &view->user[view->users++];
+		user->uid = uid;
+	}
+	user->first = first;
+	return user;
+}
+
+/* Finds the processes that were not found before; none is left of those that were. */
 static void find_users(struct view *view, DIR *proc)
 {
-	size_t count = find_processes(view, proc), i;
+	size_t count = find_processes(view, proc), known = view->users, i;
 	struct process *process = view->process;
+	struct user *user = NULL;
 	size_t roots = 0;
 
 	qsort(process, count, sizeof(*process), compare);
 	for (i = 0; i < count; i++) {
 		if (!i || process[i].uid != process[i - 1].uid)
-			view->user[view->users++].first = &process[i];
-		view->user[view->users - 1].count++;
+			user = set_user(view, known, process[i].uid, &process[i]);
+		user->count++;
 		roots += !process[i].uid;
 	}
-	view->user[view->users++].first = &process[roots];
-	view->scan->processes = (unsigned int)count;
+	set_user(view, known, SETUID_ROOT, &process[roots]);
+	qsort(view->user, view->users, sizeof(*view->user), compare_users);
+	view->scan->processes += (unsigned int)count;
 	leave_out_known(view);
 	view->turn = view->user;
 }
@@ -183,11 +225,24 @@ static void take_turns(struct view *view, unsigned int kept, uint64_t end)
 	}
 }
 
-/* processes_look - inspect all processes, or continue to */
-void processes_look(struct view *view)
+static void look_at_users(struct view *view)
 {
 	unsigned int kept;
 	uint64_t now;
+
+	/* Users with more skipped processes wait for half of the time that is left. */
+	for (kept = 0; kept < LEFT_MAX; kept++) {
+		now = now_ns();
+		if (now < view->end)
+			take_turns(view, kept, now + (view->end - now) / 2);
+	}
+	take_turns(view, LEFT_MAX, view->end);
+}
+
+/* processes_look - inspect all processes, or continue to */
+void processes_look(struct view *view)
+{
+	const struct scan *scan = view->scan;
 	DIR *proc;
 
 	if (!view->asked)
@@ -201,13 +256,15 @@ void processes_look(struct view *view)
 	view->proc = dirfd(proc);
 	if (!view->turn)
 		find_users(view, proc);
-	/* Users with more skipped processes wait for half of the time that is left. */
-	for (kept = 0; kept < LEFT_MAX; kept++) {
-		now = now_ns();
-		if (now < view->end)
-			take_turns(view, kept, now + (view->end - now) / 2);
+	look_at_users(view);
+	/* What a process had that has ended can be in one that was started since. */
+	while (scan->ended && scan->finished == scan->processes && now_ns() < view->end) {
+		view->current = AT_PROC;
+		view->scan->ended = 0;
+		rewinddir(proc);
+		find_users(view, proc);
+		look_at_users(view);
 	}
-	take_turns(view, LEFT_MAX, view->end);
 	closedir(proc);
 }
 

@@ -16,7 +16,7 @@ static unsigned int unfinished(const struct scan *scan)
 bool scan_is_complete(const struct scan *scan)
 {
 	return !scan->unread && !scan->unknown && !scan->no_room && !scan->watches_left &&
-	       !scan->stuck && !scan->too_many && !unfinished(scan);
+	       !scan->stuck && !scan->too_many && !scan->ended && !unfinished(scan);
 }
 
 /* Prints a line for a number of things, unless it is 0. */
@@ -75,6 +75,9 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 	lines += remark(file, prefix, unfinished(scan),
 			"processes were not inspected, or not completely",
 			"process was not inspected, or not completely", "out of time");
+	lines += remark(file, prefix, scan->ended, "processes ended during the scan",
+			"process ended during the scan",
+			"there was no time for those started meanwhile");
 	if (scan->too_many)
 		lines += fprintf(file,
 				 "%sthere are more processes than can be"
