@@ -494,6 +494,29 @@ def test_threads():
             sorted([other.pid, other.facts]))
 
 
+def test_many_threads():
+    """They share a table, but not with the main thread, which has ended: it is shown
+    once, although the threads take more than a turn."""
+    def attack():
+        reads, writes = os.pipe()
+        with flowfd.Counter(maximum=80) as counter:
+            if not os.fork():
+                libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+                for _ in range(20):
+                    os.dup(counter.fd)
+                threading.stack_size(1 << 16)
+                for _ in range(600):
+                    threading.Thread(target=threading.Event().wait).start()
+                os.write(writes, b"x")
+                libc.syscall(60, 0)  # exit(2) ends this thread alone
+        os.read(reads, 1)
+
+    with Attacker(attack):
+        time.sleep(1)
+        shown = [c for c in attacked(0)["counters"] if c["maximum"] == 80]
+    assert len(shown) == 21
+
+
 def stop_looking(child, at):
     """Stops the child of flowfdctl while it reads the directory of process @at."""
     listed = f"/proc/{child.pid}/task/{child.pid}/children"

@@ -21,8 +21,10 @@ struct account {
  * @asked: its real user was checked; only for processes of root
  * @hidden: a part of it may not be read
  * @threads: its own table is done, those of its threads are next
- * @descriptor: position in a directory of descriptors
- * @thread: position in the directory of threads
+ * @descriptor: position in the directory of descriptors of @thread, or of the process
+ * @position: position of @thread in the directory of threads
+ * @thread: ID of the last thread that was looked at; 0: none
+ * @table: ID of the last thread or process whose table was inspected
  */
 struct process {
 	pid_t pid;
@@ -31,7 +33,9 @@ struct process {
 	bool hidden;
 	bool threads;
 	long descriptor;
-	long thread;
+	long position;
+	pid_t thread;
+	pid_t table;
 };
 
 /**

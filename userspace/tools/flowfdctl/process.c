@@ -119,25 +119,56 @@ static bool look_at_thread(struct place *place, int threads, const char *number,
 	return done;
 }
 
+/*
+ * Returns the thread to continue with. Positions change when threads end. If the thread
+ * at which the turn before ended has ended itself, all begins again: showing a table
+ * twice is better than not at all.
+ */
+static const char *find_thread(DIR *threads, struct process *process)
+{
+	const char *number;
+
+	seekdir(threads, process->position);
+	number = next_number(threads);
+	if (!number || atoi(number) != process->thread) {
+		rewinddir(threads);
+		do {
+			number = next_number(threads);
+		} while (number && atoi(number) != process->thread);
+	}
+	if (number)
+		return process->descriptor ? number : next_number(threads);
+	process->descriptor = 0;
+	process->table = process->pid;
+	rewinddir(threads);
+	return next_number(threads);
+}
+
 /* Returns false if there is more after @until. */
 static bool look_at_threads(struct place *place, DIR *threads, uint64_t until)
 {
 	struct process *process = place->process;
-	pid_t last = process->pid;
 	const char *number;
+	pid_t thread;
 
 	if (process->thread)
-		seekdir(threads, process->thread);
-	while ((number = next_number(threads))) {
-		if (has_its_table(atoi(number), process->pid) &&
-		    has_its_table(atoi(number), last)) {
+		number = find_thread(threads, process);
+	else
+		number = next_number(threads);
+	while (number) {
+		thread = atoi(number);
+		process->thread = thread;
+		if (process->descriptor || (has_its_table(thread, process->pid) &&
+					    has_its_table(thread, process->table))) {
 			if (!look_at_thread(place, dirfd(threads), number, until))
 				return false;
-			last = atoi(number);
+			process->descriptor = 0;
+			process->table = thread;
 		}
-		process->thread = telldir(threads);
 		if (now_ns() >= until)
 			return false;
+		process->position = telldir(threads);
+		number = next_number(threads);
 	}
 	return true;
 }
@@ -198,7 +229,11 @@ static bool look_on(struct view *view, struct process *process, int directory,
 		return false;
 	if (!process->threads && !has_threads(directory))
 		return true;
-	process->threads = true;
+	if (!process->threads) {
+		process->threads = true;
+		process->descriptor = 0;
+		process->table = process->pid;
+	}
 	threads = open_directory(directory, "task");
 	if (!threads) {
 		process_failed(view, process);
