@@ -28,10 +28,17 @@
 #define STALL_NS 1000000000ULL
 /* How often progress is checked. */
 #define CHECK_NS 100000000ULL
-/* A check that is later by this time means that this program was stopped. */
-#define LATE_NS 500000000ULL
 /* Time for a killed child to end; a blocked one cannot. */
 #define KILL_MS 50
+
+/* This program was stopped, as its child was, for instance by Ctrl-Z, and continues. */
+static volatile sig_atomic_t continued;
+
+static void note_continued(int number)
+{
+	(void)number;
+	continued = 1;
+}
 
 /* CPU time of a process. */
 static uint64_t cpu_ns(pid_t child)
@@ -78,11 +85,10 @@ static bool has_ended(const struct view *view, pid_t child, int handle)
 		if (poll(&ended, 1, (until - now) / 1000000 + 1) > 0)
 			return true;
 		now = now_ns();
-		late = now > until ? now - until : 0;
-		/* Stopped, as the child was, for instance by Ctrl-Z. */
-		if (late > LATE_NS)
-			end += late;
-		if (late > LATE_NS || view->steps != steps) {
+		late = continued && now > until ? now - until : 0;
+		continued = 0;
+		end += late;
+		if (late || view->steps != steps) {
 			moved = now;
 			cpu = cpu_ns(child);
 			steps = view->steps;
@@ -211,9 +217,13 @@ static int compare(const void *left, const void *right)
  */
 struct scan *scan_all(bool watches)
 {
+	struct sigaction action = { .sa_handler = note_continued,
+				    .sa_flags = SA_RESTART };
 	struct view *view = shared_memory(sizeof(*view));
 	struct scan *scan = shared_memory(sizeof(*scan));
 
+	/* A check that is only late can be so because other processes have the CPU. */
+	sigaction(SIGCONT, &action, NULL);
 	view->scan = scan;
 	view->watches = watches;
 	view->end = now_ns() + LOOK_NS;
