@@ -2,8 +2,8 @@
 /*
  * Every descriptor of flowfd that /proc shows. A child process reads /proc, and stores
  * its results in shared memory. If a file of /proc blocks it, it is left behind, and
- * another child continues without the process of that file. The parent looks up
- * nothing in /proc, /sys or /dev: any user can block such a lookup for ever.
+ * another child continues without the process of that file. The parent opens
+ * no file and looks up no name: any user can block that for ever.
  */
 #include <err.h>
 #include <errno.h>

@@ -298,16 +298,16 @@ static struct screen find_screen(void)
 	return screen;
 }
 
-/* Returns the number of lines behind the title. */
+/*
+ * Returns the number of lines behind the title. The time is UTC without libc, whose
+ * gmtime_r(3) looks up /etc/localtime too: any user can block that.
+ */
 static size_t print_title(const struct look *look)
 {
-	time_t seconds = time(NULL);
-	char clock[16] = "";
-	struct tm local;
+	unsigned int clock = (unsigned int)(time(NULL) % (24 * 60 * 60));
 
-	if (localtime_r(&seconds, &local))
-		strftime(clock, sizeof(clock), "%H:%M:%S ", &local);
-	printf("%sflowfd on this machine\n", clock);
+	printf("%02u:%02u:%02u UTC, flowfd on this machine\n", clock / 3600,
+	       clock / 60 % 60, clock % 60);
 	return scan_remark(look->scan, stdout, "");
 }
 
