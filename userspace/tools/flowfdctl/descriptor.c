@@ -31,7 +31,8 @@ bool link_is_made_by_flowfd(const char *link)
 /*
  * A counter from open(2) has the name that the device has in the process's own mount
  * namespace and root, and any file can have such a name. The device number is certain.
- * It is in the inode, so that no server in user space is asked for it.
+ * It is in the inode: with AT_STATX_DONT_SYNC file systems need not ask a server for it.
+ * 9p without a cache asks nevertheless, but only root can mount that.
  */
 static bool is_device(const struct view *view, int links, const char *number)
 {
