@@ -1,74 +1,174 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds the library function that a call was meant for. A function that was there
- * when the program started comes first for all of its code, and stays. It is looked
- * up only once: the dynamic linker takes a lock, which a dlopen(3) in another thread
- * may hold.
+ * when the program started comes first for all of its code, and stays. Any other is
+ * found without dlopen(3), dlsym(3) or dladdr(3): these wait for a dlopen(3) in
+ * another thread, which may run a constructor that waits for this thread.
+ * dl_iterate_phdr(3) takes a lock that is not held while constructors run.
  */
 #include <dlfcn.h>
-#include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "preload/caller.h"
 #include "preload/library.h"
+#include "preload/object.h"
 
-static bool is_genuine(const struct library_function *function, void *address)
+static bool is_of_library(const struct library_function *function, const char *file)
 {
-	Dl_info info;
-
-	return dladdr(address, &info) &&
-	       !strncmp(base_name(info.dli_fname), function->library,
-			strlen(function->library));
+	return !strncmp(file, function->library, strlen(function->library));
 }
 
 void library_find_early(struct library_function *function)
 {
 	void *early = dlsym(RTLD_NEXT, function->name);
+	Dl_info info;
 
 	if (early)
-		function->early_genuine = is_genuine(function, early);
+		function->early_genuine =
+			dladdr(early, &info) &&
+			is_of_library(function, base_name(info.dli_fname));
 	else
 		dlerror(); /* clears the error: the program must not see it */
 	function->early = (library_call)early;
 }
 
-static void *find_loaded(const char *file, const char *name)
-{
-	void *library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
-	void *function;
+/* How many objects were ever loaded and unloaded. */
+struct counts {
+	unsigned long long loaded;
+	unsigned long long unloaded;
+};
 
-	if (!library)
-		return NULL;
-	function = dlsym(library, name);
-	dlclose(library);
-	return function;
+static int read_counts(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	*(struct counts *)data = (struct counts){ info->dlpi_adds, info->dlpi_subs };
+	return 1;
+}
+
+static struct counts count_objects(void)
+{
+	struct counts counts = { 0 };
+
+	dl_iterate_phdr(read_counts, &counts);
+	return counts;
+}
+
+/* From the worst to the best: what would the dynamic linker have found? */
+enum rank { NOTHING, ANY, OF_LIBRARY, NEEDED, OWN };
+
+/* @caller: the object that @address is in */
+struct search {
+	const struct library_function *function;
+	const void *address;
+	struct object caller;
+	enum rank rank;
+	struct found found;
+};
+
+static int find_caller(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *search = data;
+
+	(void)size;
+	if (!object_holds(info, search->address))
+		return 0;
+	object_read(&search->caller, info);
+	return 1;
+}
+
+static int find_better(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *search = data;
+	struct object object;
+	enum rank rank = ANY;
+	void *function;
+	bool genuine;
+
+	(void)size;
+	/* The shim has functions of these names, too. */
+	if (object_holds(info, (const void *)find_better))
+		return 0;
+	object_read(&object, info);
+	function = object_function(&object, search->function->name);
+	if (!function)
+		return 0;
+	genuine = is_of_library(search->function, object.name);
+	if (object.dynamic == search->caller.dynamic)
+		rank = OWN;
+	else if (object_needs(&search->caller, &object))
+		rank = NEEDED;
+	else if (genuine)
+		rank = OF_LIBRARY;
+	if (rank > search->rank) {
+		search->rank = rank;
+		search->found = (struct found){ (library_call)function, genuine };
+	}
+	return 0;
 }
 
 /* After a tail call, @address is in the caller of the function that made it. */
-static void *find_late(const struct library_function *function, const void *address)
+static struct found find_late(const struct library_function *function,
+			      const void *address)
 {
-	void *late = dlsym(RTLD_NEXT, function->name);
-	Dl_info info;
+	struct search search = { .function = function, .address = address };
 
-	if (!late && dladdr(address, &info))
-		late = find_loaded(info.dli_fname, function->name);
-	for (int i = 0; i < 2 && !late; i++)
-		late = find_loaded(function->sonames[i], function->name);
-	return late;
+	dl_iterate_phdr(find_caller, &search);
+	dl_iterate_phdr(find_better, &search);
+	return search.found;
+}
+
+/* What was found last, by return address. It is valid until an object is (un)loaded. */
+struct memory {
+	const struct library_function *function;
+	const void *address;
+	struct counts counts;
+	struct found found;
+};
+
+static struct memory memories[64];
+static atomic_flag memories_used = ATOMIC_FLAG_INIT;
+
+static bool is_same(const struct memory *one, const struct memory *other)
+{
+	return one->function == other->function && one->address == other->address &&
+	       one->counts.loaded == other->counts.loaded &&
+	       one->counts.unloaded == other->counts.unloaded;
+}
+
+/*
+ * Reads or writes the memory of @wanted. Never waits: if another thread is here, or the
+ * code that a signal handler interrupted, then nothing is remembered.
+ */
+static bool use_memory(struct memory *wanted, bool write)
+{
+	struct memory *memory = &memories[(uintptr_t)wanted->address / 4 % 64];
+	bool known = false;
+
+	if (atomic_flag_test_and_set_explicit(&memories_used, memory_order_acquire))
+		return false;
+	if (write)
+		*memory = *wanted;
+	else
+		known = is_same(memory, wanted);
+	if (known)
+		wanted->found = memory->found;
+	atomic_flag_clear_explicit(&memories_used, memory_order_release);
+	return known;
 }
 
 struct found library_find(const struct library_function *function, const void *address)
 {
-	struct found found = { function->early, function->early_genuine };
-	int saved = errno;
-	void *late;
+	struct memory memory = { .function = function, .address = address };
 
-	if (found.call)
-		return found;
-	late = find_late(function, address);
-	found.call = (library_call)late;
-	found.genuine = late && is_genuine(function, late);
-	errno = saved;
-	return found;
+	if (function->early)
+		return (struct found){ function->early, function->early_genuine };
+	memory.counts = count_objects();
+	if (!use_memory(&memory, false)) {
+		memory.found = find_late(function, address);
+		use_memory(&memory, true);
+	}
+	return memory.found;
 }

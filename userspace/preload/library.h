@@ -13,14 +13,12 @@ typedef long (*library_call)(long first, long second, long third, long fourth, l
  * struct library_function - a function that the shim wraps
  * @name: its name
  * @library: prefix of the base name of each file of the library
- * @sonames: of the versions of the library
  * @early: the function that was there when the program started; NULL: none
  * @early_genuine: whether @early is of the library
  */
 struct library_function {
 	const char *name;
 	const char *library;
-	const char *sonames[2];
 	library_call early;
 	bool early_genuine;
 };
@@ -43,8 +41,9 @@ void library_find_early(struct library_function *function);
  * @function: library_find_early() was called for it
  * @address: in the code of the caller
  *
- * Finds it also in a library that dlopen(3) loaded for that code alone. Must not run in
- * a signal handler, unless the function was there when the program started.
+ * Finds it also in a library that dlopen(3) loaded for that code alone: first in the
+ * object that has the code, then in those that this one needs. Must not run in a signal
+ * handler, unless the function was there when the program started.
  */
 struct found library_find(const struct library_function *function, const void *address);
 

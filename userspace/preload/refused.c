@@ -68,18 +68,22 @@ EXPORT int __ioctl_time64(int fd, unsigned long request, ...)
 static struct library_function aio_submit = {
 	.name = "io_submit",
 	.library = "libaio",
-	.sonames = { "libaio.so.1", "libaio.so.1t64" },
 };
 
-#define OF_LIBURING(function)                                    \
-	{                                                        \
-		.name = (function), .library = "liburing",       \
-		.sonames = { "liburing.so.2", "liburing.so.1" }, \
-	}
-static struct library_function uring_register = OF_LIBURING("io_uring_register");
-static struct library_function uring_eventfd = OF_LIBURING("io_uring_register_eventfd");
-static struct library_function uring_eventfd_async =
-	OF_LIBURING("io_uring_register_eventfd_async");
+static struct library_function uring_register = {
+	.name = "io_uring_register",
+	.library = "liburing",
+};
+
+static struct library_function uring_eventfd = {
+	.name = "io_uring_register_eventfd",
+	.library = "liburing",
+};
+
+static struct library_function uring_eventfd_async = {
+	.name = "io_uring_register_eventfd_async",
+	.library = "liburing",
+};
 
 __attribute__((constructor)) static void find_all(void)
 {

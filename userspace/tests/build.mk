@@ -30,6 +30,7 @@ test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
 	      $(O)/tests/namesake $(O)/tests/opener \
 	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
+	      $(O)/tests/libflowfd-foreign-sysv.so \
 	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
 			namesake opener constructor \
@@ -93,12 +94,15 @@ $(O)/tests/opener: $(O)/tests/programs/opener.o
 	$(link)
 
 $(O)/tests/programs/constructor.o: PART_CFLAGS := -fPIC
-$(O)/tests/libflowfd-constructor.so: $(O)/tests/programs/constructor.o
-	$(link) -shared -pthread
+$(O)/tests/libflowfd-constructor.so: $(O)/tests/programs/constructor.o \
+				    $(O)/tests/libflowfd-foreign.so
+	$(link) -shared -pthread -L$(@D) -lflowfd-foreign -Wl,-rpath,'$$ORIGIN'
 
 $(O)/tests/programs/foreign.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-foreign.so: $(O)/tests/programs/foreign.o
-	$(link) -shared
+	$(link) -shared -Wl,--hash-style=gnu
+$(O)/tests/libflowfd-foreign-sysv.so: $(O)/tests/programs/foreign.o
+	$(link) -shared -Wl,--hash-style=sysv
 
 $(O)/tests/programs/starve.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-starve.so: $(O)/tests/programs/starve.o

@@ -131,20 +131,30 @@ tap_is "$(with "" "$build/tests/namesake")" "ioctl 8" \
 # Libraries that dlopen(3) loads.
 for settings in verbose keep=2 'keep=libx*'; do
 	tap_is "$(with "$settings" "$build/tests/opener" constructor \
-		"$build/tests/libflowfd-constructor.so" | tail -n 1)" "read 7" \
-		"a constructor that waits for a thread's eventfd: $settings"
+		"$build/tests/libflowfd-constructor.so" | tail -n 1)" \
+		"read 7, io_submit 654321" \
+		"a constructor that waits for a thread's calls: $settings"
 done
 tap_is "$(with verbose "$build/tests/opener" constructor \
 	"$build/tests/libflowfd-constructor.so" | sed -n 's/.*]: //p')" \
 	"eventfd 1 of libflowfd-constructor.so: fd 3, ENOENT" "and its report"
-tap_is "$(with "" "$build/tests/opener" foreign \
-	"$build/tests/libflowfd-foreign.so")" \
-	"io_submit 654321, io_uring_register 754321, eventfd 854321, async -22" \
-	"functions of a library that are named like those of libaio and liburing"
+for library in foreign foreign-sysv; do
+	tap_is "$(with "" "$build/tests/opener" foreign \
+		"$build/tests/libflowfd-$library.so")" \
+"io_submit 654321, io_uring_register 754321, eventfd 854321, async -22" \
+		"functions of lib$library that are named like those of others"
+done
+tap_is "$(with "" "$build/tests/opener" closed \
+	"$build/tests/libflowfd-foreign.so" | tr '\n' ' ')" \
+	"io_submit 654321 io_submit -22 " "a library that is closed"
 if [ -x "$build/tests/libflowfd-uring.so" ]; then
 	tap_is "$(with "" "$build/tests/opener" uring \
 		"$build/tests/libflowfd-uring.so")" "as by syscall(2)" \
 		"a library with its own liburing"
+	tap_is "$(with "" "$build/tests/opener" foreign \
+		"$build/tests/libflowfd-foreign.so" "$build/tests/libflowfd-uring.so")" \
+"io_submit 654321, io_uring_register 754321, eventfd 854321, async -22" \
+		"a library's own functions, beside liburing"
 else
 	tap_skip "a library with its own liburing" "liburing is not installed"
 fi

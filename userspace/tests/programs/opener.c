@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Opens a library by dlopen(3), for itself alone, and uses it:
- *   constructor LIBRARY   reads the eventfd that its constructor made; gives up after
+ *   constructor LIBRARY   reads what its constructor made and submitted; gives up after
  *                         10 seconds, as a deadlocked thread waits for ever
  *   foreign LIBRARY       makes it call its functions with the names of others
+ *   closed LIBRARY        calls its io_submit() by that name, closes it, and calls again
  *   uring LIBRARY         makes it call liburing, with a file that is not an io_uring
+ * Any more libraries are opened before.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,11 +22,12 @@
 static int read_made(void *library)
 {
 	int *fd = dlsym(library, "constructor_fd");
+	long *submitted = dlsym(library, "constructor_submitted");
 	uint64_t count;
 
-	if (!fd || read(*fd, &count, sizeof(count)) != sizeof(count))
+	if (!fd || !submitted || read(*fd, &count, sizeof(count)) != sizeof(count))
 		return EXIT_FAILURE;
-	printf("read %d\n", (int)count);
+	printf("read %d, io_submit %ld\n", (int)count, *submitted);
 	return EXIT_SUCCESS;
 }
 
@@ -35,6 +38,20 @@ static int call_foreign(void *library)
 	if (!call)
 		return EXIT_FAILURE;
 	call();
+	return EXIT_SUCCESS;
+}
+
+/* Only the shim has it when the program starts. */
+long io_submit(long a, long b, long c, long d, long e, long f) __attribute__((weak));
+
+/* From one place, as what is there is found again; the second is a system call. */
+static int call_closed(void *library)
+{
+	for (int i = 0; i < 2; i++) {
+		printf("io_submit %ld\n", io_submit(1, 2, 3, 4, 5, 6));
+		if (i == 0)
+			dlclose(library);
+	}
 	return EXIT_SUCCESS;
 }
 
@@ -62,7 +79,9 @@ int main(int argc, char **argv)
 	void *library;
 
 	alarm(10);
-	library = argc == 3 ? dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) : NULL;
+	for (int i = 3; i < argc; i++)
+		dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+	library = argc >= 3 ? dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) : NULL;
 	if (!library) {
 		fprintf(stderr, "opener: wrong arguments, or %s\n", dlerror());
 		return EXIT_FAILURE;
@@ -71,6 +90,8 @@ int main(int argc, char **argv)
 		return read_made(library);
 	if (strcmp(argv[1], "foreign") == 0)
 		return call_foreign(library);
+	if (strcmp(argv[1], "closed") == 0)
+		return call_closed(library);
 	if (strcmp(argv[1], "uring") == 0)
 		return use_uring(library);
 	return EXIT_FAILURE;
