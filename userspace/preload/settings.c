@@ -3,11 +3,11 @@
  * Strict parser of flowfd-run's settings. The shim runs this inside other programs,
  * in any thread at any time, so it allocates nothing.
  */
-#include <fnmatch.h>
 #include <string.h>
 
 #include <linux/flowfd.h>
 
+#include "preload/glob.h"
 #include "preload/settings.h"
 
 /* Longest word: "keep=" and a file name. */
@@ -206,7 +206,7 @@ bool settings_keep(const struct settings *settings, uint32_t number, const char 
 			if (read_range(rule, &first, &last) && number >= first &&
 			    number <= last)
 				return true;
-		} else if (fnmatch(rule, object, 0) == 0) {
+		} else if (glob_matches(rule, object)) {
 			return true;
 		}
 	}

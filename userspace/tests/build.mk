@@ -10,7 +10,7 @@ test_sources := $(filter-out tests/eventfd.c,$(wildcard tests/*.c))
 test_programs := $(test_sources:%.c=$(O)/%)
 test_objects := $(test_sources:%.c=$(O)/%.o)
 sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
-			preload/settings.c \
+			preload/glob.c preload/settings.c \
 			examples/http/connection.c examples/http/request.c \
 			$(addprefix tools/flowfdctl/, \
 				descriptor.c fdinfo.c left.c module.c process.c \

@@ -3,7 +3,8 @@
 
 PROGRAMS += $(O)/flowfd-run
 
-flowfd_run_objects := $(O)/tools/flowfd-run.o $(O)/preload/settings.o
+flowfd_run_objects := $(O)/tools/flowfd-run.o $(O)/preload/settings.o \
+		      $(O)/preload/glob.o
 OBJECTS += $(O)/tools/flowfd-run.o
 
 $(O)/tools/flowfd-run.o: PART_CFLAGS = \

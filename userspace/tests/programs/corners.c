@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Programs that restrict a shim:
- *   stack        makes eventfds in a signal handler with 4 KB of stack
+ *   stack        makes eventfds in a signal handler with 4 KB of stack, in a locale with
+ *                characters of several bytes
  *   thread       moves the thread pointer by syscall(2), to another value of the
  *                stack protector, and back
  *   close FILE   closes all descriptors, and opens FILE as stderr
@@ -11,6 +12,7 @@
  * The last two fail if a signal is pending or blocked afterwards.
  */
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,6 +63,8 @@ static int test_stack(void)
 	stack_t stack = {.ss_sp = memory + page, .ss_size = size};
 	size_t left = 0;
 
+	if (!setlocale(LC_ALL, "C.UTF-8"))
+		return 2;
 	/* An access below the stack kills the program. */
 	mprotect(memory, page, PROT_NONE);
 	memset(stack.ss_sp, 0x5a, size);
