@@ -101,6 +101,15 @@ unload()
 	say "unloaded"
 }
 
+# task_name TASK: prints its name, which a user can choose, so that root's terminal gets
+# no control characters
+task_name()
+{
+	local name LC_ALL=C
+	name=$(cat "$1/comm" 2> /dev/null) || true
+	echo "${name//[![:print:]]/?}"
+}
+
 # Prints the tasks that have not reached the target state of the transition. Only root
 # can read their state.
 print_blockers()
@@ -111,8 +120,7 @@ print_blockers()
 		# Without a process for each: the transition may be over before the end.
 		{ read -r state < "$task/patch_state"; } 2> /dev/null || continue
 		[ "$state" = $((1 - target)) ] || continue
-		printf '  waits for %s %s\n' "${task##*/}" \
-			"$(cat "$task/comm" 2> /dev/null)"
+		printf '  waits for %s %s\n' "${task##*/}" "$(task_name "$task")"
 	done
 }
 

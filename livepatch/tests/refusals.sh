@@ -66,7 +66,8 @@ cp "$built/flowfd_livepatch.ko" "$work"
 # enough for one command.
 begin_unload()
 {
-	perl -e '$fd = syscall(323, 0);
+	perl -e '$0 = "a\e]b\nc";
+		$fd = syscall(323, 0);
 		open $uffd, "+<&=", $fd;
 		$api = pack "QQQ", 0xaa, 0, 0;
 		ioctl $uffd, 0xc018aa3f, $api;
@@ -85,7 +86,7 @@ kill "$reader"
 "$tool" load > /dev/null
 begin_unload
 tap_is "$("$tool" status | sed -n 1,2p)" "$me being unloaded
-  waits for $reader perl" "status names the task that it waits for"
+  waits for $reader a?]b?c" "status names the task that it waits for"
 refused 0 "$me unloaded" "unload waits for that task" unload
 kill "$reader"
 
