@@ -16,6 +16,12 @@ running_build_id()
 		sed -nE 's/.*040000001400000003000000474e5500([0-9a-f]{40}).*/\1/p'
 }
 
+# is_complete DIR: whether a module and its build ID are in DIR
+is_complete()
+{
+	[ -s "$1/build-id" ] && modinfo "$1/$name.ko" > /dev/null 2>&1
+}
+
 # check_fit DIR: exits with an error unless the module in DIR is for the running kernel.
 check_fit()
 {
@@ -23,6 +29,7 @@ check_fit()
 	version=$(uname -r)
 	[ -e "$module" ] || die "nothing is built for $version:" \
 		"run 'flowfd-livepatch build'"
+	is_complete "$1" || die "$module is incomplete: build again"
 	built=$(modinfo -F vermagic "$module" | cut -d ' ' -f 1)
 	[ "$built" = "$version" ] ||
 		die "$module is for kernel $built; this kernel is $version"

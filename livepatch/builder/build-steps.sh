@@ -27,7 +27,8 @@ inputs()
 	cat "$data"/builder/* "$data/$1"/* | sha256sum
 }
 
-# outdated DIR STEP...: makes the next build repeat these steps and the module
+# outdated DIR STEP...: makes the next build repeat these steps. The module stays until
+# another one replaces it: the next boot may need it.
 outdated()
 {
 	local dir=$1 step
@@ -35,7 +36,13 @@ outdated()
 	for step; do
 		rm -f "$dir/done-$step"
 	done
-	rm -f "$dir/$name.ko"
+}
+
+# discard DIR: removes a module that is of no use any more
+discard()
+{
+	outdated "$1" build_module
+	rm -f "$1/build-id" "$1/$name.ko"
 }
 
 # step DIR NUMBER WHAT FUNCTION ARGUMENT...: calls the function unless it is done; its
@@ -60,6 +67,8 @@ step()
 		die "this step failed; the whole log is $dir/log." \
 			"The next build resumes here"
 	fi
+	# After a power failure, the stamp must not be there without the files.
+	sync -f "$dir"
 	touch "$stamp"
 	say "$what: $((SECONDS - start)) s"
 }
@@ -76,11 +85,12 @@ build()
 	flock -n 9 || die "another build for $version is running"
 	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed"
 	inputs "$series" | cmp -s - "$dir/inputs" || outdated "$dir" build_module
+	is_complete "$dir" || outdated "$dir" build_module
 	# An upgrade can bring another kernel of the same version string.
 	if [ "$version" = "$(uname -r)" ] && [ -e "$dir/build-id" ] &&
 		! running_build_id | cmp -s - "$dir/build-id"; then
-		outdated "$dir" get_kernel build_module
-		rm -f "$dir/build-id"
+		outdated "$dir" get_kernel
+		discard "$dir"
 	fi
 	say "building for $version with $builder in $dir: takes $disk GB there," \
 		"downloads, and then about $minutes minutes"
@@ -89,6 +99,7 @@ build()
 		get_kernel "$root" "$version" "$series" "$builder"
 	needed=$(needed_patches "$dir" "$series")
 	if [ -z "$needed" ]; then
+		discard "$dir"
 		say "already fixed in this kernel"
 		return
 	fi

@@ -82,7 +82,19 @@ build_module()
 	built=$(inside "$root" modinfo -F vermagic "$module")
 	[ "${built%% *}" = "$version" ] ||
 		die "the module is for kernel $built, not for $version"
-	inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' > "$dir/build-id"
-	cp "$module" "$dir/$module.new"
-	mv "$dir/$module.new" "$dir/$module"
+	inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' > build-id
+	replace_module "$dir"
+}
+
+# replace_module DIR: moves the new module and build ID into DIR. A module must never be
+# there with the build ID of another, also after a power failure.
+replace_module()
+{
+	cp "$name.ko" "$1/$name.ko.new"
+	cp build-id "$1/build-id.new"
+	rm -f "$1/build-id"
+	sync "$1" "$1/$name.ko.new" "$1/build-id.new"
+	mv "$1/$name.ko.new" "$1/$name.ko"
+	sync "$1"
+	mv "$1/build-id.new" "$1/build-id"
 }

@@ -16,4 +16,90 @@ name=flowfd_livepatch
 printf 'a\e]0;x\a\nb c' > ./comm
 tap_is "$(task_name .)" "a?]0;x??b c" "a name with control characters"
 tap_is "$(task_name /nothing)" "" "a task that has ended"
+
+# A build with steps that do nothing but write what they are given.
+state=$PWD/state
+data=$top/livepatch
+say()
+{
+	echo "$@"
+}
+die()
+{
+	say "$@"
+	exit 1
+}
+# shellcheck source-path=SCRIPTDIR source=../built-module.sh
+. "$top/livepatch/built-module.sh"
+# shellcheck source-path=SCRIPTDIR source=../builder/build-steps.sh
+. "$top/livepatch/builder/build-steps.sh"
+needs="a patch"
+content=first
+mmdebstrap()
+{
+	:
+}
+make_root()
+{
+	mkdir -p "$1/build"
+}
+get_kernel()
+{
+	:
+}
+needed_patches()
+{
+	[ -z "$needs" ] || echo "$needs"
+}
+# A module is complete if it is not empty.
+modinfo()
+{
+	[ -s "${!#}" ]
+}
+build_module()
+{
+	cd "$1/root/build" && [ "$content" ] && echo "$content" > "$name.ko" &&
+		echo "id of $content" > build-id && replace_module "$1"
+}
+version=6.1.0-1-amd64
+built=$state/$version
+
+# build_with CONTENT [PATCHES]: builds and prints the last line, module and build ID
+build_with()
+{
+	(
+		content=$1
+		needs=${2-a patch}
+		set -e
+		build "$version" 2>&1 | tail -n 1
+	)
+	cat "$built/$name.ko" "$built/build-id" 2> /dev/null
+}
+
+done="built $built/$name.ko"
+tap_is "$(build_with first)" "$done
+first
+id of first" "a build"
+tap_is "$(build_with second)" "$done
+first
+id of first" "it is not repeated"
+echo changed > "$built/inputs"
+tap_is "$(build_with "" | tail -n 2)" "first
+id of first" "when the next build fails, the module stays"
+tap_is "$(build_with third)" "$done
+third
+id of third" "the next build replaces module and build ID"
+true > "$built/$name.ko"
+tap_is "$(build_with fourth)" "$done
+fourth
+id of fourth" "an empty module is built again"
+rm "$built/build-id"
+tap_is "$(check_fit "$built")" "$built/$name.ko is incomplete: \
+build again" "a module without build ID"
+tap_is "$(build_with fifth)" "$done
+fifth
+id of fifth" "it is built again, too"
+echo changed > "$built/inputs"
+tap_is "$(build_with sixth "")" "already fixed in this kernel" \
+	"when no patch is needed, there is no module"
 tap_done
