@@ -5,6 +5,8 @@
 
 sysfs=/sys/kernel/livepatch
 loaded=$sysfs/$name
+notes=/sys/module/$name/notes
+lock_file=/run/flowfd-livepatch.lock
 # Seconds that load and unload wait. The kernel signals tasks that block the transition
 # every 15 seconds.
 patience=60
@@ -24,14 +26,15 @@ wait_for()
 	done
 }
 
+# Not between the end of an unload's transition and the removal of the directory.
 in_force()
 {
-	[ "$(cat "$loaded/transition")" = 0 ]
+	[ "$(cat "$loaded/enabled" "$loaded/transition" 2> /dev/null)" = $'1\n0' ]
 }
 
 is_enabled()
 {
-	[ "$(cat "$loaded/enabled")" = 1 ]
+	[ "$(cat "$loaded/enabled" 2> /dev/null)" = 1 ]
 }
 
 is_gone()
@@ -48,7 +51,16 @@ remove_module()
 # is_loaded_from MODULE: whether the loaded module has the same build ID
 is_loaded_from()
 {
-	[[ $(hex "$1") = *"$(hex "/sys/module/$name/notes/.note.gnu.build-id")"* ]]
+	local id
+	id=$(hex "$notes/.note.gnu.build-id" 2> /dev/null) && [ "$id" ] &&
+		[[ $(hex "$1") = *"$id"* ]]
+}
+
+# Waits until no other load or unload runs. The lock ends with this process.
+lock()
+{
+	exec 8> "$lock_file"
+	flock -w $((2 * patience)) 8 || die "another load or unload is running"
 }
 
 # insert MODULE
@@ -74,6 +86,7 @@ load()
 	need_root
 	need_livepatching
 	check_fit "$1"
+	lock
 	if is_gone; then
 		insert "$module"
 	elif ! is_enabled; then
@@ -91,6 +104,7 @@ unload()
 {
 	need_root
 	need_livepatching
+	lock
 	[ -d "/sys/module/$name" ] || die "not loaded"
 	if ! is_gone && is_enabled; then
 		echo 0 > "$loaded/enabled"

@@ -14,8 +14,35 @@ name=flowfd_livepatch
 . "$top/livepatch/loaded-livepatch.sh"
 
 printf 'a\e]0;x\a\nb c' > ./comm
+# shellcheck source-path=SCRIPTDIR source=../built-module.sh
+. "$top/livepatch/built-module.sh"
 tap_is "$(task_name .)" "a?]0;x??b c" "a name with control characters"
 tap_is "$(task_name /nothing)" "" "a task that has ended"
+
+mkdir loaded notes
+loaded=loaded
+notes=notes
+enabled()
+{
+	echo "$1" > loaded/enabled
+	echo "$2" > loaded/transition
+}
+enabled 1 0
+tap_ok "in force" in_force
+enabled 0 0
+tap_ok "not in force at the end of an unload" eval ! in_force
+enabled 1 1
+tap_ok "not in force in a transition" eval ! in_force
+rm loaded/*
+tap_is "$(in_force 2>&1; echo $?)" 1 "not in force when it has gone"
+echo abcd > module
+tap_ok "no build ID is no build's" eval ! is_loaded_from module
+true > notes/.note.gnu.build-id
+tap_ok "nor is an empty one" eval ! is_loaded_from module
+echo bcd > notes/.note.gnu.build-id
+tap_ok "a build ID" is_loaded_from module
+echo other > notes/.note.gnu.build-id
+tap_ok "the build ID of another build" eval ! is_loaded_from module
 
 # A build with steps that do nothing but write what they are given.
 state=$PWD/state
@@ -29,8 +56,6 @@ die()
 	say "$@"
 	exit 1
 }
-# shellcheck source-path=SCRIPTDIR source=../built-module.sh
-. "$top/livepatch/built-module.sh"
 # shellcheck source-path=SCRIPTDIR source=../builder/build-steps.sh
 . "$top/livepatch/builder/build-steps.sh"
 needs="a patch"
