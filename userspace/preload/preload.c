@@ -33,22 +33,38 @@ struct request {
 	int error;
 };
 
+static uint32_t process_of(uint64_t word)
+{
+	return word >> 32;
+}
+
 /*
  * Numbers the eventfds of a process from 1. The process ID is part of the counting
  * word, so that a forked child starts again at 1. There are many words, because a
- * child of vfork(2) shares them with its parent, which continues its own numbers.
+ * child of vfork(2) shares them with its parent, which continues its own numbers; and
+ * two for each remainder, so that the child never takes its parent's.
  */
 static uint32_t next_number(void)
 {
-	static _Atomic uint64_t words[1024];
-	uint64_t process = (uint64_t)getpid() << 32;
-	_Atomic uint64_t *last = &words[getpid() % 1024];
-	uint64_t old = atomic_load(last);
+	static _Atomic uint64_t words[1024][2];
+	uint32_t process = getpid();
+	_Atomic uint64_t *pair = words[process % 1024];
+	uint64_t old[2];
 	uint64_t next;
+	int i;
 
 	do {
-		next = old >> 32 == process >> 32 ? old + 1 : process + 1;
-	} while (!atomic_compare_exchange_weak(last, &old, next));
+		old[0] = atomic_load(&pair[0]);
+		old[1] = atomic_load(&pair[1]);
+		if (process_of(old[0]) == process)
+			i = 0;
+		else if (process_of(old[1]) == process)
+			i = 1;
+		else
+			i = process_of(old[0]) == (uint32_t)getppid();
+		next = process_of(old[i]) == process ? old[i] + 1 :
+						       ((uint64_t)process << 32) + 1;
+	} while (!atomic_compare_exchange_weak(&pair[i], &old[i], next));
 	return (uint32_t)next;
 }
 

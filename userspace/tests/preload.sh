@@ -88,6 +88,9 @@ tap_is "$(report verbose call call vfork call)" \
 eventfd 2 of eventfds: fd 4, ENOENT
 eventfd 1 of eventfds: fd 5, ENOENT
 eventfd 3 of eventfds: fd 5, ENOENT" "so does one of vfork, and its parent goes on"
+tap_is "$(report verbose call call vfork-equal call | sed 's/ of.*//' |
+	tr '\n' ' ')" "eventfd 1 eventfd 2 eventfd 1 eventfd 3 " \
+	"also with process IDs that are equal modulo 1024"
 tap_is "$(report 'verbose/keep=sh' call)" \
 "eventfd 1 of eventfds: fd 3, ENOENT" "a name that does not match"
 

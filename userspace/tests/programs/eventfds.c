@@ -9,10 +9,12 @@
  *   library[=INITIAL]    eventfd(INITIAL, 0), called by a shared library
  *   fork                 a child continues with the rest, the parent waits
  *   vfork                eventfd(0, 0) by a child of vfork(2), which ends
+ *   vfork-equal          the same by a child whose process ID is equal modulo 1024
  *   dlerror              none; calls syscall() and prints whether dlerror(3) still
  *                        has the error from before that
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +72,21 @@ static void describe(int fd)
 	print_bucket(fd);
 }
 
+/* Returns whether the child made an eventfd. */
+static bool make_in_vfork(bool equal)
+{
+	int status = 0;
+
+	if (vfork() == 0) {
+		if (equal && getpid() % 1024 != getppid() % 1024)
+			_exit(EXIT_FAILURE);
+		eventfd(0, 0);
+		_exit(EXIT_SUCCESS);
+	}
+	wait(&status);
+	return status == 0;
+}
+
 static int make(const char *how, unsigned int initial)
 {
 	if (strncmp(how, "call", 4) == 0)
@@ -100,11 +117,12 @@ int main(int argc, char **argv)
 			continue;
 		}
 		if (strcmp(argv[i], "vfork") == 0) {
-			if (vfork() == 0) {
-				eventfd(0, 0);
-				_exit(EXIT_SUCCESS);
-			}
-			wait(&status);
+			make_in_vfork(false);
+			continue;
+		}
+		if (strcmp(argv[i], "vfork-equal") == 0) {
+			while (!make_in_vfork(true))
+				;
 			continue;
 		}
 		if (strcmp(argv[i], "dlerror") == 0) {
