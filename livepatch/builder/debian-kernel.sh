@@ -50,7 +50,11 @@ install_compiler()
 get_kernel()
 {
 	local root=$1 version=$2 package
+	# An installation that was interrupted leaves packages that apt refuses to go
+	# on with.
+	inside "$root" dpkg --configure -a
 	inside "$root" apt-get -q update
+	inside "$root" apt-get -q install -y --no-install-recommends --fix-broken
 	package=$(kernel_package "$root" "$version")
 	[ "$package" ] || die "the archive does not have kernel $version"
 	cd "$root/build" || exit
