@@ -89,7 +89,7 @@ def _device(request, args):
     """Makes a request to the device. Only with a bytearray does ioctl() return the
     result of the request, here a descriptor; with bytes it returns changed bytes."""
     try:
-        device = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
+        device = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as error:
         raise _error(error.errno, _OPEN) from None
     try:
@@ -199,7 +199,7 @@ class Ring(_Closing):
         try:
             # mmap keeps a second descriptor of the ring.
             self.map = mmap.mmap(self.fd, size)
-        except OSError:
+        except (OSError, ValueError):
             super().close()
             raise
         self.bytes = memoryview(self.map)
@@ -214,6 +214,7 @@ class Ring(_Closing):
         self.last_number = 0
         self.numbers = {}           # by file: the data of its watch
         self.files = {}             # by data
+        self.watched = {}           # by descriptor: the data of its latest watch
 
     HEAD = 64 // 4
 
@@ -254,11 +255,17 @@ class Ring(_Closing):
         if file in self.numbers:    # it was closed, and its number used again
             self._remove_number(self.numbers[file])
         self.numbers[file] = number
+        self.watched[fd] = number
 
     def modify(self, file, events):
-        """Changes events, and rearms a one-shot watch."""
-        self._control(MOD, _number(file), events | select.EPOLLET,
-                      self.numbers.get(file, 0))
+        """Changes events, and rearms a one-shot watch.
+
+        @file: the same object as in add(), not another one of the same descriptor."""
+        fd = _number(file)
+        number = self.numbers.get(file)
+        if number is None or self.watched.get(fd) != number:
+            raise _error(errno.ENOENT, _WATCH)
+        self._control(MOD, fd, events | select.EPOLLET, number)
 
     def remove(self, file):
         """Ends the watch of a file, even if the file was closed already."""
@@ -266,7 +273,12 @@ class Ring(_Closing):
             raise _error(errno.ENOENT, _WATCH)
         number = self.numbers.pop(file)
         try:
-            self._control(DEL, _number(file), 0, 0)
+            fd = _number(file)
+            # Another file can have the descriptor by now.
+            if self.watched.get(fd) != number:
+                raise _error(errno.ENOENT, _WATCH)
+            del self.watched[fd]
+            self._control(DEL, fd, 0, 0)
         except (OSError, ValueError):
             self._remove_number(number)
         else:

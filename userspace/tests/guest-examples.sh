@@ -230,7 +230,7 @@ NotImplementedError rings need CPython on x86" "flowfd.py: errors"
 # A pinned file is closed and its descriptor used again: the old watch gives no event,
 # and its item is free for another file.
 output=$(cd "$examples" && python3 -B - 2>&1 <<'END'
-import os, select
+import os, select, socket
 import flowfd
 
 with flowfd.Ring(2) as ring:
@@ -249,10 +249,28 @@ with flowfd.Ring(2) as ring:
         ring.add(os.eventfd(0, os.EFD_NONBLOCK), select.EPOLLIN)
 ring.close()
 print(ring.fd)
+
+# A pipe is closed, and a socket gets its descriptor.
+with flowfd.Ring(2) as ring:
+    old, writer = os.pipe2(os.O_NONBLOCK)
+    ring.add(old, select.EPOLLIN)
+    os.close(old)
+    new, other = socket.socketpair()
+    new.setblocking(False)
+    ring.add(new, select.EPOLLIN)
+    try:
+        ring.modify(old, select.EPOLLIN)
+    except FileNotFoundError:
+        print("not watched")
+    ring.remove(old)
+    other.send(b"x")
+    print(old == new.fileno(), list(ring.harvest()) == [new], len(ring.files))
 END
 )
 tap_is "$output" \
 "True [] 1
 0 0
--1" "flowfd.py: files that were closed, and the end of a with statement"
+-1
+not watched
+True True 1" "flowfd.py: files that were closed, and the end of a with statement"
 tap_done
