@@ -73,6 +73,24 @@ step()
 	say "$what: $((SECONDS - start)) s"
 }
 
+# root_inputs SUITES BUILDER: prints a hash of what the build root depends on
+root_inputs()
+{
+	(echo "$@" && cat "$data/builder/build-root-packages") | sha256sum
+}
+
+# check_running VERSION: exits with an error if another build of VERSION runs than is
+# installed: a module for the installed one could not be loaded
+check_running()
+{
+	local package
+	[ "$1" = "$(uname -r)" ] || return 0
+	package=$(dpkg-query -W -f '${Version}' "linux-image-$1" 2> /dev/null) || return 0
+	[ -z "$package" ] || [[ $(uname -v) = *"Debian $package "* ]] ||
+		die "the running kernel is not linux-image-$1 $package, which is installed:" \
+			"reboot first"
+}
+
 # build VERSION: the command
 build()
 {
@@ -80,10 +98,15 @@ build()
 	local series suites builder disk minutes needed patches
 	read -r series suites builder disk minutes < <(supported_kernel "$version") ||
 		die "there are no patches for kernel $version"
+	check_running "$version"
+	# Root loads what is built here.
+	umask 022
 	mkdir -p "$dir"
 	exec 9> "$dir/lock"
 	flock -n 9 || die "another build for $version is running"
 	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed"
+	root_inputs "$suites" "$builder" | cmp -s - "$dir/root-inputs" ||
+		outdated "$dir" make_root get_kernel build_module
 	inputs "$series" | cmp -s - "$dir/inputs" || outdated "$dir" build_module
 	is_complete "$dir" || outdated "$dir" build_module
 	# An upgrade can bring another kernel of the same version string.
@@ -95,6 +118,7 @@ build()
 	say "building for $version with $builder in $dir: takes $disk GB there," \
 		"downloads, and then about $minutes minutes"
 	step "$dir" 1 "build root ($suites)" make_root "$root" "$suites" "$builder"
+	root_inputs "$suites" "$builder" > "$dir/root-inputs"
 	step "$dir" 2 "kernel's source, symbols and compiler" \
 		get_kernel "$root" "$version" "$series" "$builder"
 	needed=$(needed_patches "$dir" "$series")

@@ -67,6 +67,7 @@ mmdebstrap()
 make_root()
 {
 	mkdir -p "$1/build"
+	echo "a root" >> "$1/made"
 }
 get_kernel()
 {
@@ -114,6 +115,9 @@ id of first" "when the next build fails, the module stays"
 tap_is "$(build_with third)" "$done
 third
 id of third" "the next build replaces module and build ID"
+echo changed > "$built/root-inputs"
+build_with third > /dev/null
+tap_is "$(wc -l < "$built/root/made")" 2 "when the root's packages change, it is made again"
 true > "$built/$name.ko"
 tap_is "$(build_with fourth)" "$done
 fourth
@@ -127,4 +131,20 @@ id of fifth" "it is built again, too"
 echo changed > "$built/inputs"
 tap_is "$(build_with sixth "")" "already fixed in this kernel" \
 	"when no patch is needed, there is no module"
+
+# As after an upgrade of the kernel, and after the reboot.
+dpkg-query()
+{
+	echo 6.1.2-1
+}
+uname()
+{
+	[ "$1" = -r ] && echo "$version" || echo "#1 SMP Debian $runs (2026-01-01)"
+}
+runs=6.1.1-1
+tap_is "$(check_running "$version")" "the running kernel is not linux-image-$version \
+6.1.2-1, which is installed: reboot first" "another build of the kernel is installed"
+runs=6.1.2-1
+tap_ok "the installed kernel runs" check_running "$version"
+tap_ok "another version" check_running 6.1.0-2-amd64
 tap_done
