@@ -65,7 +65,8 @@ static const char *match_byte(const char *pattern, char byte)
 
 /*
  * Only the last '*' is ever given more bytes: whatever one before it could match, it can
- * match, too. So the time is bounded by the product of the lengths.
+ * match, too. So the time is bounded by the product of the lengths, as long as each '[' has
+ * its ']'.
  */
 bool glob_matches(const char *pattern, const char *name)
 {

@@ -16,6 +16,11 @@
 #include "preload/library.h"
 #include "preload/object.h"
 
+#ifdef DLFO_EH_SEGMENT_TYPE
+/* As in caller.c. */
+extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
+#endif
+
 static bool is_of_library(const struct library_function *function, const char *file)
 {
 	return !strncmp(file, function->library, strlen(function->library));
@@ -35,25 +40,35 @@ void library_find_early(struct library_function *function)
 	function->early = (library_call)early;
 }
 
-/* How many objects were ever loaded and unloaded. */
-struct counts {
-	unsigned long long loaded;
-	unsigned long long unloaded;
+/*
+ * An object that is loaded now; @map is NULL if that is not known. A later object can have
+ * the address of one that is gone, but hardly the address of its link map, too.
+ */
+struct loaded {
+	const void *start;
+	const void *map;
 };
 
-static int read_counts(struct dl_phdr_info *info, size_t size, void *data)
+static struct loaded loaded_at(const void *address)
 {
-	(void)size;
-	*(struct counts *)data = (struct counts){ info->dlpi_adds, info->dlpi_subs };
-	return 1;
+#ifdef DLFO_EH_SEGMENT_TYPE
+	struct dl_find_object object;
+
+	/* Takes no lock: a fork(2) in another thread would leave it locked in the child. */
+	if (_dl_find_object && !_dl_find_object((void *)address, &object))
+		return (struct loaded){ object.dlfo_map_start, object.dlfo_link_map };
+	return (struct loaded){ NULL, NULL };
+#else
+	/* musl never unloads an object. */
+	return (struct loaded){ address, address };
+#endif
 }
 
-static struct counts count_objects(void)
+static bool is_loaded(const struct loaded *object, const void *address)
 {
-	struct counts counts = { 0 };
+	struct loaded now = loaded_at(address);
 
-	dl_iterate_phdr(read_counts, &counts);
-	return counts;
+	return now.map && now.map == object->map && now.start == object->start;
 }
 
 /* From the worst to the best: what would the dynamic linker have found? */
@@ -120,23 +135,17 @@ static struct found find_late(const struct library_function *function,
 	return search.found;
 }
 
-/* What was found last, by return address. It is valid until an object is (un)loaded. */
+/* What was found last, by return address. It is valid while both objects are loaded. */
 struct memory {
 	const struct library_function *function;
 	const void *address;
-	struct counts counts;
+	struct loaded caller;
+	struct loaded owner;
 	struct found found;
 };
 
 static struct memory memories[64];
 static atomic_flag memories_used = ATOMIC_FLAG_INIT;
-
-static bool is_same(const struct memory *one, const struct memory *other)
-{
-	return one->function == other->function && one->address == other->address &&
-	       one->counts.loaded == other->counts.loaded &&
-	       one->counts.unloaded == other->counts.unloaded;
-}
 
 /*
  * Reads or writes the memory of @wanted. Never waits: if another thread is here, or the
@@ -149,14 +158,16 @@ static bool use_memory(struct memory *wanted, bool write)
 
 	if (atomic_flag_test_and_set_explicit(&memories_used, memory_order_acquire))
 		return false;
-	if (write)
+	if (write) {
 		*memory = *wanted;
-	else
-		known = is_same(memory, wanted);
-	if (known)
-		wanted->found = memory->found;
+	} else if (memory->function == wanted->function &&
+		   memory->address == wanted->address) {
+		*wanted = *memory;
+		known = true;
+	}
 	atomic_flag_clear_explicit(&memories_used, memory_order_release);
-	return known;
+	return known && is_loaded(&wanted->caller, wanted->address) &&
+	       is_loaded(&wanted->owner, (const void *)wanted->found.call);
 }
 
 struct found library_find(const struct library_function *function, const void *address)
@@ -165,9 +176,12 @@ struct found library_find(const struct library_function *function, const void *a
 
 	if (function->early)
 		return (struct found){ function->early, function->early_genuine };
-	memory.counts = count_objects();
-	if (!use_memory(&memory, false)) {
-		memory.found = find_late(function, address);
+	if (use_memory(&memory, false))
+		return memory.found;
+	memory.found = find_late(function, address);
+	if (memory.found.call) {
+		memory.caller = loaded_at(address);
+		memory.owner = loaded_at((const void *)memory.found.call);
 		use_memory(&memory, true);
 	}
 	return memory.found;

@@ -147,6 +147,9 @@ for library in foreign foreign-sysv; do
 "io_submit 654321, io_uring_register 754321, eventfd 854321, async -22" \
 		"functions of lib$library that are named like those of others"
 done
+tap_is "$(with "" "$build/tests/opener" locked \
+	"$build/tests/libflowfd-foreign.so")" "io_submit 654321
+io_submit 654321" "a function that was found before is called without a lock"
 tap_is "$(with "" "$build/tests/opener" closed \
 	"$build/tests/libflowfd-foreign.so" | tr '\n' ' ')" \
 	"io_submit 654321 io_submit -22 " "a library that is closed"

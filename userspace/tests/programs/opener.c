@@ -5,11 +5,16 @@
  *                         10 seconds, as a deadlocked thread waits for ever
  *   foreign LIBRARY       makes it call its functions with the names of others
  *   closed LIBRARY        calls its io_submit() by that name, closes it, and calls again
+ *   locked LIBRARY        calls its io_submit(), and again while another thread is in
+ *                         dl_iterate_phdr(3), whose lock a fork(2) would leave locked
  *   uring LIBRARY         makes it call liburing, with a file that is not an io_uring
  * Any more libraries are opened before.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,15 +49,54 @@ static int call_foreign(void *library)
 /* Only the shim has it when the program starts. */
 long io_submit(long a, long b, long c, long d, long e, long f) __attribute__((weak));
 
-/* From one place, as what is there is found again; the second is a system call. */
+/* One place, where a function is found again; volatile: a tail call would not return. */
+static __attribute__((noinline)) void submit(void)
+{
+	volatile long ret = io_submit(1, 2, 3, 4, 5, 6);
+
+	printf("io_submit %ld\n", ret);
+}
+
+/* The second is a system call. */
 static int call_closed(void *library)
 {
 	for (int i = 0; i < 2; i++) {
-		printf("io_submit %ld\n", io_submit(1, 2, 3, 4, 5, 6));
+		submit();
 		if (i == 0)
 			dlclose(library);
 	}
 	return EXIT_SUCCESS;
+}
+
+static sem_t is_locked, may_unlock;
+
+static int hold_lock(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)info, (void)size, (void)data;
+	sem_post(&is_locked);
+	sem_wait(&may_unlock);
+	return 1;
+}
+
+static void *lock(void *argument)
+{
+	dl_iterate_phdr(hold_lock, argument);
+	return NULL;
+}
+
+static int call_locked(void)
+{
+	pthread_t thread;
+
+	sem_init(&is_locked, 0, 0);
+	sem_init(&may_unlock, 0, 0);
+	for (int i = 0; i < 2; i++) {
+		submit();
+		if (i == 0 && pthread_create(&thread, NULL, lock, NULL) == 0)
+			sem_wait(&is_locked);
+	}
+	sem_post(&may_unlock);
+	return pthread_join(thread, NULL);
 }
 
 /* Larger than a struct io_uring; all 0, including the descriptor in it. */
@@ -92,6 +136,8 @@ int main(int argc, char **argv)
 		return call_foreign(library);
 	if (strcmp(argv[1], "closed") == 0)
 		return call_closed(library);
+	if (strcmp(argv[1], "locked") == 0)
+		return call_locked();
 	if (strcmp(argv[1], "uring") == 0)
 		return use_uring(library);
 	return EXIT_FAILURE;
