@@ -145,8 +145,10 @@ def test_forks():
     def attack():
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # leaves no zombies
-        with flowfd.Counter(maximum=79):
+        with flowfd.Counter(maximum=79) as counter:
             if not os.fork():
+                for _ in range(1000):  # so that an exit takes long
+                    os.dup(counter.fd)
                 while not os.fork():
                     pass
                 os._exit(0)
@@ -505,7 +507,7 @@ def test_many_threads():
                 for _ in range(20):
                     os.dup(counter.fd)
                 threading.stack_size(1 << 16)
-                for _ in range(600):
+                for _ in range(4000):
                     threading.Thread(target=threading.Event().wait).start()
                 os.write(writes, b"x")
                 libc.syscall(60, 0)  # exit(2) ends this thread alone

@@ -15,7 +15,8 @@
 
 #include "look.h"
 
-/* PF_KTHREAD, in the flags of proc(5): a kernel thread, which has no descriptors. */
+/* In the flags of proc(5): descriptors are being closed; a kernel thread has none. */
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 
 /* process_failed - count a process that cannot be read; errno says why */
@@ -99,7 +100,10 @@ static bool has_its_table(pid_t thread, pid_t other)
 {
 	long order = syscall(SYS_kcmp, thread, other, KCMP_FILES, 0, 0);
 
-	return order > 0 || (order < 0 && errno != ESRCH);
+	if (order >= 0)
+		return order;
+	/* One of them has ended. If it is the other, nothing is known of this thread. */
+	return errno != ESRCH || !syscall(SYS_kcmp, thread, thread, KCMP_FILES, 0, 0);
 }
 
 static bool look_at_thread(struct place *place, int threads, const char *number,
@@ -173,7 +177,7 @@ static bool look_at_threads(struct place *place, DIR *threads, uint64_t until)
 	return true;
 }
 
-/* The state of a process in proc(5); K: it is a kernel thread; X: it is gone. */
+/* The state of a process in proc(5); K: it is a kernel thread; X: it is gone, or going. */
 static char read_state(int directory)
 {
 	char text[1024], state;
@@ -186,6 +190,8 @@ static char read_state(int directory)
 	rest = strrchr(text, ')');
 	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
 		return '?';
+	if (flags & PF_EXITING)
+		return 'X';
 	return flags & PF_KTHREAD ? 'K' : state;
 }
 
