@@ -105,8 +105,8 @@ static bool ring_woke_lately(const struct flowfd_ring *ring)
  *
  * A sleeper is woken once. Pollers are woken once until one of them looks at the ring:
  * all others have yet to look, and will see the entries that came meanwhile. But an epoll
- * wakes one of several tasks, and that one may be killed before it looks. So after a tick
- * pollers of which none has looked are woken again.
+ * wakes one of several tasks, and that one may be killed before it looks. So the first
+ * publisher after a tick wakes them again if none has looked.
  */
 void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
 {
