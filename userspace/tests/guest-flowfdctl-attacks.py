@@ -507,7 +507,7 @@ def test_many_threads():
                 for _ in range(20):
                     os.dup(counter.fd)
                 threading.stack_size(1 << 16)
-                for _ in range(4000):
+                for _ in range(600):
                     threading.Thread(target=threading.Event().wait).start()
                 os.write(writes, b"x")
                 libc.syscall(60, 0)  # exit(2) ends this thread alone
