@@ -31,11 +31,11 @@ static bool is_executable(const ElfW(Ehdr) *header)
 /* glibc has it since 2.35, musl does not. It takes no lock. */
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 
-static bool find_without_lock(const void *address, Dl_info *info)
+bool caller_find_loaded(const void *address, Dl_info *info)
 {
 	struct dl_find_object object;
 
-	if (_dl_find_object((void *)address, &object))
+	if (!_dl_find_object || _dl_find_object((void *)address, &object))
 		return false;
 	info->dli_fbase = object.dlfo_map_start;
 	info->dli_fname = object.dlfo_link_map->l_name;
@@ -51,7 +51,7 @@ static bool find(const void *address, Dl_info *info)
 {
 #ifdef DLFO_EH_SEGMENT_TYPE
 	if (_dl_find_object)
-		return find_without_lock(address, info);
+		return caller_find_loaded(address, info);
 #endif
 	return dladdr(address, info);
 }

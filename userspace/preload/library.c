@@ -16,11 +16,6 @@
 #include "preload/library.h"
 #include "preload/object.h"
 
-#ifdef DLFO_EH_SEGMENT_TYPE
-/* As in caller.c. */
-extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
-#endif
-
 static bool is_of_library(const struct library_function *function, const char *file)
 {
 	return !strncmp(file, function->library, strlen(function->library));
@@ -41,22 +36,22 @@ void library_find_early(struct library_function *function)
 }
 
 /*
- * An object that is loaded now; @map is NULL if that is not known. A later object can have
- * the address of one that is gone, but hardly the address of its link map, too.
+ * An object that is loaded now; @name is NULL if that is not known. A later object can
+ * have the address of one that is gone, but hardly the address of its name, too.
  */
 struct loaded {
 	const void *start;
-	const void *map;
+	const void *name;
 };
 
 static struct loaded loaded_at(const void *address)
 {
 #ifdef DLFO_EH_SEGMENT_TYPE
-	struct dl_find_object object;
+	Dl_info info;
 
-	/* Takes no lock: a fork(2) in another thread would leave it locked in the child. */
-	if (_dl_find_object && !_dl_find_object((void *)address, &object))
-		return (struct loaded){ object.dlfo_map_start, object.dlfo_link_map };
+	/* A lock would stay locked in the child of a fork(2) by another thread. */
+	if (caller_find_loaded(address, &info))
+		return (struct loaded){ info.dli_fbase, info.dli_fname };
 	return (struct loaded){ NULL, NULL };
 #else
 	/* musl never unloads an object. */
@@ -68,7 +63,7 @@ static bool is_loaded(const struct loaded *object, const void *address)
 {
 	struct loaded now = loaded_at(address);
 
-	return now.map && now.map == object->map && now.start == object->start;
+	return now.name && now.name == object->name && now.start == object->start;
 }
 
 /* From the worst to the best: what would the dynamic linker have found? */
