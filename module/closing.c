@@ -71,7 +71,7 @@ static LLIST_HEAD(dropped);
 static atomic_t dropped_count = ATOMIC_INIT(0);
 static DECLARE_DELAYED_WORK(dropped_work, put_dropped);
 
-/* Of an inode or of a counter's list. */
+/* Of an inode or of a counter's tree. */
 static u8 shard_number(const void *object)
 {
 	return hash_ptr(object, SHARD_BITS);
@@ -139,9 +139,9 @@ static struct flowfd_closing_hook *hook_of(const struct rb_node *node)
 
 static int hook_compare(const void *file, const struct rb_node *node)
 {
-	const struct file *other = hook_of(node)->file;
+	const void *other = hook_of(node)->file;
 
-	return file < (const void *)other ? -1 : file > (const void *)other;
+	return file < other ? -1 : file > other;
 }
 
 static bool hook_is_less(struct rb_node *node, const struct rb_node *other)
@@ -149,17 +149,11 @@ static bool hook_is_less(struct rb_node *node, const struct rb_node *other)
 	return hook_compare(hook_of(node)->file, other) < 0;
 }
 
+/* From here on the close of the file waits until the hook is gone. */
 static void hook_insert(struct flowfd_closing_hook *hook, struct rb_root *hooks)
 {
 	hook->hooks = hooks;
 	rb_add(&hook->node, hooks, hook_is_less);
-}
-
-/* The file of a hook in a tree is there: its close waits until the hook is gone. */
-static void hook_erase(struct flowfd_closing_hook *hook)
-{
-	rb_erase(&hook->node, hook->hooks);
-	RB_CLEAR_NODE(&hook->node);
 }
 
 /*
@@ -180,7 +174,7 @@ static void end_hook(struct flowfd_closing_hook *hook)
 		return;
 	}
 	hook->state = CLOSING_CLOSED;
-	hook_erase(hook);
+	rb_erase(&hook->node, hook->hooks);
 	closing_ops->closed(hook);
 }
 
@@ -205,7 +199,7 @@ static void untrack(struct flowfd_closing_hook *hook)
 	 * must be used before this. Pairs with flowfd_closing_end_hooks().
 	 */
 	smp_mb();
-	hook_erase(hook);
+	rb_erase(&hook->node, hook->hooks);
 	if (!hook->of_inode)
 		return;
 	t = container_of(hook->hooks, struct flowfd_closing_target, hooks);

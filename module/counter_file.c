@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The file of a counter: ioctls, fdinfo, release, and how counters are created; read,
- * write and poll are in counter.c. A
- * counter that was opened as /dev/flowfd has the same methods, but for the ioctls that
- * device.c adds.
+ * write and poll are in counter.c. A counter that was opened as /dev/flowfd has the same
+ * methods, but for the ioctls that device.c adds.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>

@@ -427,9 +427,6 @@ bool flowfd_watch_stop(struct flowfd_watch *w)
 /* With a constructor it is never merged with another cache: see counter.c. */
 static void watch_construct(void *object)
 {
-	struct flowfd_watch *w = object;
-
-	RB_CLEAR_NODE(&w->closing.node);
 }
 
 /**
