@@ -16,9 +16,11 @@
 #include "repoll.h"
 
 /* Bits of ring->listening. */
-#define RING_POLLERS  1 /* a poller looked since pollers were woken last */
-#define RING_SLEEPERS 2 /* tasks may sleep on the ring */
-#define RING_WOKEN    4 /* pollers were woken, and are still in the queue */
+#define RING_POLLERS  1	 /* a poller looked since pollers were woken last */
+#define RING_SLEEPERS 2	 /* tasks may sleep on the ring */
+#define RING_WOKEN    4	 /* pollers were woken, and are still in the queue */
+#define RING_WAKING   8	 /* the work item wakes all pollers */
+#define RING_AGAIN    16 /* a publisher found RING_WAKING */
 
 /**
  * struct flowfd_ring - the state behind a ring's descriptor
@@ -29,7 +31,8 @@
  * @tail: entries put into the index so far
  * @listening: RING_* bits: a publisher must look at @wqh
  * @woken_at: jiffies when pollers were woken last
- * @wqh: pollers; its lock protects @sleepers
+ * @wake_flags: EPOLL_URING_WAKE or 0, for the pollers that @wake_work wakes
+ * @wqh: pollers; its lock protects @wake_flags and @sleepers
  * @sleepers: tasks that wait for entries, by how many they want
  * @wake_work: wakes pollers if there are many; holds a reference while pending
  * @repoll: files that a worker must poll, by class
@@ -55,6 +58,7 @@ struct flowfd_ring {
 	atomic_t tail ____cacheline_aligned_in_smp;
 	atomic_t listening;
 	unsigned long woken_at;
+	__poll_t wake_flags;
 	wait_queue_head_t wqh;
 	struct rb_root_cached sleepers;
 	struct work_struct wake_work;

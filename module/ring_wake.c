@@ -11,14 +11,12 @@
 #include "ring.h"
 
 /*
- * How many pollers a publisher wakes itself, with interrupts off. A file may be in a
- * ring many times, and each of its wakeups then comes here as often. Whatever one
- * poller wakes in turn, as an epoll does, its own kind must bound.
+ * How many pollers are woken with the lock held and interrupts off, by a publisher
+ * itself and by the work item at a time. A file may be in a ring many times, and each
+ * of its wakeups then comes here as often and may wait for the lock. Whatever one poller
+ * wakes in turn, as an epoll does, its own kind must bound.
  */
 #define RING_POLLERS_AT_ONCE 4
-
-/* How many pollers the work item wakes before it enables interrupts. */
-#define RING_POLLERS_BATCH 64
 
 static struct workqueue_struct *ring_workqueue;
 
@@ -84,11 +82,20 @@ static void ring_wake_pollers(struct flowfd_ring *ring, int sync, void *key)
 
 	list_for_each_entry_safe(entry, next, &ring->wqh.head, entry) {
 		if (count++ == RING_POLLERS_AT_ONCE) {
+			atomic_or(RING_WAKING, &ring->listening);
 			flowfd_ring_queue_work(ring, ring_workqueue, &ring->wake_work);
 			return;
 		}
 		ring_call_poller(entry, sync, key);
 	}
+}
+
+/* Before pollers are woken: a poller that looks from here on is woken again. */
+static void ring_forget_looks(struct flowfd_ring *ring)
+{
+	atomic_andnot(RING_POLLERS | RING_AGAIN, &ring->listening);
+	/* Orders that before what the pollers do. Pairs with e. */
+	smp_mb__after_atomic();
 }
 
 /* Pollers were woken within this tick. */
@@ -107,6 +114,8 @@ static bool ring_woke_lately(const struct flowfd_ring *ring)
  * all others have yet to look, and will see the entries that came meanwhile. But an epoll
  * wakes one of several tasks, and that one may be killed before it looks. So the first
  * publisher after a tick wakes them again if none has looked.
+ *
+ * While the work item wakes the pollers, publishers wake none and take no lock.
  */
 void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
 {
@@ -115,21 +124,25 @@ void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
 
 	if (listening == RING_WOKEN && ring_woke_lately(ring))
 		return;
+	if (listening & RING_WAKING && !(listening & RING_SLEEPERS) && !flags &&
+	    atomic_fetch_or(RING_AGAIN, &ring->listening) & RING_WAKING)
+		return;
 	spin_lock_irqsave(&ring->wqh.lock, irq);
 	listening = atomic_read(&ring->listening);
 	if (listening & RING_SLEEPERS)
 		ring_wake_sleepers(ring, sync);
-	/* The queue grows under the lock only, so no barrier is needed. */
-	if (!waitqueue_active(&ring->wqh)) {
+	if (listening & RING_WAKING) {
+		ring->wake_flags |= flags;
+		atomic_or(RING_AGAIN, &ring->listening);
+		/* The queue grows under the lock only, so no barrier is needed. */
+	} else if (!waitqueue_active(&ring->wqh)) {
 		atomic_andnot(RING_POLLERS | RING_WOKEN, &ring->listening);
 	} else if (listening & RING_POLLERS ||
 		   (listening & RING_WOKEN && !ring_woke_lately(ring))) {
 		WRITE_ONCE(ring->woken_at, jiffies);
+		ring->wake_flags = flags;
 		atomic_or(RING_WOKEN, &ring->listening);
-		/* Before the wakeups: a poller that looks from here on is woken again. */
-		atomic_andnot(RING_POLLERS, &ring->listening);
-		/* Orders that before what the pollers do. Pairs with e. */
-		smp_mb__after_atomic();
+		ring_forget_looks(ring);
 		ring_wake_pollers(ring, sync, ring_key(flags));
 	}
 	spin_unlock_irqrestore(&ring->wqh.lock, irq);
@@ -141,19 +154,32 @@ static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 	return 0;
 }
 
-/* Wakes a batch of the pollers behind the bookmark; false if there are no more. */
-static bool ring_wake_behind(struct flowfd_ring *ring, wait_queue_entry_t *bookmark)
+/* Wakes some of the pollers behind the bookmark; false if there are no more. */
+static bool ring_wake_behind(struct flowfd_ring *ring, wait_queue_entry_t *bookmark,
+			     void *key)
 {
 	wait_queue_entry_t *entry;
 	unsigned int i;
 
-	for (i = 0; i < RING_POLLERS_BATCH; i++) {
+	for (i = 0; i < RING_POLLERS_AT_ONCE; i++) {
 		if (list_is_last(&bookmark->entry, &ring->wqh.head))
 			return false;
 		entry = list_next_entry(bookmark, entry);
 		list_move(&bookmark->entry, &entry->entry);
-		ring_call_poller(entry, 0, ring_key(0));
+		ring_call_poller(entry, 0, key);
 	}
+	return true;
+}
+
+/* A publisher left it to the work item to wake pollers that have looked meanwhile. */
+static bool ring_wake_again(struct flowfd_ring *ring)
+{
+	const int again = RING_AGAIN | RING_POLLERS;
+	int listening = atomic_fetch_andnot(RING_WAKING | RING_AGAIN, &ring->listening);
+
+	if ((listening & again) != again)
+		return false;
+	atomic_or(RING_WAKING, &ring->listening);
 	return true;
 }
 
@@ -162,16 +188,22 @@ static void ring_wake_work(struct work_struct *work)
 {
 	struct flowfd_ring *ring = container_of(work, struct flowfd_ring, wake_work);
 	wait_queue_entry_t bookmark;
+	void *key;
 
 	init_waitqueue_func_entry(&bookmark, bookmark_wake);
-	add_wait_queue(&ring->wqh, &bookmark);
 	spin_lock_irq(&ring->wqh.lock);
-	while (ring_wake_behind(ring, &bookmark)) {
-		spin_unlock_irq(&ring->wqh.lock);
-		cond_resched();
-		spin_lock_irq(&ring->wqh.lock);
-	}
-	__remove_wait_queue(&ring->wqh, &bookmark);
+	do {
+		key = ring_key(ring->wake_flags);
+		ring->wake_flags = 0;
+		ring_forget_looks(ring);
+		__add_wait_queue(&ring->wqh, &bookmark);
+		while (ring_wake_behind(ring, &bookmark, key)) {
+			spin_unlock_irq(&ring->wqh.lock);
+			cond_resched();
+			spin_lock_irq(&ring->wqh.lock);
+		}
+		__remove_wait_queue(&ring->wqh, &bookmark);
+	} while (ring_wake_again(ring));
 	spin_unlock_irq(&ring->wqh.lock);
 	flowfd_ring_end_work(ring);
 }

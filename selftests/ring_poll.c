@@ -10,6 +10,8 @@
 
 #include "ring_fixtures.h"
 
+#define MANY_ROUNDS 3000
+
 TEST_F(wait, poll)
 {
 	EXPECT_EQ(0, poll_now(self->ring.fd));
@@ -74,6 +76,45 @@ TEST_F(wait, many_pollers)
 			ASSERT_EQ(EPOLLIN, epoll_take(eps[i], PATIENCE_MS));
 		ASSERT_EQ(EPOLLIN, ring_take_only(&self->ring));
 	}
+	for (int i = 0; i < POLLERS; i++)
+		close(eps[i]);
+}
+
+static int rounds_taken;
+
+/* Adds as soon as the event of the round before was taken. */
+static void *add_when_taken(void *arg)
+{
+	for (int round = 0; round < MANY_ROUNDS; round++) {
+		while (__atomic_load_n(&rounds_taken, __ATOMIC_ACQUIRE) < round)
+			sched_yield();
+		add(*(int *)arg, 1);
+	}
+	return NULL;
+}
+
+/* The next event comes while a work item still wakes pollers for the one before. */
+TEST_F(wait, events_while_many_pollers_are_woken)
+{
+	enum { POLLERS = 600 };
+	int eps[POLLERS], ep;
+	__u32 events;
+	pthread_t thread;
+
+	for (int i = 0; i < POLLERS; i++)
+		eps[i] = epoll_on(self->ring.fd, EPOLLIN | EPOLLET);
+	ep = eps[POLLERS / 2];
+	pthread_create(&thread, NULL, add_when_taken, &self->events[0]);
+	for (int round = 0; round < MANY_ROUNDS; round++) {
+		events = epoll_take(ep, PATIENCE_MS);
+		EXPECT_EQ(EPOLLIN, events);
+		if (!events)
+			break;
+		EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+		__atomic_store_n(&rounds_taken, round + 1, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&rounds_taken, MANY_ROUNDS, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
 	for (int i = 0; i < POLLERS; i++)
 		close(eps[i]);
 }

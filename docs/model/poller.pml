@@ -5,6 +5,8 @@
  * again only after one of them has looked at the ring. Proven: each poller looks after
  * the last event was published, and the consumer harvests all events.
  *
+ * With WORKER, one work item wakes the pollers for all producers.
+ *
  * The conventions are those of ring.pml. Each producer has an item of its own.
  */
 
@@ -54,6 +56,9 @@ byte seen[POLLERS];
 bool woken[POLLERS];
 /* The first poller is the consumer's multishot poll. */
 bool completed;
+/* The work item wakes the pollers; a producer has left it to the work item. */
+bool waking;
+bool again;
 
 /* Whether poll reports EPOLLIN. */
 #ifdef LOOKS_AT_SLOT
@@ -87,6 +92,17 @@ work:
 	   };
 	   atomic {
 		drained(me);
+#ifdef WORKER
+		if
+		:: waking ->
+#ifndef NOT_AGAIN
+			again = true
+#endif
+		:: !waking && memory[LISTENING] -> waking = true
+		:: else
+		fi;
+		goto work
+#else
 		if
 		:: memory[LISTENING] == 0 -> goto work
 #ifndef CLEARS_LAST
@@ -95,6 +111,7 @@ work:
 		:: else
 #endif
 		fi
+#endif
 	   };
 	   n = 0;
 	   do
@@ -110,6 +127,37 @@ work:
 	   memory[LISTENING] = 0
 #endif
 	:: rounds == 0 -> break
+	od
+}
+
+proctype worker()
+{
+	byte n;
+
+end:
+	do
+	:: waking ->
+		/* The queue's lock is not held between the wakeups. */
+again_all:	atomic {
+#ifndef CLEARS_LAST
+			memory[LISTENING] = 0;
+#endif
+			again = false;
+			n = 0
+		};
+		do
+		:: n < POLLERS -> woken[n] = true; n++
+		:: n == POLLERS -> n = 0; break
+		od;
+		atomic {
+			if
+			:: again && memory[LISTENING] -> goto again_all
+			:: else -> waking = false
+			fi;
+#ifdef CLEARS_LAST
+			memory[LISTENING] = 0
+#endif
+		}
 	od
 }
 
@@ -184,6 +232,9 @@ init
 
 	atomic {
 		run consumer();
+#ifdef WORKER
+		run worker();
+#endif
 		for (cpu : 0 .. POLLERS - 1) {
 			woken[cpu] = true;
 			run poller(cpu)
