@@ -252,7 +252,8 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 	ring->id = atomic64_inc_return(&ring_ids);
 	atomic_set(&ring->tail, 0);
 	atomic_set(&ring->listening, 0);
-	ring->wake_flags = 0;
+	ring->wanted = 0;
+	ring->closed_before = NULL;
 	refcount_set(&ring->refs, 1);
 	err = ring_alloc_private(ring);
 	if (err)

@@ -21,6 +21,7 @@
 #define RING_WOKEN    4	 /* pollers were woken, and are still in the queue */
 #define RING_WAKING   8	 /* the work item wakes all pollers */
 #define RING_AGAIN    16 /* a publisher found RING_WAKING */
+#define RING_URING    32 /* the work item must pass on EPOLL_URING_WAKE */
 
 /**
  * struct flowfd_ring - the state behind a ring's descriptor
@@ -31,13 +32,13 @@
  * @tail: entries put into the index so far
  * @listening: RING_* bits: a publisher must look at @wqh
  * @woken_at: jiffies when pollers were woken last
- * @wake_flags: EPOLL_URING_WAKE or 0, for the pollers that @wake_work wakes
- * @wqh: pollers; its lock protects @wake_flags and @sleepers
+ * @wanted: fewest entries that a task in @sleepers waits for; read without the lock
+ * @wqh: pollers; its lock protects @wanted and @sleepers
  * @sleepers: tasks that wait for entries, by how many they want
  * @wake_work: wakes pollers if there are many; holds a reference while pending
  * @repoll: files that a worker must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch
- * @lock: protects the members from @watches to @free_count
+ * @lock: protects the members from @watches to @free_count, and @closed_before
  * @watches: hash table by file and descriptor
  * @free: free items, a queue, so that an item rests before it is used again
  * @free_first: position of its first
@@ -46,6 +47,7 @@
  * @max_items: length of @free
  * @id: number shown in fdinfo, never used for another ring
  * @closed: watches whose file was closed, to be removed
+ * @closed_before: others, taken from @closed
  * @refs: one of the descriptor, one of each watch and of each pending work item
  * @owner: credentials of the user whom the memory is charged to, or NULL
  * @pages: how much is charged
@@ -58,7 +60,7 @@ struct flowfd_ring {
 	atomic_t tail ____cacheline_aligned_in_smp;
 	atomic_t listening;
 	unsigned long woken_at;
-	__poll_t wake_flags;
+	u32 wanted;
 	wait_queue_head_t wqh;
 	struct rb_root_cached sleepers;
 	struct work_struct wake_work;
@@ -73,6 +75,7 @@ struct flowfd_ring {
 	u32 max_items;
 	u64 id;
 	struct llist_head closed;
+	struct llist_node *closed_before;
 	refcount_t refs;
 	const struct cred *owner;
 	unsigned long pages;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Waking the tasks that sleep on a ring and the pollers of a ring, and sleeping.
- * All of it is under the lock of ring->wqh, and called with interrupts on or off.
+ * Publishers call this with interrupts on or off.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -32,6 +32,26 @@ struct ring_sleeper {
 	bool queued;
 };
 
+/* For publishers that do not have the lock. Before SLEEPERS is set. */
+static void ring_set_wanted(struct flowfd_ring *ring)
+{
+	struct rb_node *first = rb_first_cached(&ring->sleepers);
+
+	if (first)
+		WRITE_ONCE(ring->wanted,
+			   rb_entry(first, struct ring_sleeper, node)->wanted);
+}
+
+/*
+ * A sleeper stores what it wants before barrier e. So a publisher that finds an older
+ * value here comes before the sleeper's look at the ring.
+ */
+static bool ring_sleeper_is_due(const struct flowfd_ring *ring, int listening)
+{
+	return listening & RING_SLEEPERS &&
+	       flowfd_ring_pending(ring) >= READ_ONCE(ring->wanted);
+}
+
 static void ring_wake_sleepers(struct flowfd_ring *ring, int sync)
 {
 	u32 pending = flowfd_ring_pending(ring);
@@ -40,8 +60,10 @@ static void ring_wake_sleepers(struct flowfd_ring *ring, int sync)
 
 	while ((node = rb_first_cached(&ring->sleepers))) {
 		s = rb_entry(node, struct ring_sleeper, node);
-		if (pending < s->wanted)
+		if (pending < s->wanted) {
+			ring_set_wanted(ring);
 			return;
+		}
 		rb_erase_cached(node, &ring->sleepers);
 		default_wake_function(&s->entry, TASK_NORMAL, sync, NULL);
 		/* The last use of it. Pairs with ring_sleeper_leave(). */
@@ -74,34 +96,57 @@ static void *ring_key(__poll_t flags)
 	return flags ? poll_to_key(EPOLLIN | EPOLLRDNORM | flags) : NULL;
 }
 
+/* For the bits of the work item. */
+static int ring_uring_bit(__poll_t flags)
+{
+	return flags ? RING_URING : 0;
+}
+
 /* All of them: an exclusive poller may go away before it looks at the ring. */
-static void ring_wake_pollers(struct flowfd_ring *ring, int sync, void *key)
+static void ring_wake_pollers(struct flowfd_ring *ring, __poll_t flags, int sync)
 {
 	wait_queue_entry_t *entry, *next;
 	unsigned int count = 0;
 
 	list_for_each_entry_safe(entry, next, &ring->wqh.head, entry) {
 		if (count++ == RING_POLLERS_AT_ONCE) {
-			atomic_or(RING_WAKING, &ring->listening);
+			atomic_or(RING_WAKING | ring_uring_bit(flags), &ring->listening);
 			flowfd_ring_queue_work(ring, ring_workqueue, &ring->wake_work);
 			return;
 		}
-		ring_call_poller(entry, sync, key);
+		ring_call_poller(entry, sync, ring_key(flags));
 	}
 }
 
-/* Before pollers are woken: a poller that looks from here on is woken again. */
-static void ring_forget_looks(struct flowfd_ring *ring)
+/*
+ * Before pollers are woken: a poller that looks from here on is woken again. Returns the
+ * bits of before.
+ */
+static int ring_forget_looks(struct flowfd_ring *ring)
 {
-	atomic_andnot(RING_POLLERS | RING_AGAIN, &ring->listening);
-	/* Orders that before what the pollers do. Pairs with e. */
-	smp_mb__after_atomic();
+	/* A full barrier before what the pollers do. Pairs with e. */
+	return atomic_fetch_andnot(RING_POLLERS | RING_AGAIN | RING_URING,
+				   &ring->listening);
 }
 
-/* Pollers were woken within this tick. */
-static bool ring_woke_lately(const struct flowfd_ring *ring)
+/* A poller has looked, or pollers were woken last before this tick. */
+static bool ring_pollers_are_due(const struct flowfd_ring *ring, int listening)
 {
-	return !time_after(jiffies, READ_ONCE(ring->woken_at));
+	return listening & RING_POLLERS ||
+	       (listening & RING_WOKEN && time_after(jiffies, READ_ONCE(ring->woken_at)));
+}
+
+/* False if nobody is to be woken now, or the work item does it. */
+static bool ring_needs_wakeup(struct flowfd_ring *ring, __poll_t flags)
+{
+	int listening = atomic_read(&ring->listening);
+	int again = RING_AGAIN | ring_uring_bit(flags);
+
+	if (ring_sleeper_is_due(ring, listening))
+		return true;
+	if (listening & RING_WAKING)
+		return !(atomic_fetch_or(again, &ring->listening) & RING_WAKING);
+	return ring_pollers_are_due(ring, listening);
 }
 
 /**
@@ -115,35 +160,30 @@ static bool ring_woke_lately(const struct flowfd_ring *ring)
  * wakes one of several tasks, and that one may be killed before it looks. So the first
  * publisher after a tick wakes them again if none has looked.
  *
- * While the work item wakes the pollers, publishers wake none and take no lock.
+ * Takes the lock only if somebody is to be woken. While the work item wakes the pollers,
+ * publishers wake none.
  */
 void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
 {
-	int listening = atomic_read(&ring->listening);
 	unsigned long irq;
+	int listening;
 
-	if (listening == RING_WOKEN && ring_woke_lately(ring))
-		return;
-	if (listening & RING_WAKING && !(listening & RING_SLEEPERS) && !flags &&
-	    atomic_fetch_or(RING_AGAIN, &ring->listening) & RING_WAKING)
+	if (!ring_needs_wakeup(ring, flags))
 		return;
 	spin_lock_irqsave(&ring->wqh.lock, irq);
 	listening = atomic_read(&ring->listening);
 	if (listening & RING_SLEEPERS)
 		ring_wake_sleepers(ring, sync);
 	if (listening & RING_WAKING) {
-		ring->wake_flags |= flags;
-		atomic_or(RING_AGAIN, &ring->listening);
+		atomic_or(RING_AGAIN | ring_uring_bit(flags), &ring->listening);
 		/* The queue grows under the lock only, so no barrier is needed. */
 	} else if (!waitqueue_active(&ring->wqh)) {
-		atomic_andnot(RING_POLLERS | RING_WOKEN, &ring->listening);
-	} else if (listening & RING_POLLERS ||
-		   (listening & RING_WOKEN && !ring_woke_lately(ring))) {
+		atomic_and(RING_SLEEPERS, &ring->listening);
+	} else if (ring_pollers_are_due(ring, listening)) {
 		WRITE_ONCE(ring->woken_at, jiffies);
-		ring->wake_flags = flags;
 		atomic_or(RING_WOKEN, &ring->listening);
 		ring_forget_looks(ring);
-		ring_wake_pollers(ring, sync, ring_key(flags));
+		ring_wake_pollers(ring, flags, sync);
 	}
 	spin_unlock_irqrestore(&ring->wqh.lock, irq);
 }
@@ -154,17 +194,17 @@ static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 	return 0;
 }
 
-/* Wakes some of the pollers behind the bookmark; false if there are no more. */
-static bool ring_wake_behind(struct flowfd_ring *ring, wait_queue_entry_t *bookmark,
-			     void *key)
+/* Wakes some of the pollers between two bookmarks, and moves the first; false: no more. */
+static bool ring_wake_between(struct flowfd_ring *ring, wait_queue_entry_t *bookmark,
+			      const wait_queue_entry_t *end, void *key)
 {
 	wait_queue_entry_t *entry;
 	unsigned int i;
 
 	for (i = 0; i < RING_POLLERS_AT_ONCE; i++) {
-		if (list_is_last(&bookmark->entry, &ring->wqh.head))
-			return false;
 		entry = list_next_entry(bookmark, entry);
+		if (entry == end)
+			return false;
 		list_move(&bookmark->entry, &entry->entry);
 		ring_call_poller(entry, 0, key);
 	}
@@ -183,27 +223,32 @@ static bool ring_wake_again(struct flowfd_ring *ring)
 	return true;
 }
 
-/* Wakes all pollers of a ring that has more of them than a publisher wakes. */
+/*
+ * Wakes all pollers of a ring that has more of them than a publisher wakes. Not those that
+ * join meanwhile: they look by themselves. Nor in a loop: user space decides whether to
+ * wake again, and other rings have their turn first.
+ */
 static void ring_wake_work(struct work_struct *work)
 {
 	struct flowfd_ring *ring = container_of(work, struct flowfd_ring, wake_work);
-	wait_queue_entry_t bookmark;
+	wait_queue_entry_t bookmark, end;
 	void *key;
 
 	init_waitqueue_func_entry(&bookmark, bookmark_wake);
+	init_waitqueue_func_entry(&end, bookmark_wake);
 	spin_lock_irq(&ring->wqh.lock);
-	do {
-		key = ring_key(ring->wake_flags);
-		ring->wake_flags = 0;
-		ring_forget_looks(ring);
-		__add_wait_queue(&ring->wqh, &bookmark);
-		while (ring_wake_behind(ring, &bookmark, key)) {
-			spin_unlock_irq(&ring->wqh.lock);
-			cond_resched();
-			spin_lock_irq(&ring->wqh.lock);
-		}
-		__remove_wait_queue(&ring->wqh, &bookmark);
-	} while (ring_wake_again(ring));
+	key = ring_key(ring_forget_looks(ring) & RING_URING ? EPOLL_URING_WAKE : 0);
+	__add_wait_queue(&ring->wqh, &bookmark);
+	__add_wait_queue_entry_tail(&ring->wqh, &end);
+	while (ring_wake_between(ring, &bookmark, &end, key)) {
+		spin_unlock_irq(&ring->wqh.lock);
+		cond_resched();
+		spin_lock_irq(&ring->wqh.lock);
+	}
+	__remove_wait_queue(&ring->wqh, &bookmark);
+	__remove_wait_queue(&ring->wqh, &end);
+	if (ring_wake_again(ring))
+		flowfd_ring_queue_work(ring, ring_workqueue, &ring->wake_work);
 	spin_unlock_irq(&ring->wqh.lock);
 	flowfd_ring_end_work(ring);
 }
@@ -220,6 +265,7 @@ static void ring_sleeper_join(struct flowfd_ring *ring, struct ring_sleeper *s)
 	if (!s->queued) {
 		s->queued = true;
 		rb_add_cached(&s->node, &ring->sleepers, sleeper_wants_less);
+		ring_set_wanted(ring);
 	}
 	atomic_or(RING_SLEEPERS, &ring->listening);
 	/* e: a full barrier. Pairs with d, in flowfd_publish(). */
@@ -234,8 +280,10 @@ static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
 	if (!smp_load_acquire(&s->queued))
 		return;
 	spin_lock_irq(&ring->wqh.lock);
-	if (s->queued)
+	if (s->queued) {
 		rb_erase_cached(&s->node, &ring->sleepers);
+		ring_set_wanted(ring);
+	}
 	spin_unlock_irq(&ring->wqh.lock);
 }
 
@@ -292,7 +340,7 @@ void flowfd_ring_wake_init_ring(struct flowfd_ring *ring)
  */
 int flowfd_ring_wake_init(void)
 {
-	ring_workqueue = alloc_workqueue("flowfd", WQ_UNBOUND, 0);
+	ring_workqueue = alloc_workqueue("flowfd", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return ring_workqueue ? 0 : -ENOMEM;
 }
 

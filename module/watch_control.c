@@ -91,17 +91,23 @@ static bool watch_remove(struct flowfd_watch *w)
 	return true;
 }
 
-/* Makes the items of closed files free again. */
-static void watch_remove_closed(struct flowfd_ring *ring)
+/* Makes some items of closed files free again. */
+static void watch_remove_closed(struct flowfd_ring *ring, u32 limit)
 {
-	struct flowfd_watch *w, *next;
+	struct flowfd_watch *w;
 
 	lockdep_assert_held(&ring->lock);
 
-	if (llist_empty(&ring->closed))
-		return;
-	llist_for_each_entry_safe(w, next, llist_del_all(&ring->closed), closed)
+	while (limit--) {
+		if (!ring->closed_before)
+			ring->closed_before = llist_del_all(&ring->closed);
+		if (!ring->closed_before)
+			return;
+		w = llist_entry(ring->closed_before, struct flowfd_watch, closed);
+		ring->closed_before = w->closed.next;
 		watch_retire(w);
+		cond_resched();
+	}
 }
 
 /* As flowfd_closing_track_file(), for counters too. */
@@ -173,7 +179,7 @@ static int watch_control_locked(struct flowfd_ring *ring, struct file *file,
 		   (__force u32)(EPOLLERR | EPOLLHUP);
 	struct flowfd_watch *w;
 
-	watch_remove_closed(ring);
+	watch_remove_closed(ring, U32_MAX);
 	if (entry->op == FLOWFD_RING_ADD || entry->op == FLOWFD_RING_ADD_PINNED)
 		return watch_add(ring, file, entry, mask);
 	w = watch_find(ring, file, entry->fd);
@@ -244,7 +250,7 @@ static int watch_remove_each(struct flowfd_ring *ring, const u64 *data)
 		}
 		cond_resched();
 	}
-	watch_remove_closed(ring);
+	watch_remove_closed(ring, U32_MAX);
 	return removed;
 }
 
@@ -283,7 +289,7 @@ static void watch_show(const struct flowfd_watch *w, struct seq_file *m)
 		   READ_ONCE(w->mask), READ_ONCE(w->item->data), w->pinned);
 }
 
-/* Only so many, so that the time of a reader is bounded. */
+/* No more than that, so that the time of a reader is bounded. */
 static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
 {
 	u32 all = ring->max_items - ring->free_count;
@@ -316,7 +322,7 @@ void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m)
 		seq_puts(m, "flowfd-ring-busy: 1\n");
 		return;
 	}
-	watch_remove_closed(ring);
+	watch_remove_closed(ring, WATCH_SHOWN_MAX);
 	watch_show_first(ring, m);
 	mutex_unlock(&ring->lock);
 }

@@ -10,6 +10,7 @@
 
 #include <liburing.h>
 #include <linux/aio_abi.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -243,13 +244,22 @@ TEST_F(attack, timers)
 
 static struct user_ring fan_ring;
 
-/* Polls the ring all the time, so that its pollers are to be woken again. */
+/* Polls a ring all the time, so that its pollers are to be woken again. */
 static void *look_again(void *arg)
 {
-	struct pollfd p = { .fd = fan_ring.fd, .events = POLLIN };
+	struct pollfd p = { .fd = ((struct user_ring *)arg)->fd, .events = POLLIN };
 
 	for (;;)
 		poll(&p, 1, 0);
+	return NULL;
+}
+
+/* Sleeps for more entries than there will be, so each event finds that somebody sleeps. */
+static void *sleep_for_many(void *arg)
+{
+	struct user_ring *r = arg;
+
+	ring_wait_ms(r, r->header->index_slots, 1000000);
 	return NULL;
 }
 
@@ -295,7 +305,8 @@ static int fan_out(void)
 		if (epoll_ctl(ep, EPOLL_CTL_ADD, fan_ring.fd, &watched))
 			return 3;
 	}
-	if (pthread_create(&thread, NULL, look_again, NULL))
+	if (pthread_create(&thread, NULL, look_again, &fan_ring) ||
+	    pthread_create(&thread, NULL, sleep_for_many, &fan_ring))
 		return 4;
 	all = least_write_time(event);
 	dprintf(1, "# a write to %d watches: %llu us, with %d pollers %llu us\n",
@@ -310,6 +321,109 @@ TEST_F(attack, fan_out)
 }
 
 static struct user_ring storm_ring;
+
+/* Polls an epoll very often, so that each wakeup of it takes long. */
+static void *poll_often(void *arg)
+{
+	enum { COPIES = 4000 };
+	struct pollfd *copies = calloc(COPIES, sizeof(*copies));
+
+	for (int i = 0; i < COPIES; i++)
+		copies[i].fd = *(int *)arg;
+	poll(copies, COPIES, -1);
+	return NULL;
+}
+
+static bool run_on(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	return !sched_setaffinity(0, sizeof(one), &one);
+}
+
+static int storm_event;
+
+/*
+ * Has the only watch publish again and again, not much faster than pollers are woken. On
+ * one processor: the scheduler must not leave all such threads on that of the work item.
+ */
+static void *publish_and_look(void *arg)
+{
+	struct pollfd p = { .fd = storm_ring.fd, .events = POLLIN };
+
+	while (run_on((intptr_t)arg)) {
+		poll(&p, 1, 0);
+		storm_ring.items[0].queued = 0;
+		storm_ring.header->head++;
+		add(storm_event, 1);
+		spin_ns(200000);
+	}
+	return NULL;
+}
+
+/* The time until this thread has run on each processor, in ns. */
+static __u64 time_to_run_everywhere(void)
+{
+	__u64 start = now_ns();
+	int processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (int cpu = 0; cpu < processors; cpu++)
+		run_on(cpu);
+	return now_ns() - start;
+}
+
+/*
+ * A work item wakes five pollers, each of which takes long, and has more to do as soon as
+ * it has done so. If some of the pollers go then, it must still let others have its
+ * processor.
+ */
+static int leave_while_woken(void)
+{
+	static int eps[5];
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	int processors = sysconf(_SC_NPROCESSORS_ONLN);
+	__u64 time, longest = 0;
+	pthread_t thread;
+
+	storm_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ring_open(&storm_ring, 8) ||
+	    ring_add(&storm_ring, storm_event, EPOLLIN, 0) < 0)
+		return 1;
+	for (int i = 0; i < 5; i++) {
+		eps[i] = epoll_create1(EPOLL_CLOEXEC);
+		if (i < 3 && epoll_ctl(eps[i], EPOLL_CTL_ADD, storm_ring.fd, &watched))
+			return 2;
+	}
+	for (int i = 0; i < 90; i++) {
+		if (pthread_create(&thread, NULL, poll_often, &eps[i % 3]))
+			return 3;
+	}
+	sleep_ms(10 * QUIET_MS);
+	for (intptr_t cpu = 0; cpu < processors; cpu++) {
+		if (pthread_create(&thread, NULL, publish_and_look, (void *)cpu))
+			return 4;
+	}
+	for (int round = 0; round < 6; round++) {
+		epoll_ctl(eps[3], EPOLL_CTL_ADD, storm_ring.fd, &watched);
+		epoll_ctl(eps[4], EPOLL_CTL_ADD, storm_ring.fd, &watched);
+		sleep_ms(150);
+		epoll_ctl(eps[3], EPOLL_CTL_DEL, storm_ring.fd, NULL);
+		epoll_ctl(eps[4], EPOLL_CTL_DEL, storm_ring.fd, NULL);
+		sleep_ms(20);
+		time = time_to_run_everywhere();
+		longest = time > longest ? time : longest;
+	}
+	dprintf(1, "# a thread ran on each processor within %llu us\n", longest / 1000);
+	return longest < 1000000000ULL ? 0 : 5;
+}
+
+TEST_F(attack, pollers_that_leave)
+{
+	ASSERT_EQ(0, start_attack(self, leave_while_woken));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
 
 /* Clears the flags of queued items at once, so that each event fills a new slot. */
 static void *never_queued(void *arg)
