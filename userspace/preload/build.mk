@@ -11,6 +11,7 @@ $(preload_objects): PART_CFLAGS := $(PRELOAD_CFLAGS)
 
 # Bound when it is loaded: lazy binding takes up to 3 KB of stack at the first call of a
 # function.
-PRELOAD_LDFLAGS := -shared -Wl,-z,defs -Wl,-z,now
-$(O)/libflowfd-preload.so: $(preload_objects)
+PRELOAD_LDFLAGS := -shared -Wl,-z,defs -Wl,-z,now \
+		   -Wl,--version-script=preload/versions.map
+$(O)/libflowfd-preload.so: $(preload_objects) preload/versions.map
 	$(link) $(PRELOAD_LDFLAGS) -Wl,-soname,libflowfd-preload.so

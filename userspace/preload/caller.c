@@ -30,17 +30,6 @@ static bool is_executable(const ElfW(Ehdr) *header)
 #ifdef DLFO_EH_SEGMENT_TYPE
 /* glibc has it since 2.35, musl does not. It takes no lock. */
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
-
-bool caller_find_loaded(const void *address, Dl_info *info)
-{
-	struct dl_find_object object;
-
-	if (!_dl_find_object || _dl_find_object((void *)address, &object))
-		return false;
-	info->dli_fbase = object.dlfo_map_start;
-	info->dli_fname = object.dlfo_link_map->l_name;
-	return true;
-}
 #endif
 
 /*
@@ -50,8 +39,15 @@ bool caller_find_loaded(const void *address, Dl_info *info)
 static bool find(const void *address, Dl_info *info)
 {
 #ifdef DLFO_EH_SEGMENT_TYPE
-	if (_dl_find_object)
-		return caller_find_loaded(address, info);
+	struct dl_find_object object;
+
+	if (_dl_find_object) {
+		if (_dl_find_object((void *)address, &object))
+			return false;
+		info->dli_fbase = object.dlfo_map_start;
+		info->dli_fname = object.dlfo_link_map->l_name;
+		return true;
+	}
 #endif
 	return dladdr(address, info);
 }

@@ -47,18 +47,6 @@ void object_read(struct object *object, const struct dl_phdr_info *info)
 	}
 }
 
-bool object_holds(const struct dl_phdr_info *info, const void *address)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-
-		if (part->p_type == PT_LOAD &&
-		    (ElfW(Addr))address - info->dlpi_addr - part->p_vaddr < part->p_memsz)
-			return true;
-	}
-	return false;
-}
-
 /* Returns the function if symbol @i is one, is defined and has this name. */
 static void *function_at(const struct object *object, uint32_t i, const char *name)
 {
@@ -124,29 +112,4 @@ void *object_function(const struct object *object, const char *name)
 	if (object->gnu_hash)
 		return find_by_gnu_hash(object, name);
 	return object->sysv_hash ? find_by_sysv_hash(object, name) : NULL;
-}
-
-/* The name by which other files need it. */
-static const char *soname(const struct object *object)
-{
-	const ElfW(Dyn) *entry = object->dynamic;
-
-	for (; entry && entry->d_tag != DT_NULL; entry++) {
-		if (entry->d_tag == DT_SONAME)
-			return object->strings + entry->d_un.d_val;
-	}
-	return object->name;
-}
-
-bool object_needs(const struct object *object, const struct object *other)
-{
-	const ElfW(Dyn) *entry = object->dynamic;
-	const char *name = soname(other);
-
-	for (; entry && entry->d_tag != DT_NULL; entry++) {
-		if (entry->d_tag == DT_NEEDED &&
-		    strcmp(base_name(object->strings + entry->d_un.d_val), name) == 0)
-			return true;
-	}
-	return false;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* An executable or shared library that is loaded: its symbols and what it needs. */
+/* An executable or shared library that is loaded, and its symbols. */
 #ifndef FLOWFD_PRELOAD_OBJECT_H
 #define FLOWFD_PRELOAD_OBJECT_H
 
 #include <link.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 /**
@@ -30,13 +29,7 @@ struct object {
 /** object_read - fill in @object from what dl_iterate_phdr(3) passes */
 void object_read(struct object *object, const struct dl_phdr_info *info);
 
-/** object_holds - whether @address is in the object that @info is of */
-bool object_holds(const struct dl_phdr_info *info, const void *address);
-
 /** object_function - its function of this name, in any version; NULL: there is none */
 void *object_function(const struct object *object, const char *name);
-
-/** object_needs - whether @object was linked with @other */
-bool object_needs(const struct object *object, const struct object *other);
 
 #endif /* FLOWFD_PRELOAD_OBJECT_H */

@@ -2,8 +2,8 @@
 /*
  * Wraps ioctl(2) and functions of libaio and liburing. Every call is first passed on
  * unchanged. Only if the kernel answers EINVAL does the shim check whether a counter
- * is the reason. Functions of other libraries that have the same names are called
- * unchanged, with all arguments that are in registers.
+ * is the reason. Functions of other libraries that have the same names have no version,
+ * or another, and are not wrapped.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -65,16 +65,6 @@ EXPORT int __ioctl_time64(int fd, unsigned long request, ...)
 }
 #endif
 
-static struct library_function aio_submit = {
-	.name = "io_submit",
-	.library = "libaio",
-};
-
-static struct library_function uring_register = {
-	.name = "io_uring_register",
-	.library = "liburing",
-};
-
 static struct library_function uring_eventfd = {
 	.name = "io_uring_register_eventfd",
 	.library = "liburing",
@@ -87,23 +77,12 @@ static struct library_function uring_eventfd_async = {
 
 __attribute__((constructor)) static void find_all(void)
 {
-	library_find_early(&aio_submit);
-	library_find_early(&uring_register);
 	library_find_early(&uring_eventfd);
 	library_find_early(&uring_eventfd_async);
 }
 
-static long pass(library_call call, const long arguments[6])
+static long call(long number, const long arguments[6])
 {
-	return call(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
-		    arguments[5]);
-}
-
-/* By the library's @call, which returns an int, or by a system call if it is NULL. */
-static long pass_or_call(library_call call, long number, const long arguments[6])
-{
-	if (call)
-		return (int)pass(call, arguments);
 	return next_call(number, arguments[0], arguments[1], arguments[2], arguments[3]);
 }
 
@@ -112,7 +91,7 @@ static long pass_or_call(library_call call, long number, const long arguments[6]
  * refuses. If it accepted others before, it returns their number and not the reason,
  * so the rest is submitted again.
  */
-static long submit(library_call call, const long arguments[6])
+static long submit(const long arguments[6])
 {
 	struct iocb *const *iocbs = (void *)arguments[2];
 	long rest[6] = { arguments[0] };
@@ -123,7 +102,7 @@ static long submit(library_call call, const long arguments[6])
 	for (;;) {
 		rest[1] = arguments[1] - done;
 		rest[2] = (long)(iocbs + done);
-		ret = pass_or_call(call, SYS_io_submit, rest);
+		ret = call(SYS_io_submit, rest);
 		if (ret > 0)
 			done += ret;
 		else if (ret != -EINVAL)
@@ -135,84 +114,62 @@ static long submit(library_call call, const long arguments[6])
 	return done ? done : ret;
 }
 
-static long register_uring(library_call call, const long arguments[6])
+static long register_uring(const long arguments[6])
 {
-	long ret = pass_or_call(call, SYS_io_uring_register, arguments);
+	long ret = call(SYS_io_uring_register, arguments);
 
 	if (ret == -EINVAL && handover_uring(arguments[1], (const void *)arguments[2]))
-		ret = pass_or_call(call, SYS_io_uring_register, arguments);
+		ret = call(SYS_io_uring_register, arguments);
 	return ret;
 }
 
-/* @retry is for the library's function, or NULL if nothing has this name. */
-static long call_library(const struct library_function *function, const void *address,
-			 long (*retry)(library_call call, const long arguments[6]),
-			 const long arguments[6])
+/* As libaio's function, which is no more than the system call. */
+EXPORT int aio_submit(long context, long count, long iocbs);
+EXPORT_VERSION(aio_submit, "io_submit@LIBAIO_0.1");
+EXPORT int aio_submit(long context, long count, long iocbs)
 {
-	struct found next = library_find(function, address);
+	const long arguments[6] = { context, count, iocbs };
 
-	if (next.call && !next.genuine)
-		return pass(next.call, arguments);
-	return retry(next.call, arguments);
+	return (int)submit(arguments);
 }
 
-EXPORT long io_submit(long first, long second, long third, long fourth, long fifth,
-		      long sixth);
-EXPORT long io_submit(long first, long second, long third, long fourth, long fifth,
-		      long sixth)
+/* Likewise; liburing has it since 2.4. */
+EXPORT int uring_register(int fd, unsigned int opcode, long argument, unsigned int count);
+EXPORT_VERSION(uring_register, "io_uring_register@LIBURING_2.3");
+EXPORT int uring_register(int fd, unsigned int opcode, long argument, unsigned int count)
 {
-	const long arguments[6] = { first, second, third, fourth, fifth, sixth };
+	const long arguments[6] = { fd, opcode, argument, count };
 
-	return call_library(&aio_submit, __builtin_return_address(0), submit, arguments);
-}
-
-/* liburing has it since 2.4. */
-EXPORT long io_uring_register(long first, long second, long third, long fourth,
-			      long fifth, long sixth);
-EXPORT long io_uring_register(long first, long second, long third, long fourth,
-			      long fifth, long sixth)
-{
-	const long arguments[6] = { first, second, third, fourth, fifth, sixth };
-
-	return call_library(&uring_register, __builtin_return_address(0), register_uring,
-			    arguments);
+	return (int)register_uring(arguments);
 }
 
 /* Passed on to liburing, as the layout of struct io_uring depends on its version. */
-static long register_eventfd(const struct library_function *function,
-			     const long arguments[6], const void *address)
+static int register_eventfd(const struct library_function *function, void *uring, int fd)
 {
-	struct found next = library_find(function, address);
-	long ret;
+	int (*next)(void *uring, int fd) = library_find(function);
+	int ret;
 
-	if (!next.call)
+	if (!next)
 		return -ENOSYS;
-	ret = pass(next.call, arguments);
-	if (next.genuine && (int)ret == -EINVAL &&
-	    replace_counter(arguments[1], function->name) == REPLACED_REAL)
-		ret = pass(next.call, arguments);
+	ret = next(uring, fd);
+	if (ret == -EINVAL && replace_counter(fd, function->name) == REPLACED_REAL)
+		ret = next(uring, fd);
 	return ret;
 }
 
-EXPORT long io_uring_register_eventfd(long first, long second, long third, long fourth,
-				      long fifth, long sixth);
-EXPORT long io_uring_register_eventfd(long first, long second, long third, long fourth,
-				      long fifth, long sixth)
+EXPORT int uring_register_eventfd(void *uring, int fd);
+EXPORT_VERSION(uring_register_eventfd, "io_uring_register_eventfd@LIBURING_2.0");
+EXPORT int uring_register_eventfd(void *uring, int fd)
 {
-	const long arguments[6] = { first, second, third, fourth, fifth, sixth };
-
-	return register_eventfd(&uring_eventfd, arguments, __builtin_return_address(0));
+	return register_eventfd(&uring_eventfd, uring, fd);
 }
 
-EXPORT long io_uring_register_eventfd_async(long first, long second, long third,
-					    long fourth, long fifth, long sixth);
-EXPORT long io_uring_register_eventfd_async(long first, long second, long third,
-					    long fourth, long fifth, long sixth)
+EXPORT int uring_register_eventfd_async(void *uring, int fd);
+EXPORT_VERSION(uring_register_eventfd_async,
+	       "io_uring_register_eventfd_async@LIBURING_2.0");
+EXPORT int uring_register_eventfd_async(void *uring, int fd)
 {
-	const long arguments[6] = { first, second, third, fourth, fifth, sixth };
-
-	return register_eventfd(&uring_eventfd_async, arguments,
-				__builtin_return_address(0));
+	return register_eventfd(&uring_eventfd_async, uring, fd);
 }
 
 NO_STACK_PROTECTOR bool refused_is(long number)
@@ -243,8 +200,8 @@ static long syscall_ioctl(const long arguments[6])
 long refused_syscall(long number, const long arguments[6])
 {
 	if (number == SYS_io_submit)
-		return with_errno(submit(NULL, arguments));
+		return with_errno(submit(arguments));
 	if (number == SYS_io_uring_register)
-		return with_errno(register_uring(NULL, arguments));
+		return with_errno(register_uring(arguments));
 	return syscall_ioctl(arguments);
 }

@@ -46,7 +46,10 @@ test_tools += $(O)/tests/plain-asan
 endif
 ifneq ($(shell $(CC) -E -include liburing.h -include libaio.h -x c /dev/null \
 	>/dev/null 2>&1 && echo yes),)
-test_tools += $(O)/tests/handover $(O)/tests/libflowfd-uring.so
+uring_library := $(O)/tests/libflowfd-uring.so
+# The reference to it is weak.
+uring_link := -Wl,--no-as-needed -L$(O)/tests -lflowfd-uring -Wl,-rpath,'$$ORIGIN'
+test_tools += $(O)/tests/handover $(uring_library)
 test_tool_objects += $(O)/tests/programs/handover.o $(O)/tests/programs/uring.o
 endif
 EXTRAS += $(test_tools) $(plain_test)
@@ -94,9 +97,8 @@ $(O)/tests/opener: $(O)/tests/programs/opener.o
 	$(link)
 
 $(O)/tests/programs/constructor.o: PART_CFLAGS := -fPIC
-$(O)/tests/libflowfd-constructor.so: $(O)/tests/programs/constructor.o \
-				    $(O)/tests/libflowfd-foreign.so
-	$(link) -shared -pthread -L$(@D) -lflowfd-foreign -Wl,-rpath,'$$ORIGIN'
+$(O)/tests/libflowfd-constructor.so: $(O)/tests/programs/constructor.o $(uring_library)
+	$(link) -shared -pthread $(uring_link)
 
 $(O)/tests/programs/foreign.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-foreign.so: $(O)/tests/programs/foreign.o
@@ -115,7 +117,7 @@ $(O)/tests/starved: $(O)/tests/programs/starved.o $(O)/tests/libflowfd-starve.so
 # -O2 for a tail call, which does not return into the library.
 $(O)/tests/programs/uring.o: PART_CFLAGS := -fPIC -O2
 $(O)/tests/libflowfd-uring.so: $(O)/tests/programs/uring.o
-	$(link) -shared -luring
+	$(link) -shared -luring -laio
 
 $(O)/tests/handed: $(addprefix $(O)/,tests/programs/handed.o preload/handover.o \
 		preload/next.o)

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A library whose constructor waits for a thread that makes an eventfd and calls the
- * io_submit() of a library that this one needs, while dlopen(3) holds the dynamic
+ * A library whose constructor waits for a thread that makes an eventfd, and calls a
+ * library with its own liburing if this one needs that, while dlopen(3) holds the dynamic
  * linker's lock.
  */
 #include <pthread.h>
 #include <sys/eventfd.h>
 
 int constructor_fd;
-long constructor_submitted;
+int constructor_registered;
 
-long io_submit(long a, long b, long c, long d, long e, long f);
+int uring_use(void *uring, int fd) __attribute__((weak));
 
 static void *make(void *argument)
 {
+	/* Larger than a struct io_uring. */
+	static long uring[128];
 	/* volatile: a tail call would not return into this library. */
 	volatile int fd = eventfd(7, 0);
 
 	(void)argument;
 	constructor_fd = fd;
-	constructor_submitted = io_submit(1, 2, 3, 4, 5, 6);
+	if (uring_use)
+		constructor_registered = uring_use(uring, -1);
 	return NULL;
 }
 

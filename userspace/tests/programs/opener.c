@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Opens a library by dlopen(3), for itself alone, and uses it:
- *   constructor LIBRARY   reads what its constructor made and submitted; gives up after
- *                         10 seconds, as a deadlocked thread waits for ever
+ *   constructor LIBRARY   reads what its constructor made; gives up after 10 seconds, as
+ *                         a deadlocked thread waits for ever
  *   foreign LIBRARY       makes it call its functions with the names of others
- *   closed LIBRARY        calls its io_submit() by that name, closes it, and calls again
- *   locked LIBRARY        calls its io_submit(), and again while another thread is in
- *                         dl_iterate_phdr(3), whose lock a fork(2) would leave locked
  *   uring LIBRARY         makes it call liburing, with a file that is not an io_uring
+ *   forked LIBRARY        makes threads call libaio while the process forks; each child
+ *                         does so as well
  * Any more libraries are opened before.
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/io_uring.h>
@@ -27,12 +25,13 @@
 static int read_made(void *library)
 {
 	int *fd = dlsym(library, "constructor_fd");
-	long *submitted = dlsym(library, "constructor_submitted");
+	int *registered = dlsym(library, "constructor_registered");
 	uint64_t count;
 
-	if (!fd || !submitted || read(*fd, &count, sizeof(count)) != sizeof(count))
+	if (!fd || !registered || read(*fd, &count, sizeof(count)) != sizeof(count))
 		return EXIT_FAILURE;
-	printf("read %d, io_submit %ld\n", (int)count, *submitted);
+	printf("read %d, liburing: %s\n", (int)count,
+	       *registered < 0 ? "an error" : "not called");
 	return EXIT_SUCCESS;
 }
 
@@ -46,57 +45,40 @@ static int call_foreign(void *library)
 	return EXIT_SUCCESS;
 }
 
-/* Only the shim has it when the program starts. */
-long io_submit(long a, long b, long c, long d, long e, long f) __attribute__((weak));
+static long (*aio_use)(void);
 
-/* One place, where a function is found again; volatile: a tail call would not return. */
-static __attribute__((noinline)) void submit(void)
+static void *submit_for_ever(void *argument)
 {
-	volatile long ret = io_submit(1, 2, 3, 4, 5, 6);
-
-	printf("io_submit %ld\n", ret);
+	while (aio_use() < 0)
+		continue;
+	return argument;
 }
 
-/* The second is a system call. */
-static int call_closed(void *library)
-{
-	for (int i = 0; i < 2; i++) {
-		submit();
-		if (i == 0)
-			dlclose(library);
-	}
-	return EXIT_SUCCESS;
-}
-
-static sem_t is_locked, may_unlock;
-
-static int hold_lock(struct dl_phdr_info *info, size_t size, void *data)
-{
-	(void)info, (void)size, (void)data;
-	sem_post(&is_locked);
-	sem_wait(&may_unlock);
-	return 1;
-}
-
-static void *lock(void *argument)
-{
-	dl_iterate_phdr(hold_lock, argument);
-	return NULL;
-}
-
-static int call_locked(void)
+/* A lock of the dynamic linker that a thread holds stays locked in a child. */
+static int call_forked(void *library)
 {
 	pthread_t thread;
+	int status;
 
-	sem_init(&is_locked, 0, 0);
-	sem_init(&may_unlock, 0, 0);
-	for (int i = 0; i < 2; i++) {
-		submit();
-		if (i == 0 && pthread_create(&thread, NULL, lock, NULL) == 0)
-			sem_wait(&is_locked);
+	aio_use = (long (*)(void))dlsym(library, "aio_use");
+	if (!aio_use)
+		return EXIT_FAILURE;
+	for (int i = 0; i < 4; i++)
+		pthread_create(&thread, NULL, submit_for_ever, NULL);
+	for (int i = 0; i < 200; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			alarm(5);
+			_exit(aio_use() != -EINVAL);
+		}
+		if (waitpid(child, &status, 0) != child || status) {
+			printf("child %d: %x\n", i, status);
+			return EXIT_FAILURE;
+		}
 	}
-	sem_post(&may_unlock);
-	return pthread_join(thread, NULL);
+	puts("200 children");
+	return EXIT_SUCCESS;
 }
 
 /* Larger than a struct io_uring; all 0, including the descriptor in it. */
@@ -134,10 +116,8 @@ int main(int argc, char **argv)
 		return read_made(library);
 	if (strcmp(argv[1], "foreign") == 0)
 		return call_foreign(library);
-	if (strcmp(argv[1], "closed") == 0)
-		return call_closed(library);
-	if (strcmp(argv[1], "locked") == 0)
-		return call_locked();
+	if (strcmp(argv[1], "forked") == 0)
+		return call_forked(library);
 	if (strcmp(argv[1], "uring") == 0)
 		return use_uring(library);
 	return EXIT_FAILURE;
