@@ -195,10 +195,20 @@ static char read_state(int directory)
 	return flags & PF_KTHREAD ? 'K' : state;
 }
 
-/* Whether a process that hides its descriptors can have any. */
+/* Whether a process has several threads; each is a directory. */
+static bool has_threads(int directory)
+{
+	struct stat st;
+
+	return !fstatat(directory, "task", &st, 0) && st.st_nlink > 3;
+}
+
+/* Whether a process that hides its descriptors can have any: its state is a thread's. */
 static bool may_have_descriptors(int directory)
 {
-	return !strchr("KXZ", read_state(directory));
+	char state = read_state(directory);
+
+	return !strchr("KXZ", state) || (state != 'K' && has_threads(directory));
 }
 
 /* Whether a process has no descriptors any more; faster for one that has not ended. */
@@ -208,14 +218,6 @@ static bool has_ended(int directory)
 
 	return readlinkat(directory, "exe", &link, 1) < 0 &&
 	       strchr("XZ", read_state(directory));
-}
-
-/* Whether a process has several threads; each is a directory. */
-static bool has_threads(int directory)
-{
-	struct stat st;
-
-	return !fstatat(directory, "task", &st, 0) && st.st_nlink > 3;
 }
 
 static bool look_on(struct view *view, struct process *process, int directory,
