@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Not a test by itself: makes counters whose next wakeup is deferred to a timer, and
- * exits. unload.sh removes the module right after.
+ * Makes counters whose next wakeup is deferred to a timer, and exits. unload.sh removes
+ * the module right after.
  */
-#include "bucket_watch.h"
+#include "../bucket_watch.h"
 
 int main(void)
 {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Not a test by itself: loads the module again and again while one of the last
- * allocations and copies fails, each in turn. In the end the module is loaded.
- * unload.sh calls this with the file of the module. Exit status 4: this kernel cannot
- * inject faults.
+ * Loads the module again and again while one of the last allocations and copies fails,
+ * each in turn. In the end the module is loaded. unload.sh calls this with the file of
+ * the module. Exit status 4: this kernel cannot inject faults.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 
-#include "fault_injection.h"
+#include "../fault_injection.h"
 
 /* The first steps, hundreds of them, are of the loader itself. */
 #define OWN_STEPS 200

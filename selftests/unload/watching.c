@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Not a test by itself: makes rings that watch files of every kind, some just closed
- * and some just woken, and exits. unload.sh removes the module right after.
+ * Makes rings that watch files of every kind, some just closed and some just woken, and
+ * exits. unload.sh removes the module right after.
  */
-#include "ring_user.h"
+#include "../ring_user.h"
 
 #include <sys/inotify.h>
 #include <sys/socket.h>
