@@ -6,7 +6,8 @@ OBJECTS += $(preload_objects)
 
 # Without _FORTIFY_SOURCE, which would call functions that only glibc has, such as
 # __snprintf_chk(): programs of other C libraries are run with the shim, too.
-PRELOAD_CFLAGS := -fPIC -fvisibility=hidden -U_FORTIFY_SOURCE
+# With LTO, the versions of symbols can get lost.
+PRELOAD_CFLAGS := -fPIC -fvisibility=hidden -U_FORTIFY_SOURCE -fno-lto
 $(preload_objects): PART_CFLAGS := $(PRELOAD_CFLAGS)
 
 # Bound when it is loaded: lazy binding takes up to 3 KB of stack at the first call of a

@@ -6,8 +6,9 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /*
- * Gives @function this name and version alone. It replaces a library's function for those
- * that were linked with that version; "@": not for those that refer to no version.
+ * Gives @function this name and version, in the place of its own name. It replaces a
+ * library's function for those that were linked with that version; with "@" and a version
+ * that is not the first of versions.map, not for those that refer to no version.
  */
 #define EXPORT_VERSION(function, version) \
 	__asm__(".symver " #function ", " version ", remove")

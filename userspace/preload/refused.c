@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Wraps ioctl(2) and functions of libaio and liburing. Every call is first passed on
- * unchanged. Only if the kernel answers EINVAL does the shim check whether a counter
- * is the reason. Functions of other libraries that have the same names have no version,
- * or another, and are not wrapped.
+ * Wraps ioctl(2), and functions of libaio and liburing that are no more than a system
+ * call. Every call is first passed to the kernel unchanged. Only if the kernel answers
+ * EINVAL does the shim check whether a counter is the reason. Functions of other
+ * libraries that have the same names have no version, or another, and are not wrapped.
  */
 #include <errno.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <sys/syscall.h>
+
+#include <linux/io_uring.h>
 
 #include "preload/export.h"
 #include "preload/handover.h"
-#include "preload/library.h"
 #include "preload/next.h"
 #include "preload/refused.h"
-#include "preload/replace.h"
+#include "preload/uring.h"
 
 static bool again(long ret, bool (*replace)(unsigned long request, const void *argument),
 		  unsigned long request, long argument)
@@ -65,22 +65,6 @@ EXPORT int __ioctl_time64(int fd, unsigned long request, ...)
 }
 #endif
 
-static struct library_function uring_eventfd = {
-	.name = "io_uring_register_eventfd",
-	.library = "liburing",
-};
-
-static struct library_function uring_eventfd_async = {
-	.name = "io_uring_register_eventfd_async",
-	.library = "liburing",
-};
-
-__attribute__((constructor)) static void find_all(void)
-{
-	library_find_early(&uring_eventfd);
-	library_find_early(&uring_eventfd_async);
-}
-
 static long call(long number, const long arguments[6])
 {
 	return next_call(number, arguments[0], arguments[1], arguments[2], arguments[3]);
@@ -123,7 +107,6 @@ static long register_uring(const long arguments[6])
 	return ret;
 }
 
-/* As libaio's function, which is no more than the system call. */
 EXPORT int aio_submit(long context, long count, long iocbs);
 EXPORT_VERSION(aio_submit, "io_submit@LIBAIO_0.1");
 EXPORT int aio_submit(long context, long count, long iocbs)
@@ -133,9 +116,10 @@ EXPORT int aio_submit(long context, long count, long iocbs)
 	return (int)submit(arguments);
 }
 
-/* Likewise; liburing has it since 2.4. */
+/* Versions 2.4 are those of liburing-ffi. */
 EXPORT int uring_register(int fd, unsigned int opcode, long argument, unsigned int count);
 EXPORT_VERSION(uring_register, "io_uring_register@LIBURING_2.3");
+EXPORT_VERSION(uring_register, "io_uring_register@LIBURING_2.4");
 EXPORT int uring_register(int fd, unsigned int opcode, long argument, unsigned int count)
 {
 	const long arguments[6] = { fd, opcode, argument, count };
@@ -143,33 +127,31 @@ EXPORT int uring_register(int fd, unsigned int opcode, long argument, unsigned i
 	return (int)register_uring(arguments);
 }
 
-/* Passed on to liburing, as the layout of struct io_uring depends on its version. */
-static int register_eventfd(const struct library_function *function, void *uring, int fd)
+static int register_eventfd(const struct uring *uring, unsigned int opcode, int fd)
 {
-	int (*next)(void *uring, int fd) = library_find(function);
-	int ret;
+	long arguments[6] = { uring->ring_fd, opcode, (long)&fd, 1 };
 
-	if (!next)
-		return -ENOSYS;
-	ret = next(uring, fd);
-	if (ret == -EINVAL && replace_counter(fd, function->name) == REPLACED_REAL)
-		ret = next(uring, fd);
-	return ret;
+	if (uring->ring_fd == -1) {
+		arguments[0] = uring->registered;
+		arguments[1] |= 1U << 31; /* IORING_REGISTER_USE_REGISTERED_RING */
+	}
+	return (int)register_uring(arguments);
 }
 
-EXPORT int uring_register_eventfd(void *uring, int fd);
-EXPORT_VERSION(uring_register_eventfd, "io_uring_register_eventfd@LIBURING_2.0");
-EXPORT int uring_register_eventfd(void *uring, int fd)
+EXPORT int uring_eventfd(const struct uring *uring, int fd);
+EXPORT_VERSION(uring_eventfd, "io_uring_register_eventfd@LIBURING_2.0");
+EXPORT_VERSION(uring_eventfd, "io_uring_register_eventfd@LIBURING_2.4");
+EXPORT int uring_eventfd(const struct uring *uring, int fd)
 {
-	return register_eventfd(&uring_eventfd, uring, fd);
+	return register_eventfd(uring, IORING_REGISTER_EVENTFD, fd);
 }
 
-EXPORT int uring_register_eventfd_async(void *uring, int fd);
-EXPORT_VERSION(uring_register_eventfd_async,
-	       "io_uring_register_eventfd_async@LIBURING_2.0");
-EXPORT int uring_register_eventfd_async(void *uring, int fd)
+EXPORT int uring_eventfd_async(const struct uring *uring, int fd);
+EXPORT_VERSION(uring_eventfd_async, "io_uring_register_eventfd_async@LIBURING_2.0");
+EXPORT_VERSION(uring_eventfd_async, "io_uring_register_eventfd_async@LIBURING_2.4");
+EXPORT int uring_eventfd_async(const struct uring *uring, int fd)
 {
-	return register_eventfd(&uring_eventfd_async, uring, fd);
+	return register_eventfd(uring, IORING_REGISTER_EVENTFD_ASYNC, fd);
 }
 
 NO_STACK_PROTECTOR bool refused_is(long number)

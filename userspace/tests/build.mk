@@ -135,7 +135,8 @@ $(O)/tests/plain-musl: tests/programs/plain.c $(O)/flags
 	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -o $@ $<
 
 # The shim with a stack protector in all functions, as some distributions build it.
-$(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) $(O)/flags
+$(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) \
+		preload/versions.map $(O)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP -fanalyzer,$(CFLAGS_ALL)) $(PRELOAD_CFLAGS) \
 		-fstack-protector-all $(LDFLAGS) $(PRELOAD_LDFLAGS) -o $@ \

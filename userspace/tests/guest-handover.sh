@@ -45,7 +45,7 @@ told() {
 	tap_is "$(grep -c "$1" "$here/log" | sed 's/^[1-9].*/some/')" some "$2"
 }
 told "for io_submit: now a real eventfd" "--log names AIO"
-told "for io_uring_register_eventfd: now a real eventfd" "and io_uring"
+told "for io_uring_register: now a real eventfd" "and io_uring"
 told "for io_submit: stays a counter, it is in use elsewhere; see --keep-ev" \
 	"and says why a counter stays"
 

@@ -133,7 +133,7 @@ tap_is "$(with "" "$build/tests/namesake")" "ioctl 8" \
 
 # Libraries that dlopen(3) loads.
 called="not called"
-[ ! -x "$build/tests/libflowfd-uring.so" ] || called="an error"
+[ ! -x "$build/tests/libflowfd-uring.so" ] || called="as by syscall(2)"
 for settings in verbose keep=2 'keep=libx*'; do
 	tap_is "$(with "$settings" "$build/tests/opener" constructor \
 		"$build/tests/libflowfd-constructor.so" | tail -n 1)" \
@@ -151,8 +151,8 @@ for library in foreign foreign-sysv; do
 done
 if [ -x "$build/tests/libflowfd-uring.so" ]; then
 	tap_is "$(with "" "$build/tests/opener" uring \
-		"$build/tests/libflowfd-uring.so")" "as by syscall(2)" \
-		"a library with its own liburing"
+		"$build/tests/libflowfd-uring.so")" "as by syscall(2)
+as by syscall(2) with a number" "a library with its own liburing"
 	tap_is "$(with "" "$build/tests/opener" foreign \
 		"$build/tests/libflowfd-foreign.so" "$build/tests/libflowfd-uring.so")" \
 "io_submit 654321, io_uring_register 754321, eventfd 854321, async -22" \
@@ -163,8 +163,9 @@ if [ -x "$build/tests/libflowfd-uring.so" ]; then
 	tap_is "$(LD_DEBUG=bindings with "" "$build/tests/opener" uring \
 		"$build/tests/libflowfd-uring.so" 2>&1 | sed -n \
 		's/.*libflowfd-uring.so .* to .*preload.so .*`\(io_[a-z_]*\).*/\1/p' |
-		LC_ALL=C sort | tr '\n' ' ')" "io_submit io_uring_register_eventfd " \
-		"it is bound to the shim"
+		LC_ALL=C sort | tr '\n' ' ')" \
+		"io_submit io_uring_register io_uring_register_eventfd\
+ io_uring_register_eventfd_async " "it is bound to the shim"
 else
 	tap_skip "a library with its own liburing" "liburing is not installed"
 fi
@@ -200,8 +201,11 @@ exported() {
 names="eventfd
 io_submit@LIBAIO_0.1
 io_uring_register@LIBURING_2.3
+io_uring_register@LIBURING_2.4
 io_uring_register_eventfd@LIBURING_2.0
+io_uring_register_eventfd@LIBURING_2.4
 io_uring_register_eventfd_async@LIBURING_2.0
+io_uring_register_eventfd_async@LIBURING_2.4
 ioctl
 syscall"
 tap_is "$(exported "$shim")" "$names" "what the shim replaces"

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 
 int constructor_fd;
-int constructor_registered;
+int constructor_registered = 1;
 
 int uring_use(void *uring, int fd) __attribute__((weak));
 

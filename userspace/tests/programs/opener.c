@@ -22,6 +22,19 @@
 
 #include <linux/io_uring.h>
 
+static int register_at(int ring, unsigned int opcode)
+{
+	int fd = -1;
+
+	return syscall(SYS_io_uring_register, ring, opcode, &fd, 1) ? -errno : 0;
+}
+
+/* What liburing says of an io_uring of which all is 0. */
+static int register_none(void)
+{
+	return register_at(0, IORING_REGISTER_EVENTFD);
+}
+
 static int read_made(void *library)
 {
 	int *fd = dlsym(library, "constructor_fd");
@@ -31,7 +44,9 @@ static int read_made(void *library)
 	if (!fd || !registered || read(*fd, &count, sizeof(count)) != sizeof(count))
 		return EXIT_FAILURE;
 	printf("read %d, liburing: %s\n", (int)count,
-	       *registered < 0 ? "an error" : "not called");
+	       *registered == 1		 ? "not called" :
+	       *registered == register_none() ? "as by syscall(2)" :
+						"wrong");
 	return EXIT_SUCCESS;
 }
 
@@ -85,18 +100,15 @@ static int call_forked(void *library)
 static int use_uring(void *library)
 {
 	int (*use)(void *uring, int fd) = dlsym(library, "uring_use");
+	int (*use_number)(void) = dlsym(library, "uring_use_number");
 	static long uring[128];
-	int fd = -1;
-	int ret;
 
-	if (!use)
+	if (!use || !use_number)
 		return EXIT_FAILURE;
-	ret = use(uring, fd);
-	if (syscall(SYS_io_uring_register, 0, IORING_REGISTER_EVENTFD, &fd,
-		    1) == -1 && ret == -errno)
+	if (use(uring, -1) == register_none())
 		puts("as by syscall(2)");
-	else
-		printf("%s\n", strerror(-ret));
+	if (use_number() == register_at(7, IORING_REGISTER_EVENTFD_ASYNC | 1U << 31))
+		puts("as by syscall(2) with a number");
 	return EXIT_SUCCESS;
 }
 
