@@ -32,14 +32,17 @@ struct ring_sleeper {
 	bool queued;
 };
 
-/* For publishers that do not have the lock. Before SLEEPERS is set. */
-static void ring_set_wanted(struct flowfd_ring *ring)
+/* Tells publishers, which do not have the lock, for which sleeper they must take it. */
+static void ring_announce_sleepers(struct flowfd_ring *ring)
 {
 	struct rb_node *first = rb_first_cached(&ring->sleepers);
 
-	if (first)
-		WRITE_ONCE(ring->wanted,
-			   rb_entry(first, struct ring_sleeper, node)->wanted);
+	if (!first) {
+		atomic_andnot(RING_SLEEPERS, &ring->listening);
+		return;
+	}
+	WRITE_ONCE(ring->wanted, rb_entry(first, struct ring_sleeper, node)->wanted);
+	atomic_or(RING_SLEEPERS, &ring->listening);
 }
 
 /*
@@ -60,16 +63,14 @@ static void ring_wake_sleepers(struct flowfd_ring *ring, int sync)
 
 	while ((node = rb_first_cached(&ring->sleepers))) {
 		s = rb_entry(node, struct ring_sleeper, node);
-		if (pending < s->wanted) {
-			ring_set_wanted(ring);
-			return;
-		}
+		if (pending < s->wanted)
+			break;
 		rb_erase_cached(node, &ring->sleepers);
 		default_wake_function(&s->entry, TASK_NORMAL, sync, NULL);
 		/* The last use of it. Pairs with ring_sleeper_leave(). */
 		smp_store_release(&s->queued, false);
 	}
-	atomic_andnot(RING_SLEEPERS, &ring->listening);
+	ring_announce_sleepers(ring);
 }
 
 /*
@@ -211,13 +212,12 @@ static bool ring_wake_between(struct flowfd_ring *ring, wait_queue_entry_t *book
 	return true;
 }
 
-/* A publisher left it to the work item to wake pollers that have looked meanwhile. */
+/* A publisher left it to the work item to wake pollers that are due. */
 static bool ring_wake_again(struct flowfd_ring *ring)
 {
-	const int again = RING_AGAIN | RING_POLLERS;
 	int listening = atomic_fetch_andnot(RING_WAKING | RING_AGAIN, &ring->listening);
 
-	if ((listening & again) != again)
+	if (!(listening & RING_AGAIN) || !ring_pollers_are_due(ring, listening))
 		return false;
 	atomic_or(RING_WAKING, &ring->listening);
 	return true;
@@ -237,6 +237,7 @@ static void ring_wake_work(struct work_struct *work)
 	init_waitqueue_func_entry(&bookmark, bookmark_wake);
 	init_waitqueue_func_entry(&end, bookmark_wake);
 	spin_lock_irq(&ring->wqh.lock);
+	WRITE_ONCE(ring->woken_at, jiffies);
 	key = ring_key(ring_forget_looks(ring) & RING_URING ? EPOLL_URING_WAKE : 0);
 	__add_wait_queue(&ring->wqh, &bookmark);
 	__add_wait_queue_entry_tail(&ring->wqh, &end);
@@ -265,9 +266,8 @@ static void ring_sleeper_join(struct flowfd_ring *ring, struct ring_sleeper *s)
 	if (!s->queued) {
 		s->queued = true;
 		rb_add_cached(&s->node, &ring->sleepers, sleeper_wants_less);
-		ring_set_wanted(ring);
+		ring_announce_sleepers(ring);
 	}
-	atomic_or(RING_SLEEPERS, &ring->listening);
 	/* e: a full barrier. Pairs with d, in flowfd_publish(). */
 	set_current_state(TASK_INTERRUPTIBLE);
 	spin_unlock_irq(&ring->wqh.lock);
@@ -282,7 +282,7 @@ static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
 	spin_lock_irq(&ring->wqh.lock);
 	if (s->queued) {
 		rb_erase_cached(&s->node, &ring->sleepers);
-		ring_set_wanted(ring);
+		ring_announce_sleepers(ring);
 	}
 	spin_unlock_irq(&ring->wqh.lock);
 }

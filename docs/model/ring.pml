@@ -73,8 +73,9 @@ inline stored(cpu, where, what)
 /* Private to the kernel; only its lower bits are ever used. */
 byte tail;
 /*
- * The head as the kernel sees it. The consumer stores it before it takes the
- * wait queue's lock to announce itself, and wakers read it under that lock.
+ * The head as the kernel sees it. The consumer stores it before it announces itself and
+ * passes barrier e. Wakers read it after barrier d: one that reads an older head comes
+ * before e, and the consumer then sees its slot.
  */
 byte kernel_head;
 /* If the slot at the head is filled: the tail has advanced, perhaps by all slots. */
