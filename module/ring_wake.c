@@ -123,8 +123,9 @@ static void ring_wake_pollers(struct flowfd_ring *ring, __poll_t flags, int sync
  * Before pollers are woken: a poller that looks from here on is woken again. Returns the
  * bits of before.
  */
-static int ring_forget_looks(struct flowfd_ring *ring)
+static int ring_begin_wakeups(struct flowfd_ring *ring)
 {
+	WRITE_ONCE(ring->woken_at, jiffies);
 	/* A full barrier before what the pollers do. Pairs with e. */
 	return atomic_fetch_andnot(RING_POLLERS | RING_AGAIN | RING_URING,
 				   &ring->listening);
@@ -181,9 +182,8 @@ void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
 	} else if (!waitqueue_active(&ring->wqh)) {
 		atomic_and(RING_SLEEPERS, &ring->listening);
 	} else if (ring_pollers_are_due(ring, listening)) {
-		WRITE_ONCE(ring->woken_at, jiffies);
 		atomic_or(RING_WOKEN, &ring->listening);
-		ring_forget_looks(ring);
+		ring_begin_wakeups(ring);
 		ring_wake_pollers(ring, flags, sync);
 	}
 	spin_unlock_irqrestore(&ring->wqh.lock, irq);
@@ -237,8 +237,7 @@ static void ring_wake_work(struct work_struct *work)
 	init_waitqueue_func_entry(&bookmark, bookmark_wake);
 	init_waitqueue_func_entry(&end, bookmark_wake);
 	spin_lock_irq(&ring->wqh.lock);
-	WRITE_ONCE(ring->woken_at, jiffies);
-	key = ring_key(ring_forget_looks(ring) & RING_URING ? EPOLL_URING_WAKE : 0);
+	key = ring_key(ring_begin_wakeups(ring) & RING_URING ? EPOLL_URING_WAKE : 0);
 	__add_wait_queue(&ring->wqh, &bookmark);
 	__add_wait_queue_entry_tail(&ring->wqh, &end);
 	while (ring_wake_between(ring, &bookmark, &end, key)) {
