@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory of a ring: shared with a consumer in user space, which may store anything
- * there, so the kernel trusts nothing that it reads from it. Also the ring's life and
- * its free items. Nothing here takes a lock; ring->lock protects the free items.
+ * What is in the memory of a ring: shared with a consumer in user space, which may store
+ * anything there, so the kernel trusts nothing that it reads from it. Also the ring's life
+ * and its free items. Nothing here takes a lock; ring->lock protects the free items.
  */
-#include <linux/capability.h>
-#include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/sched/signal.h>
-#include <linux/sched/user.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include "ring.h"
 
@@ -98,35 +93,6 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number)
 	ring->free_count++;
 }
 
-/*
- * CAP_IPC_LOCK exempts from RLIMIT_MEMLOCK; to lack it is nothing to audit. The
- * credentials hold the user: Debian's 6.1 does not export free_uid() before 6.1.0-56.
- */
-static int ring_charge(struct flowfd_ring *ring, unsigned long pages)
-{
-	struct user_struct *user = current_user();
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-
-	ring->owner = NULL;
-	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
-		return 0;
-	if (atomic_long_add_return(pages, &user->locked_vm) > limit) {
-		atomic_long_sub(pages, &user->locked_vm);
-		return -ENOMEM;
-	}
-	ring->owner = get_current_cred();
-	ring->pages = pages;
-	return 0;
-}
-
-static void ring_uncharge(struct flowfd_ring *ring)
-{
-	if (!ring->owner)
-		return;
-	atomic_long_sub(ring->pages, &ring->owner->user->locked_vm);
-	put_cred(ring->owner);
-}
-
 static struct flowfd_ring_header ring_layout(u32 max_items)
 {
 	struct flowfd_ring_header layout = {
@@ -162,53 +128,17 @@ void flowfd_ring_describe(const struct flowfd_ring *ring, struct flowfd_create_r
 	info->index_slots = layout.index_slots;
 }
 
-/*
- * Like vmalloc_user(), but charged to the memory cgroup. The area owns the pages and
- * their array, so vfree() frees all.
- */
-static void *alloc_user_pages(unsigned long count)
-{
-	struct page **pages;
-	unsigned long n = 0;
-	void *memory;
-
-	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
-	if (!pages)
-		return NULL;
-	for (; n < count; n++) {
-		pages[n] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		if (!pages[n])
-			goto free_pages;
-	}
-	memory = vmap(pages, count, VM_MAP | VM_USERMAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
-	if (memory)
-		return memory;
-
-free_pages:
-	while (n)
-		__free_page(pages[--n]);
-	kvfree(pages);
-	return NULL;
-}
-
 static int ring_alloc_shared(struct flowfd_ring *ring)
 {
 	struct flowfd_ring_header layout = ring_layout(ring->max_items);
-	void *memory;
-	int err;
+	int err = flowfd_memory_alloc(&ring->memory, layout.map_size >> PAGE_SHIFT);
 
-	err = ring_charge(ring, layout.map_size >> PAGE_SHIFT);
 	if (err)
 		return err;
-	memory = alloc_user_pages(layout.map_size >> PAGE_SHIFT);
-	if (!memory) {
-		ring_uncharge(ring);
-		return -ENOMEM;
-	}
-	ring->header = memory;
+	ring->header = ring->memory.start;
 	*ring->header = layout;
-	ring->items = memory + layout.items_offset;
-	ring->index = memory + layout.index_offset;
+	ring->items = ring->memory.start + layout.items_offset;
+	ring->index = ring->memory.start + layout.index_offset;
 	ring->mask = layout.index_slots - 1;
 	return 0;
 }
@@ -282,8 +212,7 @@ void flowfd_ring_put(struct flowfd_ring *ring)
 {
 	if (!refcount_dec_and_test(&ring->refs))
 		return;
-	vfree(ring->header);
-	ring_uncharge(ring);
+	flowfd_memory_free(&ring->memory);
 	kvfree(ring->watches);
 	kvfree(ring->free);
 	kmem_cache_free(ring_cache, ring);

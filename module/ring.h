@@ -13,6 +13,7 @@
 #include <linux/workqueue.h>
 
 #include "flowfd.h"
+#include "memory.h"
 #include "repoll.h"
 
 /* Bits of ring->listening. */
@@ -49,8 +50,7 @@
  * @closed: watches whose file was closed, to be removed
  * @closed_before: others, taken from @closed
  * @refs: one of the descriptor, one of each watch and of each pending work item
- * @owner: credentials of the user whom the memory is charged to, or NULL
- * @pages: how much is charged
+ * @memory: what @header, @items and @index are in
  */
 struct flowfd_ring {
 	struct flowfd_ring_header *header;
@@ -77,8 +77,7 @@ struct flowfd_ring {
 	struct llist_head closed;
 	struct llist_node *closed_before;
 	refcount_t refs;
-	const struct cred *owner;
-	unsigned long pages;
+	struct flowfd_memory memory;
 };
 
 /* ring.c */

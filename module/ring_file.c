@@ -6,14 +6,11 @@
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/magic.h>
-#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 
 #include "abi.h"
-#include "compat.h"
 #include "ring.h"
 #include "watch.h"
 
@@ -253,20 +250,11 @@ static __poll_t ring_poll(struct file *file, poll_table *wait)
 	return EPOLLIN | EPOLLRDNORM;
 }
 
-/*
- * The mapping holds the file, and the file holds the memory. A private mapping would be
- * a copy that no event ever reaches. Nothing in the memory is code.
- */
 static int ring_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct flowfd_ring *ring = file->private_data;
 
-	if (!(vma->vm_flags & VM_SHARED))
-		return -EINVAL;
-	if (vma->vm_flags & VM_EXEC)
-		return -EPERM;
-	vm_flags_clear(vma, VM_MAYEXEC);
-	return remap_vmalloc_range(vma, ring->header, vma->vm_pgoff);
+	return flowfd_memory_map(&ring->memory, vma);
 }
 
 #ifdef CONFIG_PROC_FS
