@@ -5,7 +5,6 @@
  * calls read, write and poll; counter_file.c has the rest of the file's methods.
  */
 #include <linux/idr.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -16,17 +15,6 @@
 
 static struct kmem_cache *counter_cache;
 static DEFINE_IDA(counter_ids);
-
-/*
- * A task that sleeps in read or write. It is woken only when it can proceed; eventfd
- * wakes all sleepers for each change.
- */
-struct sleeper {
-	struct wait_queue_entry entry;
-	struct flowfd_counter *counter;
-	__poll_t event; /* EPOLLIN: a reader; EPOLLOUT: a writer */
-	u64 value;	/* what the writer adds */
-};
 
 static __always_inline void counter_wake_readers(struct flowfd_counter *c)
 {
@@ -54,95 +42,6 @@ static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 	WRITE_ONCE(c->events, count_events(count, c->maximum));
 }
 
-/* A writer whose value can never fit proceeds as well, to return an error. */
-static bool sleeper_can_proceed(const struct sleeper *s)
-{
-	const struct flowfd_counter *c = s->counter;
-
-	if (s->event == EPOLLIN)
-		return c->count;
-	return counter_has_room(c, s->value) || !count_can_fit(c->maximum, s->value);
-}
-
-static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
-			void *key);
-
-/*
- * Adds a sleeper behind earlier ones, and all of them before exclusive pollers, which
- * are at the tail: a wakeup ends at the first exclusive entry that it woke. In constant
- * time, because any number of tasks may sleep and interrupts are off.
- */
-static void sleeper_join(struct sleeper *s)
-{
-	struct flowfd_counter *c = s->counter;
-
-	list_add(&s->entry.entry, c->last_sleeper ?: &c->wqh.head);
-	c->last_sleeper = &s->entry.entry;
-}
-
-static void sleeper_leave(struct sleeper *s)
-{
-	struct flowfd_counter *c = s->counter;
-	wait_queue_entry_t *before = list_prev_entry(&s->entry, entry);
-
-	if (c->last_sleeper == &s->entry.entry) {
-		c->last_sleeper = NULL;
-		/* Sleepers stand together. */
-		if (!list_is_head(&before->entry, &c->wqh.head) &&
-		    before->func == sleeper_wake)
-			c->last_sleeper = &before->entry;
-	}
-	list_del_init(&s->entry.entry);
-}
-
-/* A task that runs already, because of a signal, stays in the queue and leaves it. */
-static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
-			void *key)
-{
-	struct sleeper *s = container_of(entry, struct sleeper, entry);
-	int woken;
-
-	if (!(key_to_poll(key) & s->event) || !sleeper_can_proceed(s))
-		return 0;
-	woken = default_wake_function(entry, mode, sync, key);
-	if (woken)
-		sleeper_leave(s);
-	return woken;
-}
-
-/* Wakes sleepers in read or write, and no pollers. */
-static void counter_wake_sleepers(struct flowfd_counter *c, __poll_t events)
-{
-	wait_queue_entry_t *entry, *next;
-
-	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
-		if (entry->func == sleeper_wake)
-			flowfd_counter_wake_one(entry, events);
-	}
-}
-
-/*
- * Sleeps, with the lock released, until the caller can proceed. do_wait_intr_irq() does
- * not add an entry that is in the queue.
- */
-static noinline int counter_wait(struct flowfd_counter *c, __poll_t event, u64 value)
-{
-	struct sleeper s = { .counter = c, .event = event, .value = value };
-	int err;
-
-	init_wait(&s.entry);
-	s.entry.func = sleeper_wake;
-	do {
-		if (list_empty(&s.entry.entry))
-			sleeper_join(&s);
-		err = do_wait_intr_irq(&c->wqh, &s.entry);
-	} while (!err && !sleeper_can_proceed(&s));
-	if (!list_empty(&s.entry.entry))
-		sleeper_leave(&s);
-	__set_current_state(TASK_RUNNING);
-	return err;
-}
-
 /*
  * A write that does not fit now. The maximum says whether it ever can, and may change
  * while the writer sleeps.
@@ -153,7 +52,7 @@ static noinline int counter_await_room(struct flowfd_counter *c, u64 value, bool
 
 	if (count_can_fit(c->maximum, value)) {
 		c->write_refused |= nonblock;
-		err = nonblock ? -EAGAIN : counter_wait(c, EPOLLOUT, value);
+		err = nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLOUT, value);
 	}
 	if (!err && !counter_has_room(c, value))
 		err = -EINVAL;
@@ -188,23 +87,11 @@ static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool
  *
  * Exclusive entries are always woken, as the one that was woken last may be gone.
  */
-static void counter_wake_some(struct flowfd_counter *c)
-{
-	wait_queue_entry_t *entry, *next;
-
-	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
-		if (entry->func != sleeper_wake && !(entry->flags & WQ_FLAG_EXCLUSIVE))
-			continue;
-		if (flowfd_counter_wake_one(entry, EPOLLOUT))
-			break;
-	}
-}
-
 static __always_inline void counter_wake_writers(struct flowfd_counter *c, u64 before)
 {
 	if (unlikely(bucket_is_limited(&c->bucket)) && !c->write_refused &&
 	    count_events(before, c->maximum) & EPOLLOUT) {
-		counter_wake_some(c);
+		flowfd_sleepers_wake_exclusive(c, EPOLLOUT);
 		return;
 	}
 	c->write_refused = false;
@@ -218,7 +105,7 @@ static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
 
 	spin_lock_irq(&c->wqh.lock);
 	if (unlikely(!c->count)) {
-		err = nonblock ? -EAGAIN : counter_wait(c, EPOLLIN, 0);
+		err = nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLIN, 0);
 		if (err) {
 			spin_unlock_irq(&c->wqh.lock);
 			return err;
@@ -399,7 +286,7 @@ int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum)
 	if (raised)
 		flowfd_counter_wake(c, EPOLLOUT);
 	else
-		counter_wake_sleepers(c, EPOLLOUT);
+		flowfd_sleepers_wake(c, EPOLLOUT);
 	spin_unlock_irq(&c->wqh.lock);
 	return 0;
 }

@@ -54,6 +54,11 @@ struct flowfd_counter {
 bool flowfd_counter_wake_one(wait_queue_entry_t *entry, __poll_t events);
 void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events);
 
+/* sleeper.c */
+void flowfd_sleepers_wake(struct flowfd_counter *c, __poll_t events);
+void flowfd_sleepers_wake_exclusive(struct flowfd_counter *c, __poll_t events);
+int flowfd_sleeper_wait(struct flowfd_counter *c, __poll_t event, u64 value);
+
 /* bucket.c */
 bool flowfd_qos_is_valid(const struct eventfd_qos *qos);
 void flowfd_bucket_init(struct flowfd_counter *c, const struct eventfd_qos *qos);

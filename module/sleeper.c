@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tasks that sleep in read or write of a counter: their place in its wait queue, and
+ * which of them a wakeup wakes. All of it is under the lock of the wait queue.
+ */
+#include <linux/lockdep.h>
+#include <linux/sched/signal.h>
+
+#include "count.h"
+#include "counter.h"
+
+/*
+ * A task that sleeps in read or write. It is woken only when it can proceed; eventfd
+ * wakes all sleepers for each change.
+ */
+struct sleeper {
+	struct wait_queue_entry entry;
+	struct flowfd_counter *counter;
+	__poll_t event; /* EPOLLIN: a reader; EPOLLOUT: a writer */
+	u64 value;	/* what the writer adds */
+};
+
+/* A writer whose value can never fit proceeds as well, to return an error. */
+static bool sleeper_can_proceed(const struct sleeper *s)
+{
+	const struct flowfd_counter *c = s->counter;
+
+	if (s->event == EPOLLIN)
+		return c->count;
+	return count_has_room(c->count, c->maximum, s->value) ||
+	       !count_can_fit(c->maximum, s->value);
+}
+
+static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
+			void *key);
+
+/*
+ * Adds a sleeper behind earlier ones, and all of them before exclusive pollers, which
+ * are at the tail: a wakeup ends at the first exclusive entry that it woke. In constant
+ * time, because any number of tasks may sleep and interrupts are off.
+ */
+static void sleeper_join(struct sleeper *s)
+{
+	struct flowfd_counter *c = s->counter;
+
+	list_add(&s->entry.entry, c->last_sleeper ?: &c->wqh.head);
+	c->last_sleeper = &s->entry.entry;
+}
+
+static void sleeper_leave(struct sleeper *s)
+{
+	struct flowfd_counter *c = s->counter;
+	wait_queue_entry_t *before = list_prev_entry(&s->entry, entry);
+
+	if (c->last_sleeper == &s->entry.entry) {
+		c->last_sleeper = NULL;
+		/* Sleepers stand together. */
+		if (!list_is_head(&before->entry, &c->wqh.head) &&
+		    before->func == sleeper_wake)
+			c->last_sleeper = &before->entry;
+	}
+	list_del_init(&s->entry.entry);
+}
+
+/* A task that runs already, because of a signal, stays in the queue and leaves it. */
+static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
+			void *key)
+{
+	struct sleeper *s = container_of(entry, struct sleeper, entry);
+	int woken;
+
+	if (!(key_to_poll(key) & s->event) || !sleeper_can_proceed(s))
+		return 0;
+	woken = default_wake_function(entry, mode, sync, key);
+	if (woken)
+		sleeper_leave(s);
+	return woken;
+}
+
+/**
+ * flowfd_sleepers_wake - wake sleepers in read or write, and no pollers
+ * @c: locked counter
+ * @events: what happened
+ */
+void flowfd_sleepers_wake(struct flowfd_counter *c, __poll_t events)
+{
+	wait_queue_entry_t *entry, *next;
+
+	lockdep_assert_held(&c->wqh.lock);
+
+	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
+		if (entry->func == sleeper_wake)
+			flowfd_counter_wake_one(entry, events);
+	}
+}
+
+/**
+ * flowfd_sleepers_wake_exclusive - wake sleepers and one exclusive poller
+ * @c: locked counter
+ * @events: what happened
+ */
+void flowfd_sleepers_wake_exclusive(struct flowfd_counter *c, __poll_t events)
+{
+	wait_queue_entry_t *entry, *next;
+
+	lockdep_assert_held(&c->wqh.lock);
+
+	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
+		if (entry->func != sleeper_wake && !(entry->flags & WQ_FLAG_EXCLUSIVE))
+			continue;
+		if (flowfd_counter_wake_one(entry, events))
+			break;
+	}
+}
+
+/**
+ * flowfd_sleeper_wait - sleep until the caller can proceed
+ * @c: locked counter; the lock is released meanwhile
+ * @event: EPOLLIN: there is a count; EPOLLOUT: there is room
+ * @value: what a writer adds
+ *
+ * do_wait_intr_irq() does not add an entry that is in the queue.
+ *
+ * Return: 0, or -ERESTARTSYS for a signal.
+ */
+int flowfd_sleeper_wait(struct flowfd_counter *c, __poll_t event, u64 value)
+{
+	struct sleeper s = { .counter = c, .event = event, .value = value };
+	int err;
+
+	init_wait(&s.entry);
+	s.entry.func = sleeper_wake;
+	do {
+		if (list_empty(&s.entry.entry))
+			sleeper_join(&s);
+		err = do_wait_intr_irq(&c->wqh, &s.entry);
+	} while (!err && !sleeper_can_proceed(&s));
+	if (!list_empty(&s.entry.entry))
+		sleeper_leave(&s);
+	__set_current_state(TASK_RUNNING);
+	return err;
+}
