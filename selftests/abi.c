@@ -44,6 +44,7 @@ TEST(numbers)
 	EXPECT_EQ(0x40284a14, FLOWFD_IOC_RING_WAIT);
 	EXPECT_EQ(0x40204a15, FLOWFD_IOC_SETUP_COUNTER);
 	EXPECT_EQ(0x80184a16, FLOWFD_IOC_RING_INFO);
+	EXPECT_EQ(0x4a17, FLOWFD_IOC_COUNTER_NOTIFY);
 }
 
 TEST(layouts)
@@ -63,6 +64,17 @@ TEST(layouts)
 	EXPECT_EQ(16, offsetof(struct flowfd_create_counter, flags));
 	EXPECT_EQ(20, offsetof(struct flowfd_create_counter, reserved));
 	EXPECT_EQ(24, offsetof(struct flowfd_create_counter, qos));
+}
+
+TEST(layouts_of_a_mapped_counter)
+{
+	EXPECT_EQ(24, sizeof(struct flowfd_counter_header));
+	EXPECT_EQ(8, offsetof(struct flowfd_counter_header, page_size));
+	EXPECT_EQ(12, offsetof(struct flowfd_counter_header, flags));
+	EXPECT_EQ(16, offsetof(struct flowfd_counter_header, maximum));
+	EXPECT_EQ(8, sizeof(struct flowfd_counter_producer));
+	EXPECT_EQ(16, sizeof(struct flowfd_counter_consumer));
+	EXPECT_EQ(8, offsetof(struct flowfd_counter_consumer, armed));
 }
 
 TEST(layouts_of_the_ring)

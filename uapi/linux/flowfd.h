@@ -7,8 +7,8 @@
  * bucket that limits the rate of wakeups of readers. A ring watches any number of
  * files and publishes their events in memory that is shared with its consumer.
  *
- * FLOWFD_IOC_QUERY works on every flowfd descriptor, EFD_IOC_* on counters,
- * FLOWFD_IOC_RING_* on rings. FLOWFD_IOC_CREATE_* works on a descriptor from open()
+ * FLOWFD_IOC_QUERY works on every flowfd descriptor, EFD_IOC_* and FLOWFD_IOC_COUNTER_*
+ * on counters, FLOWFD_IOC_RING_* on rings. FLOWFD_IOC_CREATE_* works on a descriptor from open()
  * until FLOWFD_IOC_SETUP_COUNTER. No other descriptor can create, so passing it to
  * another process does not pass on that right.
  *
@@ -86,6 +86,7 @@ struct eventfd_qos {
 #define FLOWFD_FEATURE_QOS     (1ULL << 1) /* EFD_IOC_{SET,GET}_QOS */
 #define FLOWFD_FEATURE_RING    (1ULL << 2) /* FLOWFD_IOC_CREATE_RING */
 #define FLOWFD_FEATURE_SETUP   (1ULL << 3) /* FLOWFD_IOC_SETUP_COUNTER */
+#define FLOWFD_FEATURE_MAPPED  (1ULL << 4) /* FLOWFD_MAPPED; 64-bit kernels have it */
 
 /**
  * struct flowfd_query - what the loaded module can do
@@ -112,12 +113,17 @@ struct flowfd_query {
 #define FLOWFD_SEMAPHORE    (1U << 0) /* as EFD_SEMAPHORE */
 #define FLOWFD_NONBLOCK	    (1U << 1) /* as EFD_NONBLOCK */
 #define FLOWFD_KEEP_ON_EXEC (1U << 2) /* not close-on-exec */
+/* The count is in memory that programs can map: see struct flowfd_counter_header. */
+#define FLOWFD_MAPPED (1U << 3)
+/* With FLOWFD_MAPPED: edge-triggered pollers get an edge only after a take. */
+#define FLOWFD_EDGE_PER_TAKE (1U << 4)
 
 /**
  * struct flowfd_create_counter - settings of a new counter
  * @initial: initial count; must be below the maximum
  * @maximum: as EFD_IOC_SET_MAXIMUM; 0: ULLONG_MAX
- * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK, FLOWFD_KEEP_ON_EXEC
+ * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK, FLOWFD_KEEP_ON_EXEC, FLOWFD_MAPPED,
+ *	FLOWFD_EDGE_PER_TAKE
  * @reserved: must be 0
  * @qos: as EFD_IOC_SET_QOS
  *
@@ -134,9 +140,11 @@ struct flowfd_create_counter {
 /*
  * Creates a counter and returns its descriptor.
  * EINVAL: the structure is shorter than FLOWFD_CREATE_COUNTER_SIZE_VER0; an unknown
- * flag; @reserved is not 0; @initial is not below the maximum; or EFD_IOC_SET_QOS
- * would refuse @qos. E2BIG: the structure asks for something that this module does
- * not know. EMFILE, ENFILE, ENOMEM: as eventfd(2).
+ * flag; @reserved is not 0; @initial is not below the maximum; EFD_IOC_SET_QOS
+ * would refuse @qos; FLOWFD_MAPPED with FLOWFD_SEMAPHORE, or without
+ * FLOWFD_FEATURE_MAPPED; or FLOWFD_EDGE_PER_TAKE without FLOWFD_MAPPED. E2BIG: the
+ * structure asks for something that this module does not know. EMFILE, ENFILE, ENOMEM:
+ * as eventfd(2). ENOMEM also: RLIMIT_MEMLOCK would be exceeded by a mapped counter.
  * EPERM: the descriptor is not from open(), or was set up.
  */
 #define FLOWFD_IOC_CREATE_COUNTER	_IOW('J', 0x11, struct flowfd_create_counter)
@@ -144,14 +152,124 @@ struct flowfd_create_counter {
 
 /*
  * Sets up the counter of a descriptor from open(), and revokes the descriptor's right
- * to create. Must be done before the counter is used, and once. @flags may have
- * FLOWFD_SEMAPHORE only; for the others, open() has flags of its own.
+ * to create. Must be done before the counter is used, and once. @flags must not have
+ * FLOWFD_NONBLOCK and FLOWFD_KEEP_ON_EXEC: for these, open() has flags of its own.
  * EINVAL, E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EINVAL also: FLOWFD_NONBLOCK or
  * FLOWFD_KEEP_ON_EXEC. EBUSY: the counter was created or set up, its count is not 0,
  * or a maximum or bucket was set. EBADF: the descriptor is not open for reading and
- * writing.
+ * writing. ENOMEM: no memory, or RLIMIT_MEMLOCK would be exceeded by a mapped counter.
  */
 #define FLOWFD_IOC_SETUP_COUNTER _IOW('J', 0x15, struct flowfd_create_counter)
+
+#define FLOWFD_COUNTER_MAGIC   0x544e4346 /* "FCNT" */
+#define FLOWFD_COUNTER_VERSION 1
+
+/**
+ * struct flowfd_counter_header - first page of a mapped counter, written by the kernel
+ * @magic: FLOWFD_COUNTER_MAGIC
+ * @version: FLOWFD_COUNTER_VERSION; increases when an old program would misbehave
+ * @page_size: bytes of each of the three pages
+ * @flags: FLOWFD_MAPPED, perhaps with FLOWFD_EDGE_PER_TAKE
+ * @maximum: as EFD_IOC_GET_MAXIMUM; it can change
+ *
+ * 24 bytes. A counter that was created with FLOWFD_MAPPED has three pages of memory, to
+ * be mapped with MAP_SHARED: this at offset 0, struct flowfd_counter_producer at
+ * @page_size, struct flowfd_counter_consumer at twice that. Any part can be mapped.
+ * Errors of mmap(2): ENODEV, the counter is not mapped; EACCES, PROT_WRITE for a part
+ * with this page; EINVAL, MAP_PRIVATE or a wrong offset; EPERM, PROT_EXEC. The memory is
+ * charged as that of a ring, and lives as long as the counter: until its last descriptor
+ * is closed and its last mapping is unmapped.
+ *
+ * The count is @produced - @consumed, modulo 2^64. Any number of threads and processes
+ * may add and take in memory, and also by calls: read(2), write(2) and all others work
+ * as on any counter. All accesses in memory are atomic:
+ *
+ *	add(v), v > 0:
+ *		do {
+ *			c = load_acquire(&consumed);
+ *			p = load(&produced);
+ *			if (p - c >= maximum || maximum - (p - c) <= v)
+ *				return write(fd, &v, 8);
+ *		} while (!compare_exchange(&produced, p, p + v));
+ *		full_barrier();
+ *		if (load(&armed) & FLOWFD_ARMED_READERS)
+ *			ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY);
+ *
+ *	take():
+ *		do {
+ *			c = load_acquire(&consumed);
+ *			p = load_acquire(&produced);
+ *		} while (p != c && !compare_exchange(&consumed, c, p));
+ *		full_barrier();
+ *		a = load(&armed);
+ *		notify = a & FLOWFD_ARMED_WRITERS;
+ *		if ((a & FLOWFD_ARMED_WATCHED) && !(a & FLOWFD_ARMED_READERS)) {
+ *			or(&armed, FLOWFD_ARMED_READERS);
+ *			full_barrier();
+ *			notify |= load(&produced) != p;
+ *		}
+ *		if (notify)
+ *			ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY);
+ *		return p - c;
+ *
+ * Both need a descriptor, so a program must keep one. To sleep, it calls read(2),
+ * write(2), poll(2) or whatever else waits for a descriptor. If the maximum is lowered
+ * while others add in memory, the count can reach or exceed it: then poll(2) reports
+ * EPOLLERR, and a read returns the whole count.
+ *
+ * Pollers that are level-triggered see no difference to an eventfd. Those that are
+ * edge-triggered get an edge for each add, and therefore each add makes a system call
+ * while there is one. With FLOWFD_EDGE_PER_TAKE they get an edge for the first add after
+ * a take, and must take after each edge. An edge-triggered poller of a level-triggered
+ * epoll that polls the counter gets an edge per take in any case.
+ *
+ * Whoever has the counter can write any value to the pages of producers and consumers.
+ * That disturbs those who use this counter, and nobody else: they can lose counts and
+ * wakeups, or get wrong ones.
+ */
+struct flowfd_counter_header {
+	__u32 magic;
+	__u32 version;
+	__u32 page_size;
+	__u32 flags;
+	__aligned_u64 maximum;
+};
+
+/**
+ * struct flowfd_counter_producer - second page of a mapped counter
+ * @produced: sum of all that was added
+ *
+ * 8 bytes.
+ */
+struct flowfd_counter_producer {
+	__aligned_u64 produced;
+};
+
+/* Bits of @armed. The kernel sets and clears them, a take sets FLOWFD_ARMED_READERS. */
+#define FLOWFD_ARMED_READERS (1U << 0) /* the next add must notify */
+#define FLOWFD_ARMED_WRITERS (1U << 1) /* the next take must notify */
+#define FLOWFD_ARMED_WATCHED (1U << 2) /* a take sets FLOWFD_ARMED_READERS */
+
+/**
+ * struct flowfd_counter_consumer - third page of a mapped counter
+ * @consumed: sum of all that was taken
+ * @armed: FLOWFD_ARMED_* bits: who must be notified
+ * @reserved: not used
+ *
+ * 16 bytes.
+ */
+struct flowfd_counter_consumer {
+	__aligned_u64 consumed;
+	__u32 armed;
+	__u32 reserved;
+};
+
+/*
+ * Tells the kernel that the count of a mapped counter changed in memory. It looks at the
+ * count, and wakes those who sleep or poll, readers through the token bucket.
+ * ENODEV: the counter is not mapped.
+ */
+#define FLOWFD_IOC_COUNTER_NOTIFY _IO('J', 0x17)
 
 /* Highest @max_items of a ring. */
 #define FLOWFD_RING_ITEMS_MAX (1U << 20)
