@@ -10,6 +10,25 @@
 #include "compat.h"
 #include "counter.h"
 
+static void bucket_deliver(struct flowfd_counter *c)
+{
+	WRITE_ONCE(c->wakeup_deferred, false);
+	if (c->mapped)
+		flowfd_mapped_wake_readers(c);
+	else
+		flowfd_counter_wake(c, EPOLLIN);
+}
+
+/* A program that adds to a mapped count from here on notifies. Before the look at it. */
+static bool bucket_count_is_left(struct flowfd_counter *c)
+{
+	if (!c->mapped)
+		return c->count;
+	if (counter_has_queue(c))
+		mapped_arm(c->mapped, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
+	return mapped_count(c->mapped);
+}
+
 /*
  * A deferred wakeup always has a timer that is queued or running. A timer that was
  * armed for a bucket that has been replaced may expire early, while the timer of the
@@ -23,11 +42,10 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 
 	spin_lock_irqsave(&c->wqh.lock, flags);
 	/* An empty queue costs no token. It grows under the lock only. */
-	if (!c->count || !waitqueue_active(&c->wqh)) {
-		c->wakeup_deferred = false;
+	if (!bucket_count_is_left(c) || !waitqueue_active(&c->wqh)) {
+		WRITE_ONCE(c->wakeup_deferred, false);
 	} else if (c->wakeup_deferred && bucket_take(&c->bucket, ktime_get_ns())) {
-		c->wakeup_deferred = false;
-		flowfd_counter_wake(c, EPOLLIN);
+		bucket_deliver(c);
 	} else if (c->wakeup_deferred && !hrtimer_is_queued(timer)) {
 		hrtimer_set_expires(timer, ns_to_ktime(bucket_due(&c->bucket)));
 		restart = HRTIMER_RESTART;
@@ -37,24 +55,35 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 }
 
 /**
- * flowfd_bucket_wake - wake the readers of a counter with a bucket
- * @c: locked counter
+ * flowfd_bucket_admits - take a token, or defer the wakeup to the timer
+ * @c: locked counter with a bucket and a count
  *
- * Without a token the wakeup is deferred to the timer. Until the timer expires there is
- * no token, so further writes need not even read the clock.
+ * Until the timer expires there is no token, so further writes need not even read the
+ * clock.
+ *
+ * Return: whether the caller is to wake the readers.
  */
-void flowfd_bucket_wake(struct flowfd_counter *c)
+bool flowfd_bucket_admits(struct flowfd_counter *c)
 {
 	lockdep_assert_held(&c->wqh.lock);
 
-	if (c->wakeup_deferred || !c->count)
-		return;
-	if (bucket_take(&c->bucket, ktime_get_ns())) {
-		flowfd_counter_wake(c, EPOLLIN);
-		return;
-	}
-	c->wakeup_deferred = true;
+	if (c->wakeup_deferred)
+		return false;
+	if (bucket_take(&c->bucket, ktime_get_ns()))
+		return true;
+	WRITE_ONCE(c->wakeup_deferred, true);
 	hrtimer_start(&c->timer, ns_to_ktime(bucket_due(&c->bucket)), HRTIMER_MODE_ABS);
+	return false;
+}
+
+/**
+ * flowfd_bucket_wake - wake the readers of a counter with a bucket
+ * @c: locked counter, not mapped
+ */
+void flowfd_bucket_wake(struct flowfd_counter *c)
+{
+	if (c->count && flowfd_bucket_admits(c))
+		flowfd_counter_wake(c, EPOLLIN);
 }
 
 /**
@@ -75,9 +104,9 @@ void flowfd_bucket_replace(struct flowfd_counter *c, const struct eventfd_qos *q
 
 	/* If it runs already, it waits for the lock and then finds nothing to do. */
 	hrtimer_try_to_cancel(&c->timer);
-	c->wakeup_deferred = false;
-	if (c->count)
-		flowfd_counter_wake(c, EPOLLIN);
+	WRITE_ONCE(c->wakeup_deferred, false);
+	if (bucket_count_is_left(c))
+		bucket_deliver(c);
 }
 
 /**

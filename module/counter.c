@@ -43,6 +43,12 @@ static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 }
 
 /*
+ * A mapped counter seems full and empty to read and write, so they ask these: others pay
+ * nothing for it. It may have become a mapped one while they slept.
+ */
+#define COUNTER_IS_MAPPED 1
+
+/*
  * A write that does not fit now. The maximum says whether it ever can, and may change
  * while the writer sleeps.
  */
@@ -50,10 +56,12 @@ static noinline int counter_await_room(struct flowfd_counter *c, u64 value, bool
 {
 	int err = 0;
 
-	if (count_can_fit(c->maximum, value)) {
+	if (!c->mapped && count_can_fit(c->maximum, value)) {
 		c->write_refused |= nonblock;
 		err = nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLOUT, value);
 	}
+	if (err >= 0 && c->mapped)
+		return COUNTER_IS_MAPPED;
 	if (!err && !counter_has_room(c, value))
 		err = -EINVAL;
 	return err;
@@ -70,7 +78,9 @@ static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool
 		err = counter_await_room(c, value, nonblock);
 		if (err) {
 			spin_unlock_irq(&c->wqh.lock);
-			return err;
+			return err == COUNTER_IS_MAPPED ?
+				       flowfd_mapped_add(c, value, nonblock) :
+				       err;
 		}
 	}
 	counter_set(c, c->count + value);
@@ -98,6 +108,15 @@ static __always_inline void counter_wake_writers(struct flowfd_counter *c, u64 b
 	flowfd_counter_wake(c, EPOLLOUT);
 }
 
+static noinline int counter_await_count(struct flowfd_counter *c, bool nonblock)
+{
+	int err = 0;
+
+	if (!c->mapped)
+		err = nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLIN, 0);
+	return err >= 0 && c->mapped ? COUNTER_IS_MAPPED : err;
+}
+
 static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
 					bool nonblock)
 {
@@ -105,10 +124,12 @@ static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
 
 	spin_lock_irq(&c->wqh.lock);
 	if (unlikely(!c->count)) {
-		err = nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLIN, 0);
+		err = counter_await_count(c, nonblock);
 		if (err) {
 			spin_unlock_irq(&c->wqh.lock);
-			return err;
+			return err == COUNTER_IS_MAPPED ?
+				       flowfd_mapped_take(c, value, nonblock) :
+				       err;
 		}
 	}
 	*value = c->semaphore ? 1 : c->count;
@@ -127,8 +148,12 @@ static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
 static noinline void counter_give_back(struct flowfd_counter *c, u64 value)
 {
 	spin_lock_irq(&c->wqh.lock);
-	counter_set(c, count_give_back(c->count, c->maximum, value));
-	counter_wake_readers(c);
+	if (c->mapped) {
+		flowfd_mapped_give_back(c, value);
+	} else {
+		counter_set(c, count_give_back(c->count, c->maximum, value));
+		counter_wake_readers(c);
+	}
 	spin_unlock_irq(&c->wqh.lock);
 }
 
@@ -260,8 +285,28 @@ __poll_t flowfd_counter_poll(struct file *file, poll_table *wait)
 {
 	struct flowfd_counter *c = file->private_data;
 
+	__poll_t events;
+
 	poll_wait(file, &c->wqh, wait);
-	return READ_ONCE(c->events);
+	events = READ_ONCE(c->events);
+	if (unlikely(events & COUNTER_EVENTS_MAPPED))
+		return flowfd_mapped_poll(c, wait);
+	return events;
+}
+
+static int counter_set_maximum(struct flowfd_counter *c, u64 maximum)
+{
+	bool raised = maximum > c->maximum;
+
+	if (maximum <= c->count)
+		return -EINVAL;
+	c->maximum = maximum;
+	counter_set(c, c->count);
+	if (raised)
+		flowfd_counter_wake(c, EPOLLOUT);
+	else
+		flowfd_sleepers_wake(c, EPOLLOUT);
+	return 0;
 }
 
 /**
@@ -273,22 +318,20 @@ __poll_t flowfd_counter_poll(struct file *file, poll_table *wait)
  */
 int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum)
 {
-	bool raised;
+	int err;
 
 	spin_lock_irq(&c->wqh.lock);
-	if (maximum <= c->count) {
-		spin_unlock_irq(&c->wqh.lock);
-		return -EINVAL;
-	}
-	raised = maximum > c->maximum;
-	c->maximum = maximum;
-	counter_set(c, c->count);
-	if (raised)
-		flowfd_counter_wake(c, EPOLLOUT);
-	else
-		flowfd_sleepers_wake(c, EPOLLOUT);
+	err = c->mapped ? flowfd_mapped_set_maximum(c, maximum) :
+			  counter_set_maximum(c, maximum);
 	spin_unlock_irq(&c->wqh.lock);
-	return 0;
+	return err;
+}
+
+/* NULL: the count is not mapped. */
+static struct flowfd_mapped *
+counter_alloc_mapped(const struct flowfd_create_counter *args)
+{
+	return args->flags & FLOWFD_MAPPED ? flowfd_mapped_alloc(args) : NULL;
 }
 
 /**
@@ -299,17 +342,19 @@ int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum)
  */
 struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args)
 {
+	struct flowfd_mapped *mapped = counter_alloc_mapped(args);
 	struct flowfd_counter *c;
+	int err = -ENOMEM;
 
+	if (IS_ERR(mapped))
+		return ERR_CAST(mapped);
 	c = kmem_cache_alloc(counter_cache, GFP_KERNEL_ACCOUNT);
 	if (!c)
-		return ERR_PTR(-ENOMEM);
+		goto free_mapped;
 	c->id = ida_alloc(&counter_ids, GFP_KERNEL_ACCOUNT);
 	if (c->id < 0) {
-		int err = c->id;
-
-		kmem_cache_free(counter_cache, c);
-		return ERR_PTR(err);
+		err = c->id;
+		goto free_counter;
 	}
 	c->maximum = args->maximum ?: U64_MAX;
 	counter_set(c, args->initial);
@@ -317,8 +362,17 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 	c->sealed = true;
 	c->write_refused = false;
 	c->last_sleeper = NULL;
+	c->mapped = NULL;
 	flowfd_bucket_init(c, &args->qos);
+	if (mapped)
+		flowfd_mapped_attach(c, mapped);
 	return c;
+
+free_counter:
+	kmem_cache_free(counter_cache, c);
+free_mapped:
+	flowfd_mapped_free(mapped);
+	return ERR_PTR(err);
 }
 
 static bool counter_is_untouched(const struct flowfd_counter *c)
@@ -332,13 +386,16 @@ static bool counter_is_untouched(const struct flowfd_counter *c)
  * @c: counter, which may be in use already
  * @args: checked settings; a maximum of 0 is no maximum
  *
- * Return: 0, or -EBUSY if it has settings or a count.
+ * Return: 0; -EBUSY if it has settings or a count; or -ENOMEM.
  */
 int flowfd_counter_set_up(struct flowfd_counter *c,
 			  const struct flowfd_create_counter *args)
 {
+	struct flowfd_mapped *mapped = counter_alloc_mapped(args);
 	bool untouched;
 
+	if (IS_ERR(mapped))
+		return PTR_ERR(mapped);
 	spin_lock_irq(&c->wqh.lock);
 	untouched = counter_is_untouched(c);
 	if (untouched) {
@@ -346,12 +403,18 @@ int flowfd_counter_set_up(struct flowfd_counter *c,
 		c->semaphore = args->flags & FLOWFD_SEMAPHORE;
 		c->maximum = args->maximum ?: U64_MAX;
 		flowfd_bucket_replace(c, &args->qos);
-		counter_set(c, args->initial);
+		if (mapped)
+			flowfd_mapped_attach(c, mapped);
+		else
+			counter_set(c, args->initial);
 		if (c->count)
 			counter_wake_readers(c);
 	}
 	spin_unlock_irq(&c->wqh.lock);
-	return untouched ? 0 : -EBUSY;
+	if (untouched)
+		return 0;
+	flowfd_mapped_free(mapped);
+	return -EBUSY;
 }
 
 /**
@@ -361,6 +424,7 @@ int flowfd_counter_set_up(struct flowfd_counter *c,
 void flowfd_counter_free(struct flowfd_counter *c)
 {
 	flowfd_bucket_exit(c);
+	flowfd_mapped_free(c->mapped);
 	ida_free(&counter_ids, c->id);
 	kmem_cache_free(counter_cache, c);
 }

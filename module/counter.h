@@ -12,20 +12,22 @@
 
 #include "bucket.h"
 #include "flowfd.h"
+#include "mapped.h"
 
 /**
  * struct flowfd_counter - the state behind a counter's descriptor
  * @wqh: readers, writers and pollers; its lock protects the members below
  * @count: what a read returns, never above @maximum
  * @maximum: writes keep @count below it
- * @events: what poll returns, read without the lock
+ * @mapped: of a mapped counter, whose @count and @maximum are 0; or NULL. Set once.
+ * @events: what poll returns, or COUNTER_EVENTS_MAPPED; read without the lock
  * @semaphore: a read takes 1
  * @write_refused: a write failed with EAGAIN since pollers were last told of room
  * @sealed: has its settings, and may not create others; never cleared
- * @wakeup_deferred: @timer will wake the readers
- * @id: number shown in fdinfo; fixed
+ * @wakeup_deferred: @timer will wake the readers; also read without the lock
  * @bucket: limits the wakeups of readers
  * @qos: settings of @bucket
+ * @id: number shown in fdinfo; fixed
  * @last_sleeper: in @wqh, of the tasks that sleep in read or write; or NULL
  * @timer: expires when @bucket has its next token
  * @hooks: into the release of its file, see closing.c
@@ -37,18 +39,40 @@ struct flowfd_counter {
 	wait_queue_head_t wqh;
 	u64 count;
 	u64 maximum;
+	struct flowfd_mapped *mapped;
 	__poll_t events;
 	bool semaphore;
 	bool write_refused;
 	bool sealed;
 	bool wakeup_deferred;
-	int id;
 	struct bucket bucket;
 	struct eventfd_qos qos;
+	int id;
 	struct list_head *last_sleeper;
 	struct hrtimer timer;
 	struct rb_root hooks;
 };
+
+/* No event that poll returns. */
+#define COUNTER_EVENTS_MAPPED EPOLLNVAL
+
+/* Under the lock, or by a caller that is in the queue if it wants to be woken. */
+static inline bool counter_has_queue(struct flowfd_counter *c)
+{
+	/* The queue grows under the lock only, so no barrier is needed. */
+	return waitqueue_active(&c->wqh);
+}
+
+/*
+ * Has the next add in memory notify, if somebody wants to know; under the lock. Not while
+ * a wakeup is deferred: the timer does it, and until then producers shall make no calls.
+ * The caller looks at the count afterwards.
+ */
+static inline void counter_arm_readers(struct flowfd_counter *c)
+{
+	if (counter_has_queue(c) && !c->wakeup_deferred)
+		mapped_arm(c->mapped, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
+}
 
 /* counter_wake.c */
 bool flowfd_counter_wake_one(wait_queue_entry_t *entry, __poll_t events);
@@ -57,6 +81,7 @@ void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events);
 /* sleeper.c */
 void flowfd_sleepers_wake(struct flowfd_counter *c, __poll_t events);
 void flowfd_sleepers_wake_exclusive(struct flowfd_counter *c, __poll_t events);
+bool flowfd_sleepers_want(const struct flowfd_counter *c, __poll_t event);
 int flowfd_sleeper_wait(struct flowfd_counter *c, __poll_t event, u64 value);
 
 /* bucket.c */
@@ -64,6 +89,7 @@ bool flowfd_qos_is_valid(const struct eventfd_qos *qos);
 void flowfd_bucket_init(struct flowfd_counter *c, const struct eventfd_qos *qos);
 void flowfd_bucket_exit(struct flowfd_counter *c);
 void flowfd_bucket_replace(struct flowfd_counter *c, const struct eventfd_qos *qos);
+bool flowfd_bucket_admits(struct flowfd_counter *c);
 void flowfd_bucket_wake(struct flowfd_counter *c);
 
 /* counter.c */

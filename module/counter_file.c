@@ -32,7 +32,7 @@ static long counter_get_maximum(struct flowfd_counter *c, u64 __user *argp)
 	u64 maximum;
 
 	spin_lock_irq(&c->wqh.lock);
-	maximum = c->maximum;
+	maximum = c->mapped ? c->mapped->maximum : c->maximum;
 	spin_unlock_irq(&c->wqh.lock);
 	return put_user(maximum, argp);
 }
@@ -68,11 +68,19 @@ static long counter_get_qos(struct flowfd_counter *c, void __user *argp)
 	return copy_to_user(argp, &qos, sizeof(qos)) ? -EFAULT : 0;
 }
 
+/* Semaphores would need a take of their own. u64 is atomic on 64-bit kernels only. */
+static bool counter_mapping_is_valid(u32 flags)
+{
+	if (!(flags & FLOWFD_MAPPED))
+		return !(flags & FLOWFD_EDGE_PER_TAKE);
+	return IS_ENABLED(CONFIG_64BIT) && !(flags & FLOWFD_SEMAPHORE);
+}
+
 static bool counter_args_are_valid(const struct flowfd_create_counter *args, u32 flags)
 {
 	if (args->flags & ~flags)
 		return false;
-	if (args->reserved)
+	if (args->reserved || !counter_mapping_is_valid(args->flags))
 		return false;
 	if (args->initial >= (args->maximum ?: U64_MAX))
 		return false;
@@ -100,8 +108,18 @@ static long counter_set_up(struct file *file, const void __user *argp, size_t si
 
 	if (~file->f_mode & (FMODE_READ | FMODE_WRITE))
 		return -EBADF;
-	err = counter_get_args(&args, FLOWFD_SEMAPHORE, argp, size);
+	err = counter_get_args(&args,
+			       FLOWFD_SEMAPHORE | FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE,
+			       argp, size);
 	return err ?: flowfd_counter_set_up(file->private_data, &args);
+}
+
+static long counter_notify(struct flowfd_counter *c)
+{
+	if (!READ_ONCE(c->mapped))
+		return -ENODEV;
+	flowfd_mapped_notify(c);
+	return 0;
 }
 
 /**
@@ -118,6 +136,8 @@ long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	void __user *argp = (void __user *)arg;
 
 	switch (cmd) {
+	case FLOWFD_IOC_COUNTER_NOTIFY:
+		return counter_notify(c);
 	case EFD_IOC_SET_MAXIMUM:
 		return counter_set_maximum(file, argp);
 	case EFD_IOC_GET_MAXIMUM:
@@ -143,14 +163,15 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 	 */
 	long references = file_count(file) - 1;
 	u64 count, maximum;
-	bool deferred, semaphore;
+	bool deferred, semaphore, mapped;
 
 	/* Pairs with the release of the last other reference to the file. */
 	smp_rmb();
 	spin_lock_irq(&c->wqh.lock);
-	count = c->count;
+	mapped = c->mapped;
+	count = mapped ? flowfd_mapped_count(c->mapped) : c->count;
 	semaphore = c->semaphore;
-	maximum = c->maximum;
+	maximum = mapped ? c->mapped->maximum : c->maximum;
 	qos = c->qos;
 	deferred = c->wakeup_deferred;
 	spin_unlock_irq(&c->wqh.lock);
@@ -163,11 +184,30 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 		   "flowfd-token-capacity: %u\n"
 		   "flowfd-token-rate: %u\n"
 		   "flowfd-wakeup-deferred: %d\n"
-		   "flowfd-references: %ld\n",
+		   "flowfd-references: %ld\n"
+		   "flowfd-mapped: %d\n",
 		   count, c->id, semaphore, maximum, qos.token_capacity, qos.token_rate,
-		   deferred, references);
+		   deferred, references, mapped);
 }
 #endif
+
+static int counter_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct flowfd_counter *c = file->private_data;
+	struct flowfd_mapped *m = READ_ONCE(c->mapped);
+
+	return m ? flowfd_mapped_map(m, vma) : -ENODEV;
+}
+
+/* A descriptor is closed, perhaps because its process was killed. */
+static int counter_flush(struct file *file, fl_owner_t id)
+{
+	struct flowfd_counter *c = file->private_data;
+
+	if (unlikely(READ_ONCE(c->mapped)))
+		flowfd_mapped_heal(c);
+	return 0;
+}
 
 static int counter_release(struct inode *inode, struct file *file)
 {
@@ -189,12 +229,14 @@ static int counter_refuse_lock(struct file *file, int cmd, struct file_lock *loc
 
 const struct file_operations flowfd_counter_fops = {
 	.owner = THIS_MODULE,
+	.flush = counter_flush,
 	.release = counter_release,
 	.read = flowfd_counter_read,
 	.write = flowfd_counter_write,
 	.read_iter = flowfd_counter_read_iter,
 	.write_iter = flowfd_counter_write_iter,
 	.poll = flowfd_counter_poll,
+	.mmap = counter_mmap,
 	.unlocked_ioctl = flowfd_counter_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.llseek = noop_llseek,
@@ -261,7 +303,8 @@ long flowfd_counter_create(const void __user *argp, size_t size)
 	int err;
 
 	err = counter_get_args(&args,
-			       FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC,
+			       FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC |
+				       FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE,
 			       argp, size);
 	if (err)
 		return err;

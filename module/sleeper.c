@@ -20,11 +20,23 @@ struct sleeper {
 	u64 value;	/* what the writer adds */
 };
 
+/* The same of a mapped counter, where the answer can change at any moment. */
+static bool sleeper_can_try(const struct sleeper *s)
+{
+	const struct flowfd_mapped *m = s->counter->mapped;
+
+	if (s->event == EPOLLIN)
+		return mapped_count(m);
+	return mapped_has_room(m, s->value) || !count_can_fit(m->maximum, s->value);
+}
+
 /* A writer whose value can never fit proceeds as well, to return an error. */
 static bool sleeper_can_proceed(const struct sleeper *s)
 {
 	const struct flowfd_counter *c = s->counter;
 
+	if (unlikely(c->mapped))
+		return sleeper_can_try(s);
 	if (s->event == EPOLLIN)
 		return c->count;
 	return count_has_room(c->count, c->maximum, s->value) ||
@@ -114,6 +126,39 @@ void flowfd_sleepers_wake_exclusive(struct flowfd_counter *c, __poll_t events)
 }
 
 /**
+ * flowfd_sleepers_want - whether a task sleeps for something
+ * @c: locked counter
+ * @event: EPOLLIN: a reader; EPOLLOUT: a writer
+ */
+bool flowfd_sleepers_want(const struct flowfd_counter *c, __poll_t event)
+{
+	const struct list_head *at = c->last_sleeper;
+	const wait_queue_entry_t *entry;
+
+	/* Sleepers stand together. */
+	for (; at && at != &c->wqh.head; at = at->prev) {
+		entry = list_entry(at, wait_queue_entry_t, entry);
+		if (entry->func != sleeper_wake)
+			break;
+		if (container_of(entry, struct sleeper, entry)->event == event)
+			return true;
+	}
+	return false;
+}
+
+/* Has programs call the kernel, and then looks: true if there is no need to sleep. */
+static bool sleeper_arm(const struct sleeper *s)
+{
+	struct flowfd_counter *c = s->counter;
+
+	if (s->event == EPOLLIN)
+		counter_arm_readers(c);
+	else
+		mapped_arm(c->mapped, FLOWFD_ARMED_WRITERS);
+	return sleeper_can_try(s);
+}
+
+/**
  * flowfd_sleeper_wait - sleep until the caller can proceed
  * @c: locked counter; the lock is released meanwhile
  * @event: EPOLLIN: there is a count; EPOLLOUT: there is room
@@ -121,7 +166,9 @@ void flowfd_sleepers_wake_exclusive(struct flowfd_counter *c, __poll_t events)
  *
  * do_wait_intr_irq() does not add an entry that is in the queue.
  *
- * Return: 0, or -ERESTARTSYS for a signal.
+ * Return: 0; 1 if it did not sleep, because a program changed the count of a mapped
+ * counter meanwhile; or -ERESTARTSYS for a signal. Others may be faster than the caller
+ * of a mapped counter, which must try again then.
  */
 int flowfd_sleeper_wait(struct flowfd_counter *c, __poll_t event, u64 value)
 {
@@ -133,6 +180,9 @@ int flowfd_sleeper_wait(struct flowfd_counter *c, __poll_t event, u64 value)
 	do {
 		if (list_empty(&s.entry.entry))
 			sleeper_join(&s);
+		err = c->mapped && sleeper_arm(&s);
+		if (err)
+			break;
 		err = do_wait_intr_irq(&c->wqh, &s.entry);
 	} while (!err && !sleeper_can_proceed(&s));
 	if (!list_empty(&s.entry.entry))

@@ -302,7 +302,8 @@ TEST_F(flowfd, query)
 	EXPECT_EQ(FLOWFD_ABI_VERSION, query.abi_version);
 	EXPECT_EQ(1000000000, query.token_rate_max);
 	EXPECT_EQ(FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
-		  FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP, query.features);
+		  FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
+		  FLOWFD_FEATURE_MAPPED, query.features);
 }
 
 TEST_F(flowfd, query_sizes)

@@ -20,10 +20,11 @@ static void print_features(uint64_t features)
 		uint64_t bit;
 		const char *name;
 	} names[] = {
-		{ FLOWFD_FEATURE_MAXIMUM, "maximum" },
-		{ FLOWFD_FEATURE_QOS, "bucket" },
-		{ FLOWFD_FEATURE_RING, "ring" },
-		{ FLOWFD_FEATURE_SETUP, "setup" },
+		{ .bit = FLOWFD_FEATURE_MAXIMUM, .name = "maximum" },
+		{ .bit = FLOWFD_FEATURE_QOS, .name = "bucket" },
+		{ .bit = FLOWFD_FEATURE_RING, .name = "ring" },
+		{ .bit = FLOWFD_FEATURE_SETUP, .name = "setup" },
+		{ .bit = FLOWFD_FEATURE_MAPPED, .name = "mapped" },
 	};
 	size_t i;
 

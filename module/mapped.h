@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A counter whose count is in memory that programs map, and may write. docs/signals.md
+ * has the protocol, and the letters of the barriers.
+ */
+#ifndef FLOWFD_MAPPED_H
+#define FLOWFD_MAPPED_H
+
+#include <linux/atomic.h>
+#include <linux/poll.h>
+
+#include "count.h"
+#include "flowfd.h"
+#include "memory.h"
+
+struct flowfd_counter;
+
+/**
+ * struct flowfd_mapped - what a mapped counter has beside the rest of a counter
+ * @header: first page of the memory; only the kernel writes it
+ * @produced: in the second page, which producers write
+ * @consumed: in the third page, which consumers write
+ * @armed: behind @consumed: FLOWFD_ARMED_* bits
+ * @memory: what the four above are in; fixed, as they are
+ * @maximum: see struct flowfd_counter; @header has a copy for programs
+ * @edge_per_take: FLOWFD_EDGE_PER_TAKE; fixed
+ * @edge_in: an edge-triggered poller wants each add; set without the lock
+ * @edge_out: an edge-triggered poller wants each take; set without the lock
+ * @told_consumed: @consumed when pollers were last told of room: if each take must
+ *	notify, notifications of adds come as well
+ *
+ * The lock is that of the counter's wait queue.
+ */
+struct flowfd_mapped {
+	struct flowfd_counter_header *header;
+	atomic64_t *produced;
+	atomic64_t *consumed;
+	atomic_t *armed;
+	struct flowfd_memory memory;
+	u64 maximum;
+	bool edge_per_take;
+	bool edge_in;
+	bool edge_out;
+	s64 told_consumed;
+};
+
+/*
+ * The count, or more: what was taken between the two loads is still in it. It is 0 only
+ * if there is none. Those who take announce it to those who wait for room.
+ */
+static inline u64 mapped_count(const struct flowfd_mapped *m)
+{
+	/* c: the acquire orders the loads. Or the difference could be negative. */
+	u64 consumed = atomic64_read_acquire(m->consumed);
+
+	return atomic64_read(m->produced) - consumed;
+}
+
+/* False if the count is above the maximum, whoever put it there. */
+static inline bool mapped_has_room(const struct flowfd_mapped *m, u64 value)
+{
+	u64 count = mapped_count(m);
+
+	return count < m->maximum && count_has_room(count, m->maximum, value);
+}
+
+/*
+ * b: a full barrier after the bits, before the caller looks at the count. Pairs with a,
+ * which is after an add or a take in memory and before it looks at the bits.
+ */
+static inline void mapped_arm(struct flowfd_mapped *m, int bits)
+{
+	atomic_or(bits, m->armed);
+	/* b */
+	smp_mb__after_atomic();
+}
+
+/* d: a full barrier after the bits, before the caller delivers and looks again. */
+static inline void mapped_disarm(struct flowfd_mapped *m, int bits)
+{
+	atomic_andnot(bits, m->armed);
+	/* d */
+	smp_mb__after_atomic();
+}
+
+/* mapped_wake.c */
+void flowfd_mapped_wake_readers(struct flowfd_counter *c);
+bool flowfd_mapped_ends_early(const struct flowfd_counter *c);
+
+/* mapped.c */
+struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *args);
+void flowfd_mapped_free(struct flowfd_mapped *m);
+void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m);
+int flowfd_mapped_map(const struct flowfd_mapped *m, struct vm_area_struct *vma);
+u64 flowfd_mapped_count(const struct flowfd_mapped *m);
+int flowfd_mapped_add(struct flowfd_counter *c, u64 value, bool nonblock);
+int flowfd_mapped_take(struct flowfd_counter *c, u64 *value, bool nonblock);
+void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value);
+__poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait);
+int flowfd_mapped_set_maximum(struct flowfd_counter *c, u64 maximum);
+void flowfd_mapped_notify(struct flowfd_counter *c);
+void flowfd_mapped_heal(struct flowfd_counter *c);
+
+#endif /* FLOWFD_MAPPED_H */
