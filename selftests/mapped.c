@@ -1,0 +1,708 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A mapped counter step by step: layout, ways to map, what is refused, charge, calls
+ * and memory on one count, which bits are set when, the maximum, and healing.
+ */
+#include "mapped_user.h"
+#include "ring_user.h"
+#include "sockets.h"
+
+#include <sys/wait.h>
+
+static long page_size(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+FIXTURE(mapped)
+{
+	struct mapped m;
+};
+
+FIXTURE_SETUP(mapped)
+{
+	ASSERT_EQ(0, MAPPED_CREATE(&self->m, .flags = FLOWFD_NONBLOCK));
+}
+
+FIXTURE_TEARDOWN(mapped)
+{
+	mapped_close(&self->m);
+}
+
+TEST(feature)
+{
+	struct flowfd_query query = { 0 };
+	int fd = open(DEVICE, O_RDWR);
+
+	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_QUERY, &query));
+	EXPECT_EQ(FLOWFD_FEATURE_MAPPED, query.features & FLOWFD_FEATURE_MAPPED);
+	close(fd);
+}
+
+TEST(layout)
+{
+	struct mapped m;
+
+	ASSERT_EQ(0, MAPPED_CREATE(&m, .initial = 5, .maximum = 9,
+				   .flags = FLOWFD_EDGE_PER_TAKE));
+	EXPECT_EQ(FLOWFD_COUNTER_MAGIC, m.header->magic);
+	EXPECT_EQ(FLOWFD_COUNTER_VERSION, m.header->version);
+	EXPECT_EQ(page_size(), m.header->page_size);
+	EXPECT_EQ(FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE, m.header->flags);
+	EXPECT_EQ(9, m.header->maximum);
+	EXPECT_EQ(5, m.producer->produced);
+	EXPECT_EQ(0, m.consumer->consumed);
+	EXPECT_EQ(0, m.consumer->armed);
+	EXPECT_EQ(0, m.consumer->reserved);
+	EXPECT_EQ(5, count_of(m.fd));
+	EXPECT_EQ(9, maximum_of(m.fd));
+	EXPECT_EQ(1, fdinfo_number(m.fd, "flowfd-mapped", 10));
+	mapped_close(&m);
+	ASSERT_EQ(0, MAPPED_CREATE(&m, 0));
+	EXPECT_EQ(ULLONG_MAX, m.header->maximum);
+	EXPECT_EQ(FLOWFD_MAPPED, m.header->flags);
+	mapped_close(&m);
+}
+
+static long try_create(struct flowfd_create_counter args)
+{
+	long fd = create_counter(&args);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static long try_setup(struct flowfd_create_counter args)
+{
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	long result = result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
+
+	close(fd);
+	return result;
+}
+
+TEST(flags)
+{
+	static const struct { __u32 flags; long result; } all[] = {
+		{ FLOWFD_MAPPED, 0 },
+		{ FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE, 0 },
+		{ FLOWFD_EDGE_PER_TAKE, -EINVAL },
+		{ FLOWFD_MAPPED | FLOWFD_SEMAPHORE, -EINVAL },
+		{ FLOWFD_MAPPED | 1U << 5, -EINVAL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		struct flowfd_create_counter args = { .flags = all[i].flags };
+
+		EXPECT_EQ(all[i].result, try_create(args));
+		EXPECT_EQ(all[i].result, try_setup(args));
+	}
+	EXPECT_EQ(-EINVAL, try_create((struct flowfd_create_counter){
+		.flags = FLOWFD_MAPPED, .initial = 3, .maximum = 3 }));
+}
+
+TEST(not_mapped)
+{
+	int fd = open_counter(CREATED, 0, 0);
+
+	EXPECT_EQ(MAP_FAILED, map_page(fd, 1, PROT_READ));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(-ENODEV, notify(fd));
+	EXPECT_EQ(0, fdinfo_number(fd, "flowfd-mapped", 10));
+	close(fd);
+	fd = open(DEVICE, O_RDWR);
+	EXPECT_EQ(MAP_FAILED, map_page(fd, 1, PROT_READ));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(-ENODEV, notify(fd));
+	close(fd);
+}
+
+static long try_map(int fd, int first, int pages, int prot, int flags)
+{
+	long size = page_size();
+	void *map = mmap(NULL, pages * size, prot, flags, fd, first * size);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	munmap(map, pages * size);
+	return 0;
+}
+
+TEST_F(mapped, ways_to_map)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	int fd = self->m.fd;
+
+	for (int page = 0; page < 3; page++) {
+		EXPECT_EQ(0, try_map(fd, page, 1, PROT_READ, MAP_SHARED));
+		EXPECT_EQ(page ? 0 : -EACCES, try_map(fd, page, 1, rw, MAP_SHARED));
+		EXPECT_EQ(-EINVAL, try_map(fd, page, 1, PROT_READ, MAP_PRIVATE));
+		EXPECT_EQ(-EPERM, try_map(fd, page, 1, PROT_READ | PROT_EXEC,
+					  MAP_SHARED));
+	}
+	EXPECT_EQ(0, try_map(fd, 0, 3, PROT_READ, MAP_SHARED));
+	EXPECT_EQ(-EACCES, try_map(fd, 0, 3, rw, MAP_SHARED));
+	EXPECT_EQ(-EACCES, try_map(fd, 0, 2, PROT_WRITE, MAP_SHARED));
+	EXPECT_EQ(0, try_map(fd, 1, 2, rw, MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(fd, 1, 3, rw, MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(fd, 0, 4, PROT_READ, MAP_SHARED));
+	EXPECT_EQ(-EINVAL, try_map(fd, 3, 1, PROT_READ, MAP_SHARED));
+	EXPECT_GT(0, try_map(fd, INT_MAX, 1, PROT_READ, MAP_SHARED));
+}
+
+TEST_F(mapped, protection_stays)
+{
+	long size = page_size();
+	void *kernel = (void *)self->m.header;
+	char *all = mmap(NULL, 3 * size, PROT_READ, MAP_SHARED, self->m.fd, 0);
+
+	ASSERT_NE(MAP_FAILED, all);
+	EXPECT_EQ(-EACCES, result_of(mprotect(kernel, size, PROT_READ | PROT_WRITE)));
+	EXPECT_EQ(-EACCES, result_of(mprotect(kernel, size, PROT_READ | PROT_EXEC)));
+	EXPECT_EQ(-EACCES, result_of(mprotect(all + size, size,
+					      PROT_READ | PROT_WRITE)));
+	EXPECT_EQ(-EACCES, result_of(mprotect(self->m.producer, size,
+					      PROT_READ | PROT_EXEC)));
+	EXPECT_EQ(0, mprotect(self->m.producer, size, PROT_READ));
+	EXPECT_EQ(0, mprotect(self->m.producer, size, PROT_READ | PROT_WRITE));
+	munmap(all, 3 * size);
+}
+
+/* Not even a debugger can write what the kernel trusts programs not to write. */
+TEST_F(mapped, kernel_page_through_proc)
+{
+	int mem = open("/proc/self/mem", O_RDWR);
+	__u64 value = 77;
+
+	ASSERT_LE(0, mem);
+	EXPECT_EQ(-1, pwrite(mem, &value, 8, (off_t)&self->m.header->maximum));
+	EXPECT_EQ(ULLONG_MAX, self->m.header->maximum);
+	close(mem);
+}
+
+TEST_F(mapped, moved)
+{
+	long size = page_size();
+	struct flowfd_counter_producer *there;
+	__u64 value;
+
+	EXPECT_EQ(MAP_FAILED, mremap(self->m.producer, size, 2 * size, MREMAP_MAYMOVE));
+	there = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_EQ(there, mremap(self->m.producer, size, size,
+				MREMAP_MAYMOVE | MREMAP_FIXED, there));
+	self->m.producer = there;
+	EXPECT_EQ(8, mapped_add(&self->m, 3));
+	EXPECT_EQ(8, take(self->m.fd, &value));
+	EXPECT_EQ(3, value);
+}
+
+/* All are the same pages, and any of them can go. */
+TEST_F(mapped, mapped_many_times)
+{
+	struct mapped others[20];
+	__u64 value;
+
+	for (int i = 0; i < 20; i++) {
+		ASSERT_EQ(0, mapped_map(&others[i], self->m.fd));
+		EXPECT_EQ(8, mapped_add(&others[i], 1));
+	}
+	for (int i = 0; i < 20; i += 2)
+		mapped_unmap(&others[i]);
+	EXPECT_EQ(20, mapped_count(&others[1]));
+	EXPECT_EQ(8, mapped_take(&others[7], &value));
+	EXPECT_EQ(20, value);
+	EXPECT_EQ(-EAGAIN, take(self->m.fd, &value));
+}
+
+TEST(mapping_outlives_the_descriptor)
+{
+	int ep, copy;
+	struct mapped m;
+
+	ASSERT_EQ(0, MAPPED_CREATE(&m, 0));
+	ep = epoll_on(m.fd, EPOLLIN);
+	copy = dup(m.fd);
+	close(m.fd);
+	EXPECT_EQ(8, mapped_produce(&m, 4) ? 8 : 0);
+	EXPECT_EQ(0, notify(copy));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	close(copy);
+	EXPECT_EQ(4, mapped_count(&m));
+	mapped_unmap(&m);
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	close(ep);
+}
+
+/* Runs this as an unprivileged user who may lock so many bytes. */
+static int as_user(unsigned int uid, rlim_t limit, int (*run)(void))
+{
+	struct rlimit memlock = { limit, limit };
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		if (setrlimit(RLIMIT_MEMLOCK, &memlock) || setgid(uid) || setuid(uid))
+			_exit(100);
+		_exit(run());
+	}
+	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return 101;
+	return WEXITSTATUS(status);
+}
+
+/* Three pages each. */
+static int fill_the_limit(void)
+{
+	struct flowfd_create_counter args = { .flags = FLOWFD_MAPPED };
+	int fds[16], n = 0;
+
+	while (n < 16 && (fds[n] = create_counter(&args)) >= 0)
+		n++;
+	if (n != 5 || fds[n] != -ENOMEM || try_setup(args) != -ENOMEM)
+		return 1;
+	close(fds[--n]);
+	if (try_setup(args))
+		return 2;
+	args.flags = 0;
+	if (create_counter(&args) < 0)
+		return 3;
+	while (n)
+		close(fds[--n]);
+	return 0;
+}
+
+TEST(memory_is_charged)
+{
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(0, as_user(54331, 17 * page_size(), fill_the_limit));
+	}
+}
+
+TEST(set_up)
+{
+	struct flowfd_create_counter args = {
+		.flags = FLOWFD_MAPPED, .initial = 2, .maximum = 10,
+	};
+	int fd = open(DEVICE, O_RDWR | O_NONBLOCK);
+	struct mapped m;
+	__u64 value;
+
+	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
+	EXPECT_EQ(-EBUSY, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
+	ASSERT_EQ(0, mapped_map(&m, fd));
+	EXPECT_EQ(8, mapped_add(&m, 3));
+	EXPECT_EQ(8, take(fd, &value));
+	EXPECT_EQ(5, value);
+	mapped_close(&m);
+	fd = open(DEVICE, O_RDWR);
+	ASSERT_EQ(8, add(fd, 1));
+	EXPECT_EQ(-EBUSY, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
+	EXPECT_EQ(MAP_FAILED, map_page(fd, 1, PROT_READ));
+	close(fd);
+}
+
+/* It sleeps and polls already when it becomes a mapped one. */
+TEST(set_up_while_it_is_used)
+{
+	struct flowfd_create_counter args = { .flags = FLOWFD_MAPPED, .maximum = 4 };
+	int fd = open(DEVICE, O_RDWR);
+	int level = epoll_on(fd, EPOLLIN);
+	int edge = epoll_on(fd, EPOLLIN | EPOLLET);
+	struct call reader;
+	struct mapped m;
+
+	ASSERT_TRUE(start_read(&reader, fd));
+	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
+	ASSERT_EQ(0, mapped_map(&m, fd));
+	EXPECT_EQ(0, epoll_take(edge, 0));
+	EXPECT_FALSE(call_finished(&reader));
+	EXPECT_EQ(8, mapped_add(&m, 3));
+	EXPECT_TRUE(call_join(&reader));
+	EXPECT_EQ(8, reader.result);
+	EXPECT_EQ(3, reader.value);
+	EXPECT_EQ(8, mapped_add(&m, 2));
+	EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
+	EXPECT_EQ(EPOLLIN, epoll_take(edge, 0));
+	EXPECT_EQ(0, epoll_take(edge, 0));
+	close(level);
+	close(edge);
+	mapped_close(&m);
+}
+
+TEST_F(mapped, calls_and_memory_share_the_count)
+{
+	struct mapped *m = &self->m;
+	__u64 value;
+
+	EXPECT_EQ(POLLOUT, poll_now(m->fd));
+	EXPECT_EQ(8, mapped_add(m, 3));
+	EXPECT_EQ(POLLIN | POLLOUT, poll_now(m->fd));
+	EXPECT_EQ(8, add(m->fd, 4));
+	EXPECT_EQ(7, mapped_count(m));
+	EXPECT_EQ(7, count_of(m->fd));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(7, value);
+	EXPECT_EQ(-EAGAIN, take(m->fd, &value));
+	EXPECT_EQ(8, add(m->fd, 2));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(8, take(m->fd, &value));
+	EXPECT_EQ(3, value);
+	EXPECT_EQ(-EAGAIN, mapped_take(m, &value));
+	EXPECT_EQ(8, mapped_add(m, 0));
+	EXPECT_EQ(-EINVAL, mapped_add(m, ULLONG_MAX));
+	EXPECT_EQ(8, mapped_add(m, ULLONG_MAX - 1));
+	EXPECT_EQ(POLLIN, poll_now(m->fd));
+	EXPECT_EQ(-EAGAIN, mapped_add(m, 1));
+	EXPECT_EQ(8, take(m->fd, &value));
+	EXPECT_EQ(ULLONG_MAX - 1, value);
+	/* Nobody ever slept or polled while it waited. */
+	EXPECT_EQ(0, m->calls);
+}
+
+/* The words wrap, and nobody sees it. */
+TEST_F(mapped, words_wrap)
+{
+	struct mapped *m = &self->m;
+	__u64 value;
+
+	for (int i = 0; i < 4; i++) {
+		ASSERT_EQ(8, mapped_add(m, ULLONG_MAX - 1 - i));
+		ASSERT_EQ(8, i % 2 ? take(m->fd, &value) : mapped_take(m, &value));
+		EXPECT_EQ(ULLONG_MAX - 1 - i, value);
+		ASSERT_EQ(8, add(m->fd, 7));
+		EXPECT_EQ(7, mapped_count(m));
+		ASSERT_EQ(8, mapped_take(m, &value));
+		EXPECT_EQ(7, value);
+	}
+}
+
+TEST_F(mapped, failed_read_gives_back)
+{
+	char *hole = page_before_a_hole() + 4096;
+	struct mapped *m = &self->m;
+
+	ASSERT_EQ(8, mapped_add(m, 5));
+	EXPECT_EQ(-EFAULT, result_of(syscall(SYS_read, m->fd, hole, 8)));
+	EXPECT_EQ(5, mapped_count(m));
+	EXPECT_EQ(5, count_of(m->fd));
+}
+
+TEST_F(mapped, maximum)
+{
+	struct mapped *m = &self->m;
+	__u64 value;
+
+	EXPECT_EQ(-EINVAL, set_maximum(m->fd, 0));
+	EXPECT_EQ(0, set_maximum(m->fd, 10));
+	EXPECT_EQ(10, m->header->maximum);
+	EXPECT_EQ(10, maximum_of(m->fd));
+	EXPECT_EQ(8, mapped_add(m, 5));
+	EXPECT_EQ(-EAGAIN, mapped_add(m, 5));
+	EXPECT_EQ(-EINVAL, mapped_add(m, 10));
+	EXPECT_EQ(8, mapped_add(m, 4));
+	EXPECT_EQ(POLLIN, poll_now(m->fd));
+	EXPECT_EQ(-EINVAL, set_maximum(m->fd, 9));
+	EXPECT_EQ(10, m->header->maximum);
+	EXPECT_EQ(0, set_maximum(m->fd, 11));
+	EXPECT_EQ(POLLIN | POLLOUT, poll_now(m->fd));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(9, value);
+	EXPECT_EQ(0, set_maximum(m->fd, 1));
+	EXPECT_EQ(0, poll_now(m->fd));
+	EXPECT_EQ(-EINVAL, mapped_add(m, 1));
+	EXPECT_EQ(8, add(m->fd, 0));
+}
+
+/* As after adds in memory that overlapped with a lower maximum. */
+TEST_F(mapped, count_above_the_maximum)
+{
+	struct mapped *m = &self->m;
+	__u64 value;
+
+	ASSERT_EQ(0, set_maximum(m->fd, 10));
+	__atomic_add_fetch(&m->producer->produced, 10, __ATOMIC_SEQ_CST);
+	EXPECT_EQ(POLLIN | POLLERR, poll_now(m->fd));
+	__atomic_add_fetch(&m->producer->produced, 15, __ATOMIC_SEQ_CST);
+	EXPECT_EQ(POLLIN | POLLERR, poll_now(m->fd));
+	EXPECT_EQ(-EAGAIN, mapped_add(m, 1));
+	EXPECT_EQ(-EAGAIN, add(m->fd, 0));
+	EXPECT_EQ(-EINVAL, set_maximum(m->fd, 25));
+	EXPECT_EQ(0, set_maximum(m->fd, 26));
+	EXPECT_EQ(POLLIN, poll_now(m->fd));
+	EXPECT_EQ(0, set_maximum(m->fd, 30));
+	EXPECT_EQ(POLLIN | POLLOUT, poll_now(m->fd));
+	EXPECT_EQ(8, take(m->fd, &value));
+	EXPECT_EQ(25, value);
+}
+
+TEST_F(mapped, who_arms)
+{
+	struct mapped *m = &self->m;
+	struct call reader;
+	__u64 value;
+	int ep;
+
+	/* No queue: poll that does not wait arms nothing. */
+	EXPECT_EQ(POLLOUT, poll_now(m->fd));
+	EXPECT_EQ(-EAGAIN, take(m->fd, &value));
+	EXPECT_EQ(0, mapped_armed(m));
+
+	set_nonblock(m->fd, false);
+	ASSERT_TRUE(start_read(&reader, m->fd));
+	EXPECT_EQ(FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED, mapped_armed(m));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_TRUE(call_join(&reader));
+	EXPECT_EQ(1, m->calls);
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	/* One more at most, which finds that the reader is gone. */
+	EXPECT_GE(2, m->calls);
+	EXPECT_EQ(0, mapped_armed(m));
+
+	m->calls = 0;
+	ep = epoll_on(m->fd, EPOLLIN);
+	EXPECT_EQ(FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED, mapped_armed(m));
+	for (int i = 0; i < 100; i++)
+		mapped_add(m, 1);
+	EXPECT_EQ(1, m->calls);
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(100, value);
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(2, m->calls);
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	close(ep);
+}
+
+TEST_F(mapped, writers_arm)
+{
+	struct mapped *m = &self->m;
+	struct call writer;
+	__u64 value;
+
+	ASSERT_EQ(0, set_maximum(m->fd, 4));
+	ASSERT_EQ(8, mapped_add(m, 3));
+	set_nonblock(m->fd, false);
+	ASSERT_TRUE(start_write(&writer, m->fd, 2));
+	EXPECT_EQ(FLOWFD_ARMED_WRITERS, mapped_armed(m));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(1, m->calls);
+	EXPECT_TRUE(call_join(&writer));
+	EXPECT_EQ(8, writer.result);
+	EXPECT_EQ(2, mapped_count(m));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(2, value);
+	EXPECT_GE(2, m->calls);
+}
+
+/* A notification without reason wakes nobody. */
+TEST_F(mapped, idle_notifications)
+{
+	struct mapped *m = &self->m;
+	int edge = epoll_on(m->fd, EPOLLIN | EPOLLOUT | EPOLLET);
+
+	EXPECT_EQ(EPOLLOUT, epoll_take(edge, 0));
+	for (int i = 0; i < 10; i++)
+		EXPECT_EQ(0, notify(m->fd));
+	EXPECT_EQ(0, epoll_take(edge, 0) & EPOLLIN);
+	EXPECT_EQ(FLOWFD_ARMED_READERS, mapped_armed(m) & FLOWFD_ARMED_READERS);
+	close(edge);
+	EXPECT_EQ(0, notify(m->fd));
+	EXPECT_EQ(0, mapped_armed(m));
+}
+
+/* The level is tested, so the next add heals what another left undone. */
+TEST_F(mapped, next_add_heals)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, EPOLLIN);
+
+	ASSERT_TRUE(mapped_produce(m, 1));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(1, m->calls);
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	close(ep);
+}
+
+enum dying { PRODUCED, CONSUMED, HALF_ARMED };
+
+/* A process with mappings of its own that dies at one point of an add or a take. */
+static void die_at(struct mapped *m, enum dying where)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		__u64 value, produced;
+
+		if (where == PRODUCED) {
+			mapped_produce(m, 1);
+			kill(getpid(), SIGKILL);
+		}
+		produced = mapped_consume(m, &value);
+		if (where == HALF_ARMED) {
+			mapped_produce(m, 1);
+			__atomic_fetch_or(&m->consumer->armed, FLOWFD_ARMED_READERS,
+					  __ATOMIC_SEQ_CST);
+		}
+		kill(getpid(), SIGKILL);
+		_exit(produced);
+	}
+	waitpid(child, &status, 0);
+}
+
+FIXTURE(death)
+{
+	struct mapped m;
+};
+
+FIXTURE_VARIANT(death)
+{
+	__u32 flags;
+	__u32 events;
+};
+
+FIXTURE_VARIANT_ADD(death, level) { 0, EPOLLIN };
+FIXTURE_VARIANT_ADD(death, edge) { 0, EPOLLIN | EPOLLET };
+FIXTURE_VARIANT_ADD(death, edge_per_take) { FLOWFD_EDGE_PER_TAKE, EPOLLIN | EPOLLET };
+
+FIXTURE_SETUP(death)
+{
+	ASSERT_EQ(0, MAPPED_CREATE(&self->m, .flags = variant->flags));
+}
+
+FIXTURE_TEARDOWN(death)
+{
+	mapped_close(&self->m);
+}
+
+TEST_F(death, of_a_producer)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, variant->events);
+	__u64 value;
+
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	die_at(m, PRODUCED);
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	close(ep);
+}
+
+TEST_F(death, of_a_producer_while_a_reader_sleeps)
+{
+	struct call reader;
+
+	ASSERT_TRUE(start_read(&reader, self->m.fd));
+	die_at(&self->m, PRODUCED);
+	EXPECT_TRUE(call_join(&reader));
+	EXPECT_EQ(1, reader.value);
+}
+
+TEST_F(death, of_a_consumer)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, variant->events);
+
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	die_at(m, CONSUMED);
+	EXPECT_EQ(0, mapped_count(m));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	die_at(m, HALF_ARMED);
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	close(ep);
+}
+
+TEST_F(death, of_a_consumer_while_a_writer_sleeps)
+{
+	struct mapped *m = &self->m;
+	struct call writer;
+
+	ASSERT_EQ(0, set_maximum(m->fd, 3));
+	ASSERT_EQ(8, mapped_add(m, 2));
+	ASSERT_TRUE(start_write(&writer, m->fd, 2));
+	die_at(m, CONSUMED);
+	EXPECT_TRUE(call_join(&writer));
+	EXPECT_EQ(2, mapped_count(m));
+}
+
+/* Two processes wait by one epoll. The one that is woken dies before it looks. */
+TEST_F(death, of_a_waiter_without_mapping)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, variant->events), status;
+	pid_t child = fork();
+	struct epoll_event event;
+
+	if (!child) {
+		mapped_unmap(m);
+		pause();
+		_exit(0);
+	}
+	ASSERT_EQ(8, mapped_add(m, 1));
+	/* As if the child had got this one. */
+	ASSERT_EQ(1, epoll_wait(ep, &event, 1, 0));
+	sleep_ms(QUIET_MS);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	close(ep);
+}
+
+TEST_F(mapped, over_fork_and_sockets)
+{
+	struct mapped *m = &self->m, other;
+	int sockets[2], fd, status;
+	__u64 value;
+	pid_t child;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets));
+	child = fork();
+	if (!child) {
+		/* By the inherited mapping, then by one of its own. */
+		if (mapped_add(m, 1) != 8)
+			_exit(1);
+		fd = receive_descriptor(sockets[1], 0);
+		if (fd < 0 || mapped_map(&other, fd) || mapped_add(&other, 2) != 8)
+			_exit(2);
+		_exit(0);
+	}
+	ASSERT_TRUE(send_descriptor(sockets[0], m->fd, 0));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(3, value);
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
+TEST_F(mapped, mapping_ends_with_exec)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, EPOLLIN | EPOLLET), status;
+	pid_t child;
+
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	child = fork();
+	if (!child) {
+		mapped_produce(m, 1);
+		execl("/bin/sleep", "sleep", "1", NULL);
+		_exit(1);
+	}
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	waitpid(child, &status, 0);
+	EXPECT_EQ(0, status);
+	close(ep);
+}
+
+TEST_HARNESS_MAIN

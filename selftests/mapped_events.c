@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What pollers of a mapped counter see: all that an eventfd shows, whether the count
+ * changes in memory or by calls. Histories are random and compared after each step.
+ */
+#include <liburing.h>
+
+#include "mapped_user.h"
+#include "ring_user.h"
+
+/* What is watched, and what was seen since the last look. */
+struct watched {
+	int fd;
+	int level;
+	int edges[3];
+	struct user_ring ring;
+};
+
+static const __u32 edge_events[] = { EPOLLIN, EPOLLOUT, EPOLLIN | EPOLLOUT };
+
+static bool watch_all(struct watched *w, int fd)
+{
+	w->fd = fd;
+	w->level = epoll_on(fd, EPOLLIN | EPOLLOUT);
+	for (int i = 0; i < 3; i++)
+		w->edges[i] = epoll_on(fd, edge_events[i] | EPOLLET);
+	return !ring_open(&w->ring, 4) &&
+	       ring_add(&w->ring, fd, EPOLLIN | EPOLLOUT, 0) >= 0;
+}
+
+static void watch_none(struct watched *w)
+{
+	close(w->level);
+	for (int i = 0; i < 3; i++)
+		close(w->edges[i]);
+	ring_close(&w->ring);
+	close(w->fd);
+}
+
+/* A digit for each: poll, level, three edges, ring. */
+static __u64 seen(struct watched *w)
+{
+	__u64 all = poll_now(w->fd);
+
+	all = all << 8 | epoll_take(w->level, 0);
+	for (int i = 0; i < 3; i++)
+		all = all << 8 | epoll_take(w->edges[i], 0);
+	return all << 8 | ring_take_only(&w->ring);
+}
+
+static long step(struct mapped *m, int fd, unsigned int what, __u64 *value)
+{
+	switch (what) {
+	case 0:
+		return m ? mapped_add(m, *value) : add(fd, *value);
+	case 1:
+		return m ? mapped_take(m, value) : take(fd, value);
+	case 2:
+		return add(fd, *value);
+	default:
+		return take(fd, value);
+	}
+}
+
+TEST(random_histories_as_on_eventfd)
+{
+	unsigned int seed = parameter("FLOWFD_SEED", 1);
+
+	for (int round = 0; round < 20; round++) {
+		struct watched model, mapped;
+		struct mapped m;
+
+		ASSERT_EQ(0, MAPPED_CREATE(&m, .flags = FLOWFD_NONBLOCK));
+		ASSERT_TRUE(watch_all(&mapped, m.fd));
+		ASSERT_TRUE(watch_all(&model, eventfd(0, EFD_NONBLOCK)));
+		ASSERT_EQ(seen(&model), seen(&mapped));
+		for (int i = 0; i < 200; i++) {
+			static const __u64 values[] = { 0, 1, 2, 7, 1ULL << 40,
+							ULLONG_MAX - 1, ULLONG_MAX };
+			unsigned int what = rand_r(&seed) % 4;
+			__u64 v = values[rand_r(&seed) % 7], v2 = v;
+			long result = step(NULL, model.fd, what, &v);
+
+			ASSERT_EQ(result, step(&m, m.fd, what, &v2));
+			if (what % 2 && result == 8) {
+				ASSERT_EQ(v, v2);
+			}
+			ASSERT_EQ(seen(&model), seen(&mapped))
+				TH_LOG("round %d, step %d: %u of %llu", round, i,
+				       what, v);
+		}
+		watch_none(&model);
+		watch_none(&mapped);
+		mapped_unmap(&m);
+	}
+}
+
+/* The same with a maximum, compared with a counter that is not mapped. */
+TEST(random_histories_below_a_maximum)
+{
+	unsigned int seed = parameter("FLOWFD_SEED", 1);
+
+	for (int round = 0; round < 20; round++) {
+		struct watched model, mapped;
+		struct mapped m;
+
+		ASSERT_EQ(0, MAPPED_CREATE(&m, .flags = FLOWFD_NONBLOCK));
+		ASSERT_TRUE(watch_all(&mapped, m.fd));
+		ASSERT_TRUE(watch_all(&model, open_counter(CREATED, 0, EFD_NONBLOCK)));
+		for (int i = 0; i < 200; i++) {
+			unsigned int what = rand_r(&seed) % 5;
+			__u64 v = rand_r(&seed) % 7, v2 = v;
+
+			if (what == 4) {
+				ASSERT_EQ(set_maximum(model.fd, v + 1),
+					  set_maximum(m.fd, v + 1));
+				ASSERT_EQ(maximum_of(model.fd), m.header->maximum);
+			} else {
+				ASSERT_EQ(step(NULL, model.fd, what, &v),
+					  step(&m, m.fd, what, &v2));
+				ASSERT_EQ(v, v2);
+			}
+			ASSERT_EQ(count_of(model.fd), count_of(m.fd));
+			ASSERT_EQ(seen(&model), seen(&mapped))
+				TH_LOG("round %d, step %d: %u of %llu", round, i,
+				       what, v);
+		}
+		watch_none(&model);
+		watch_none(&mapped);
+		mapped_unmap(&m);
+	}
+}
+
+FIXTURE(mapped)
+{
+	struct mapped m;
+};
+
+FIXTURE_VARIANT(mapped)
+{
+	__u32 flags;
+};
+
+FIXTURE_VARIANT_ADD(mapped, as_eventfd) { 0 };
+FIXTURE_VARIANT_ADD(mapped, edge_per_take) { FLOWFD_EDGE_PER_TAKE };
+
+FIXTURE_SETUP(mapped)
+{
+	ASSERT_EQ(0, MAPPED_CREATE(&self->m,
+				   .flags = FLOWFD_NONBLOCK | variant->flags));
+}
+
+FIXTURE_TEARDOWN(mapped)
+{
+	mapped_close(&self->m);
+}
+
+TEST_F(mapped, level_triggered)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, EPOLLIN);
+	__u64 value;
+
+	for (int i = 0; i < 10; i++) {
+		EXPECT_EQ(0, epoll_take(ep, 0));
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+		EXPECT_EQ(8, mapped_take(m, &value));
+		EXPECT_EQ(0, epoll_take(ep, 0));
+	}
+	EXPECT_EQ(10, m->calls);
+	close(ep);
+}
+
+TEST_F(mapped, edges)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, EPOLLIN | EPOLLET);
+	bool each = !variant->flags;
+	__u64 value;
+
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	for (int i = 0; i < 10; i++) {
+		m->calls = 0;
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(each ? EPOLLIN : 0, epoll_take(ep, 0));
+		EXPECT_EQ(each ? 2 : 1, m->calls);
+		EXPECT_EQ(8, i % 2 ? mapped_take(m, &value) : take(m->fd, &value));
+		EXPECT_EQ(0, epoll_take(ep, 0));
+	}
+	close(ep);
+	/* The next notification finds that the epoll is gone. */
+	mapped_add(m, 1);
+	m->calls = 0;
+	for (int i = 0; i < 10; i++)
+		mapped_add(m, 1);
+	EXPECT_EQ(0, m->calls);
+}
+
+/* Some programs never take: libuv and others watch their own eventfd like this. */
+TEST_F(mapped, edges_without_a_take)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, EPOLLIN | EPOLLET), edges = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		mapped_add(m, 1);
+		edges += epoll_take(ep, 0) == EPOLLIN;
+	}
+	EXPECT_EQ(variant->flags ? 1 : 1000, edges);
+	close(ep);
+}
+
+/* A take that finds nothing, after an edge for what another took, loses no edge. */
+TEST_F(mapped, edge_for_what_is_gone)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, EPOLLIN | EPOLLET);
+	__u64 value;
+
+	for (int i = 0; i < 10; i++) {
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(8, mapped_take(m, &value));
+		epoll_take(ep, 0);
+		EXPECT_EQ(-EAGAIN, mapped_take(m, &value));
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+		EXPECT_EQ(8, mapped_take(m, &value));
+		EXPECT_EQ(0, epoll_take(ep, 0));
+	}
+	close(ep);
+}
+
+/* The count was there already, and is taken in memory. */
+TEST_F(mapped, edge_after_a_present_count)
+{
+	struct mapped *m = &self->m;
+	__u64 value;
+	int ep;
+
+	EXPECT_EQ(8, mapped_add(m, 1));
+	ep = epoll_on(m->fd, EPOLLIN | EPOLLET);
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	close(ep);
+}
+
+/* An edge of an outer epoll for the first add after each take, at least. */
+TEST_F(mapped, edge_of_a_level)
+{
+	struct mapped *m = &self->m;
+	int inner = epoll_on(m->fd, EPOLLIN);
+	int outer = epoll_on(inner, EPOLLIN | EPOLLET);
+	__u64 value;
+
+	EXPECT_EQ(0, epoll_take(outer, 0));
+	for (int i = 0; i < 10; i++) {
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(EPOLLIN, epoll_take(outer, 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(inner, 0));
+		EXPECT_EQ(8, i % 2 ? mapped_take(m, &value) : take(m->fd, &value));
+		if (i % 3 == 0)
+			epoll_take(inner, 0);
+		epoll_take(outer, 0);
+	}
+	close(outer);
+	close(inner);
+}
+
+TEST_F(mapped, one_shot)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT | EPOLLET };
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, event.events);
+	__u64 value;
+
+	for (int i = 0; i < 5; i++) {
+		m->calls = 0;
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(1, m->calls);
+		EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+		EXPECT_EQ(8, mapped_take(m, &value));
+		EXPECT_EQ(0, epoll_take(ep, 0));
+		EXPECT_EQ(0, epoll_ctl(ep, EPOLL_CTL_MOD, m->fd, &event));
+	}
+	close(ep);
+}
+
+/* The one that is woken may be gone: the next add wakes the next. */
+TEST_F(mapped, exclusive)
+{
+	struct mapped *m = &self->m;
+	int eps[3], woken;
+
+	for (int i = 0; i < 3; i++)
+		eps[i] = epoll_on(m->fd, EPOLLIN | EPOLLEXCLUSIVE);
+	for (int adds = 1; adds <= 3; adds++) {
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(adds, m->calls);
+	}
+	woken = 0;
+	for (int i = 0; i < 3; i++) {
+		woken += epoll_take(eps[i], 0) == EPOLLIN;
+		close(eps[i]);
+	}
+	EXPECT_LT(0, woken);
+}
+
+struct waiter {
+	pthread_t thread;
+	pid_t tid;
+	int ep;
+	bool woken;
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	if (epoll_take(w->ep, PATIENCE_MS) == EPOLLIN)
+		__atomic_store_n(&w->woken, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Each of several exclusive epolls, whose tasks do not take, hears of an add. */
+TEST_F(mapped, exclusive_sleepers)
+{
+	struct mapped *m = &self->m;
+	struct waiter w[3];
+
+	for (int i = 0; i < 3; i++) {
+		w[i] = (struct waiter){
+			.ep = epoll_on(m->fd, EPOLLIN | EPOLLEXCLUSIVE) };
+		ASSERT_EQ(0, pthread_create(&w[i].thread, NULL, waiter_run, &w[i]));
+		ASSERT_TRUE(wait_until_asleep(&w[i].tid, SYS_epoll_wait));
+	}
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(8, mapped_add(m, 1));
+		sleep_ms(QUIET_MS);
+	}
+	for (int i = 0; i < 3; i++) {
+		EXPECT_TRUE(wait_until_set(&w[i].woken));
+		pthread_join(w[i].thread, NULL);
+		close(w[i].ep);
+	}
+}
+
+TEST_F(mapped, poll_and_select)
+{
+	struct mapped *m = &self->m;
+	struct timeval none = { 0 };
+	fd_set set;
+	__u64 value;
+
+	FD_ZERO(&set);
+	FD_SET(m->fd, &set);
+	EXPECT_EQ(0, select(m->fd + 1, &set, NULL, NULL, &none));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	FD_SET(m->fd, &set);
+	EXPECT_EQ(1, select(m->fd + 1, &set, NULL, NULL, &none));
+	EXPECT_EQ(POLLIN, poll_for(m->fd, POLLIN, PATIENCE_MS));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(0, poll_for(m->fd, POLLIN, QUIET_MS));
+}
+
+TEST_F(mapped, ring)
+{
+	struct mapped *m = &self->m;
+	bool each = !variant->flags;
+	struct user_ring r;
+	__u64 value;
+
+	ASSERT_EQ(0, ring_open(&r, 4));
+	ASSERT_LE(0, ring_add(&r, m->fd, EPOLLIN, 0));
+	for (int i = 0; i < 10; i++) {
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(each ? EPOLLIN : 0, ring_take_only(&r));
+		EXPECT_EQ(8, mapped_take(m, &value));
+		EXPECT_EQ(2, value);
+	}
+	EXPECT_EQ(0, ring_mod(&r, m->fd, EPOLLIN | EPOLLONESHOT, 0));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(0, ring_mod(&r, m->fd, EPOLLIN, 0));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+	ring_close(&r);
+}
+
+/*
+ * Another took what an event was for, and looked at the bits before the kernel cleared
+ * READERS. The take that finds nothing must arm, in memory or by a call.
+ */
+TEST_F(mapped, ring_event_for_what_is_gone)
+{
+	struct mapped *m = &self->m;
+	struct user_ring r;
+	__u64 value;
+
+	ASSERT_EQ(0, ring_open(&r, 4));
+	ASSERT_LE(0, ring_add(&r, m->fd, EPOLLIN, 0));
+	for (int i = 0; i < 10; i++) {
+		EXPECT_EQ(8, mapped_add(m, 1));
+		mapped_consume(m, &value);
+		EXPECT_EQ(1, value);
+		EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+		EXPECT_EQ(-EAGAIN, i % 2 ? mapped_take(m, &value) :
+					   take(m->fd, &value));
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+		EXPECT_EQ(8, mapped_take(m, &value));
+	}
+	ring_close(&r);
+}
+
+/* The result of the next completion; -1: none. */
+static int completion(struct io_uring *uring)
+{
+	struct __kernel_timespec t = { .tv_nsec = QUIET_MS * 1000000 };
+	struct io_uring_cqe *cqe;
+	int result;
+
+	if (io_uring_wait_cqe_timeout(uring, &cqe, &t))
+		return -1;
+	result = cqe->res;
+	io_uring_cqe_seen(uring, cqe);
+	return result;
+}
+
+TEST_F(mapped, io_uring)
+{
+	struct mapped *m = &self->m;
+	struct io_uring uring;
+	__u64 value = 0, more;
+
+	if (io_uring_queue_init(16, &uring, 0))
+		SKIP(return, "io_uring is not available here");
+	io_uring_prep_poll_multishot(io_uring_get_sqe(&uring), m->fd, POLLIN);
+	io_uring_submit(&uring);
+	EXPECT_EQ(-1, completion(&uring));
+	for (int i = 0; i < 5; i++) {
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(POLLIN, completion(&uring));
+		if (i % 2 == 0) {
+			EXPECT_EQ(8, mapped_take(m, &more));
+		}
+		if (variant->flags && i % 2) {
+			EXPECT_EQ(8, mapped_take(m, &more));
+		}
+	}
+	io_uring_queue_exit(&uring);
+	mapped_take(m, &more);
+
+	/* A read that waits. */
+	ASSERT_EQ(0, io_uring_queue_init(16, &uring, 0));
+	set_nonblock(m->fd, false);
+	for (int i = 0; i < 5; i++) {
+		io_uring_prep_read(io_uring_get_sqe(&uring), m->fd, &value, 8, 0);
+		io_uring_submit(&uring);
+		EXPECT_EQ(-1, completion(&uring));
+		EXPECT_EQ(8, mapped_add(m, 3));
+		EXPECT_EQ(8, completion(&uring));
+		EXPECT_EQ(3, value);
+	}
+	io_uring_queue_exit(&uring);
+}
+
+struct consumer {
+	struct mapped *m;
+	int ep;
+	bool stop;
+	__u64 taken;
+	unsigned long wakeups;
+};
+
+static void *consumer_run(void *arg)
+{
+	struct consumer *c = arg;
+	__u64 value;
+
+	while (!__atomic_load_n(&c->stop, __ATOMIC_ACQUIRE)) {
+		if (!epoll_take(c->ep, 100))
+			continue;
+		c->wakeups++;
+		while (mapped_take(c->m, &value) == 8)
+			c->taken += value;
+	}
+	return NULL;
+}
+
+/* A producer that never rests makes no more calls than the bucket has tokens. */
+TEST_F(mapped, calls_of_a_limited_producer)
+{
+	struct mapped *m = &self->m;
+	struct consumer c = { .m = m, .ep = epoll_on(m->fd, EPOLLIN | EPOLLET) };
+	__u64 begin, spent, adds = 0, value;
+	pthread_t thread;
+
+	ASSERT_EQ(0, set_qos(m->fd, 1, 1000));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, consumer_run, &c));
+	begin = now_ns();
+	while (now_ns() - begin < stress_ns()) {
+		for (int i = 0; i < 100; i++)
+			adds += mapped_add(m, 1) == 8;
+	}
+	spent = now_ns() - begin;
+	__atomic_store_n(&c.stop, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	if (mapped_take(m, &value) == 8)
+		c.taken += value;
+	EXPECT_EQ(adds, c.taken);
+	TH_LOG("%llu ms: %llu adds, %lu calls, %lu wakeups", spent / 1000000, adds,
+	       m->calls, c.wakeups);
+	/* And some of the consumer, which may find an add as it arms. */
+	EXPECT_GE(spent / 1000000 * 5 / 2 + 10, m->calls);
+	EXPECT_GE(spent / 1000000 + 10, c.wakeups);
+	EXPECT_LT(0, c.wakeups);
+	close(c.ep);
+}
+
+/* Deferred, the count is there, and no call is made. */
+TEST_F(mapped, bucket_step_by_step)
+{
+	struct mapped *m = &self->m;
+	int ep = epoll_on(m->fd, EPOLLIN);
+	__u64 value;
+
+	ASSERT_EQ(0, set_qos(m->fd, 1, 5));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	m->calls = 0;
+	for (int i = 0; i < 100; i++)
+		EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(1, m->calls);
+	EXPECT_TRUE(wakeup_is_deferred(m->fd));
+	EXPECT_EQ(0, mapped_armed(m));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(100, value);
+	EXPECT_EQ(0, epoll_take(ep, 0));
+
+	/* The timer finds nothing and arms. */
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_TRUE(wakeup_is_deferred(m->fd));
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(0, epoll_take(ep, 1000));
+	EXPECT_FALSE(wakeup_is_deferred(m->fd));
+	EXPECT_EQ(FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED,
+		  mapped_armed(m) & ~FLOWFD_ARMED_WRITERS);
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+
+	/* Another bucket delivers. */
+	EXPECT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_TRUE(wakeup_is_deferred(m->fd));
+	ASSERT_EQ(0, set_qos(m->fd, 0, 0));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	close(ep);
+}
+
+TEST_HARNESS_MAIN
