@@ -34,6 +34,7 @@ FIXTURE_VARIANT_ADD(counter, eventfd) { .origin = EVENTFD };
 FIXTURE_VARIANT_ADD(counter, flowfd_device) { .origin = OPENED };
 FIXTURE_VARIANT_ADD(counter, flowfd_created) { .origin = CREATED };
 FIXTURE_VARIANT_ADD(counter, flowfd_set_up) { .origin = SET_UP };
+FIXTURE_VARIANT_ADD(counter, flowfd_mapped) { .origin = MAPPED };
 
 COUNTER_FIXTURE(semaphore, EFD_SEMAPHORE)
 FIXTURE_VARIANT_ADD(semaphore, eventfd) { .origin = EVENTFD };
@@ -44,5 +45,6 @@ COUNTER_FIXTURE(flowfd, 0)
 FIXTURE_VARIANT_ADD(flowfd, device) { .origin = OPENED };
 FIXTURE_VARIANT_ADD(flowfd, created) { .origin = CREATED };
 FIXTURE_VARIANT_ADD(flowfd, set_up) { .origin = SET_UP };
+FIXTURE_VARIANT_ADD(flowfd, mapped) { .origin = MAPPED };
 
 #endif /* FIXTURES_H */

@@ -73,6 +73,7 @@ FIXTURE_VARIANT(stress)
 
 FIXTURE_VARIANT_ADD(stress, eventfd) { .origin = EVENTFD };
 FIXTURE_VARIANT_ADD(stress, counter) { .origin = OPENED };
+FIXTURE_VARIANT_ADD(stress, mapped) { .origin = MAPPED };
 
 FIXTURE_SETUP(stress)
 {

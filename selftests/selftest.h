@@ -39,6 +39,7 @@ enum origin {
 	OPENED,		/* by open() of the device */
 	CREATED,	/* by ioctl */
 	SET_UP,		/* opened, then set up by ioctl */
+	MAPPED,		/* by ioctl, with its count in memory that can be mapped */
 };
 
 /* -errno in place of -1, so that a failure shows the reason. */
@@ -93,7 +94,9 @@ static inline int open_counter(enum origin origin, __u64 initial, int flags)
 	};
 	int fd;
 
-	if (origin == CREATED)
+	if (origin == MAPPED)
+		args.flags |= FLOWFD_MAPPED;
+	if (origin == CREATED || origin == MAPPED)
 		return create_counter(&args);
 	if (origin == SET_UP)
 		return setup_counter(&args);

@@ -37,6 +37,9 @@ FIXTURE_VARIANT_ADD(race, limited_epoll) { CREATED, EPOLL, 0, true };
 FIXTURE_VARIANT_ADD(race, both_read) { CREATED, READ, 5, true };
 FIXTURE_VARIANT_ADD(race, both_poll) { CREATED, POLL, 5, true };
 FIXTURE_VARIANT_ADD(race, both_epoll) { CREATED, EPOLL, 5, true };
+FIXTURE_VARIANT_ADD(race, mapped_read) { MAPPED, READ, 5, true };
+FIXTURE_VARIANT_ADD(race, mapped_poll) { MAPPED, POLL, 5, true };
+FIXTURE_VARIANT_ADD(race, mapped_epoll) { MAPPED, EPOLL, 5, true };
 
 FIXTURE_SETUP(race)
 {
