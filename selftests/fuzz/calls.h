@@ -81,10 +81,13 @@ void call_delete(const __u32 *a);
 void call_control(const __u32 *a);
 void call_wait(const __u32 *a);
 void call_query(const __u32 *a);
+void call_notify(const __u32 *a);
 void call_any_ioctl(const __u32 *a);
 
 /* memory.c */
 void call_map(const __u32 *a);
+void call_map_counter(const __u32 *a);
+void call_count(const __u32 *a);
 void call_unmap(const __u32 *a);
 void call_remap(const __u32 *a);
 void call_protect(const __u32 *a);

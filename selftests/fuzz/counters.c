@@ -11,12 +11,25 @@
 
 #include <linux/flowfd.h>
 
+/* Half of the counters are mapped. */
+static __u32 some_flags(__u32 a)
+{
+	static const __u32 some[] = {
+		FLOWFD_NONBLOCK,
+		FLOWFD_NONBLOCK | FLOWFD_MAPPED,
+		FLOWFD_NONBLOCK,
+		FLOWFD_NONBLOCK | FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE,
+	};
+
+	return some[a % 4];
+}
+
 void call_create_counter(const __u32 *a)
 {
 	struct flowfd_create_counter args = {
 		.initial = any_value(a[1]),
 		.maximum = a[2] % 3 ? any_value(a[2]) : 0,
-		.flags = a[3] % 8 ? FLOWFD_NONBLOCK : a[3] / 8,
+		.flags = a[3] % 8 ? some_flags(a[3] % 8) : a[3] / 8,
 		.qos = {
 			.token_capacity = a[2] % 5 ? 0 : any_value(a[3]),
 			.token_rate = a[2] % 5 ? 0 : any_value(a[3] / 3),
@@ -34,7 +47,8 @@ void call_setup_counter(const __u32 *a)
 	struct flowfd_create_counter args = {
 		.initial = any_value(a[1]),
 		.maximum = a[2] % 3 ? any_value(a[2]) : 0,
-		.flags = a[3] % 4 ? 0 : a[3] / 4,
+		.flags = a[3] % 4 ? some_flags(a[3] % 4) & ~FLOWFD_NONBLOCK :
+				    a[3] / 4,
 		.qos = {
 			.token_capacity = a[2] % 5 ? 0 : any_value(a[3]),
 			.token_rate = a[2] % 5 ? 0 : any_value(a[3] / 3),
@@ -124,6 +138,11 @@ void call_get_qos(const __u32 *a)
 
 	ioctl(any_fd(a[0]), EFD_IOC_GET_QOS,
 	      any_address(a[1], &qos, sizeof(qos)));
+}
+
+void call_notify(const __u32 *a)
+{
+	ioctl(any_fd(a[0]), FLOWFD_IOC_COUNTER_NOTIFY);
 }
 
 void call_splice(const __u32 *a)

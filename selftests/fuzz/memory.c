@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls on the memory of rings. Another thread may unmap it meanwhile, which ends the
+ * Calls on the memory of rings and mapped counters. Another thread may unmap it meanwhile, which ends the
  * call, see kinds.c.
  */
 #include "calls.h"
@@ -23,6 +23,38 @@ void call_map(const __u32 *a)
 	if (m->at)
 		munmap(m->at, m->size);
 	*m = (struct map){ at, size };
+}
+
+/* Mostly the pages of producers and consumers. */
+void call_map_counter(const __u32 *a)
+{
+	struct map *m = any_map(a[1]);
+	size_t first = a[2] % 8 ? 1 + a[2] % 2 : a[2] / 8 % 4;
+	size_t size = PAGE * (a[3] % 8 ? 1 : a[3] / 8 % 4);
+	char *at = mmap(NULL, size,
+			first ? PROT_READ | PROT_WRITE : (int)(a[3] / 32 % 4),
+			MAP_SHARED, any_file(a[0]), first * PAGE);
+
+	if (at == MAP_FAILED)
+		return;
+	if (m->at)
+		munmap(m->at, m->size);
+	*m = (struct map){ at, size };
+}
+
+/* Half an add or take in memory, or bits: what is missing, another call may do. */
+void call_count(const __u32 *a)
+{
+	struct map *m = any_map(a[0]);
+	struct flowfd_counter_consumer *c = (void *)m->at;
+
+	if (!m->at)
+		return;
+	if (a[1] % 4 == 3)
+		__atomic_fetch_or(&c->armed, a[2] % 8, __ATOMIC_SEQ_CST);
+	else
+		__atomic_add_fetch(&c->consumed, a[2] % 8 ? a[2] % 8 :
+				   any_value(a[2] / 8), __ATOMIC_SEQ_CST);
 }
 
 void call_unmap(const __u32 *a)
@@ -69,7 +101,7 @@ void call_advise(const __u32 *a)
 		madvise(m->at, m->size, advice[a[1] % 8]);
 }
 
-/* Half of the time at words that matter: the head, an item, the index. */
+/* Half of the time at words that matter: the head, an item, the index, a count. */
 void call_scribble(const __u32 *a)
 {
 	struct map *m = any_map(a[0]);
@@ -80,7 +112,8 @@ void call_scribble(const __u32 *a)
 	if (a[1] % 4 == 0)
 		offset = offsetof(struct flowfd_ring_header, head);
 	else if (a[1] % 4 == 2)
-		offset = 128 + a[1] / 4 % 64 * 4;
+		offset = a[1] % 8 == 2 ? 128 + a[1] / 8 % 64 * 4 :
+					 a[1] / 8 % 4 * 4;
 	for (__u32 i = 0; i <= a[3] % 64; i++)
 		__atomic_store_n((__u32 *)(m->at + offset),
 				 (__u32)any_value(a[2] + i), __ATOMIC_RELAXED);
