@@ -116,9 +116,12 @@ TEST(random_histories_below_a_maximum)
 					  set_maximum(m.fd, v + 1));
 				ASSERT_EQ(maximum_of(model.fd), m.header->maximum);
 			} else {
-				ASSERT_EQ(step(NULL, model.fd, what, &v),
-					  step(&m, m.fd, what, &v2));
-				ASSERT_EQ(v, v2);
+				long result = step(NULL, model.fd, what, &v);
+
+				ASSERT_EQ(result, step(&m, m.fd, what, &v2));
+				if (result == 8) {
+					ASSERT_EQ(v, v2);
+				}
 			}
 			ASSERT_EQ(count_of(model.fd), count_of(m.fd));
 			ASSERT_EQ(seen(&model), seen(&mapped))
