@@ -128,7 +128,7 @@ static long counter_notify(struct flowfd_counter *c)
  * @cmd: command, some with the caller's size of its structure in it
  * @arg: structure in user memory
  *
- * Return: 0 or a negative errno.
+ * Return: 0, the result of FLOWFD_IOC_COUNTER_ID, or a negative errno.
  */
 long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -138,6 +138,8 @@ long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	switch (cmd) {
 	case FLOWFD_IOC_COUNTER_NOTIFY:
 		return counter_notify(c);
+	case FLOWFD_IOC_COUNTER_ID:
+		return c->id;
 	case EFD_IOC_SET_MAXIMUM:
 		return counter_set_maximum(file, argp);
 	case EFD_IOC_GET_MAXIMUM:
@@ -199,13 +201,12 @@ static int counter_mmap(struct file *file, struct vm_area_struct *vma)
 	return m ? flowfd_mapped_map(m, vma) : -ENODEV;
 }
 
-/* A descriptor is closed, perhaps because its process was killed. */
 static int counter_flush(struct file *file, fl_owner_t id)
 {
 	struct flowfd_counter *c = file->private_data;
 
 	if (unlikely(READ_ONCE(c->mapped)))
-		flowfd_mapped_heal(c);
+		flowfd_mapped_closed(c);
 	return 0;
 }
 

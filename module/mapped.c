@@ -12,7 +12,8 @@
 #include "compat.h"
 #include "counter.h"
 
-static_assert(sizeof(struct flowfd_counter_header) == 24);
+static_assert(sizeof(struct flowfd_counter_header) == 40);
+static_assert(sizeof(atomic64_t) == 8);
 static_assert(sizeof(struct flowfd_counter_producer) == 8);
 static_assert(sizeof(struct flowfd_counter_consumer) == 16);
 
@@ -213,19 +214,30 @@ void flowfd_mapped_notify(struct flowfd_counter *c)
 	spin_unlock_irq(&c->wqh.lock);
 }
 
-/**
- * flowfd_mapped_heal - do what a program that ends may have left undone
- * @c: mapped counter
- *
- * It may have died after an add or take and before it looked at the bits, or after it
- * was woken and before it looked at the count.
+/*
+ * Does what a program that ends may have left undone. It may have died after an add or
+ * take and before it looked at the bits, or after it was woken and before it looked at
+ * the count.
  */
-void flowfd_mapped_heal(struct flowfd_counter *c)
+static void mapped_heal(struct flowfd_counter *c)
 {
 	spin_lock_irq(&c->wqh.lock);
 	counter_arm_readers(c);
 	mapped_notify(c);
 	spin_unlock_irq(&c->wqh.lock);
+}
+
+/**
+ * flowfd_mapped_closed - a descriptor is closed, perhaps because its process was killed
+ * @c: mapped counter
+ *
+ * Its number is free already, and may be another file's. So this counts first, without
+ * the lock: programs that add in memory until then take the number for this counter.
+ */
+void flowfd_mapped_closed(struct flowfd_counter *c)
+{
+	atomic64_inc(c->mapped->closes);
+	mapped_heal(c);
 }
 
 /**
@@ -472,6 +484,7 @@ struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *ar
 	m->header = m->memory.start;
 	m->produced = m->memory.start + PAGE_SIZE;
 	m->consumed = (atomic64_t *)&consumer->consumed;
+	m->closes = (atomic64_t *)&m->header->closes;
 	m->armed = (atomic_t *)&consumer->armed;
 	m->maximum = args->maximum ?: U64_MAX;
 	m->edge_per_take = args->flags & FLOWFD_EDGE_PER_TAKE;
@@ -516,6 +529,7 @@ void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m)
 		atomic_set(m->armed, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS |
 					     FLOWFD_ARMED_WATCHED);
 	}
+	m->header->id = c->id;
 	/* After all that it points to: some load it without the lock. */
 	smp_store_release(&c->mapped, m);
 	/* After that. Pairs with flowfd_mapped_poll(). */
@@ -526,7 +540,7 @@ void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m)
 /* Also when a process exits. */
 static void mapped_close(struct vm_area_struct *vma)
 {
-	flowfd_mapped_heal(vma->vm_file->private_data);
+	mapped_heal(vma->vm_file->private_data);
 }
 
 static const struct vm_operations_struct mapped_vm_ops = {

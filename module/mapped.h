@@ -20,8 +20,9 @@ struct flowfd_counter;
  * @header: first page of the memory; only the kernel writes it
  * @produced: in the second page, which producers write
  * @consumed: in the third page, which consumers write
+ * @closes: behind the copy of @maximum in @header: descriptors that were closed
  * @armed: behind @consumed: FLOWFD_ARMED_* bits
- * @memory: what the four above are in; fixed, as they are
+ * @memory: what the five above are in; fixed, as they are
  * @maximum: see struct flowfd_counter; @header has a copy for programs
  * @edge_per_take: FLOWFD_EDGE_PER_TAKE; fixed
  * @edge_in: an edge-triggered poller wants each add; set without the lock
@@ -35,6 +36,7 @@ struct flowfd_mapped {
 	struct flowfd_counter_header *header;
 	atomic64_t *produced;
 	atomic64_t *consumed;
+	atomic64_t *closes;
 	atomic_t *armed;
 	struct flowfd_memory memory;
 	u64 maximum;
@@ -99,6 +101,6 @@ void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value);
 __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait);
 int flowfd_mapped_set_maximum(struct flowfd_counter *c, u64 maximum);
 void flowfd_mapped_notify(struct flowfd_counter *c);
-void flowfd_mapped_heal(struct flowfd_counter *c);
+void flowfd_mapped_closed(struct flowfd_counter *c);
 
 #endif /* FLOWFD_MAPPED_H */

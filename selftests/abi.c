@@ -45,6 +45,7 @@ TEST(numbers)
 	EXPECT_EQ(0x40204a15, FLOWFD_IOC_SETUP_COUNTER);
 	EXPECT_EQ(0x80184a16, FLOWFD_IOC_RING_INFO);
 	EXPECT_EQ(0x4a17, FLOWFD_IOC_COUNTER_NOTIFY);
+	EXPECT_EQ(0x4a19, FLOWFD_IOC_COUNTER_ID);
 }
 
 TEST(layouts)
@@ -68,10 +69,12 @@ TEST(layouts)
 
 TEST(layouts_of_a_mapped_counter)
 {
-	EXPECT_EQ(24, sizeof(struct flowfd_counter_header));
+	EXPECT_EQ(40, sizeof(struct flowfd_counter_header));
 	EXPECT_EQ(8, offsetof(struct flowfd_counter_header, page_size));
 	EXPECT_EQ(12, offsetof(struct flowfd_counter_header, flags));
 	EXPECT_EQ(16, offsetof(struct flowfd_counter_header, maximum));
+	EXPECT_EQ(24, offsetof(struct flowfd_counter_header, closes));
+	EXPECT_EQ(32, offsetof(struct flowfd_counter_header, id));
 	EXPECT_EQ(8, sizeof(struct flowfd_counter_producer));
 	EXPECT_EQ(16, sizeof(struct flowfd_counter_consumer));
 	EXPECT_EQ(8, offsetof(struct flowfd_counter_consumer, armed));

@@ -50,6 +50,9 @@ TEST(layout)
 	EXPECT_EQ(page_size(), m.header->page_size);
 	EXPECT_EQ(FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE, m.header->flags);
 	EXPECT_EQ(9, m.header->maximum);
+	EXPECT_EQ(0, m.header->closes);
+	EXPECT_EQ(id_of(m.fd), m.header->id);
+	EXPECT_EQ(0, m.header->reserved);
 	EXPECT_EQ(5, m.producer->produced);
 	EXPECT_EQ(0, m.consumer->consumed);
 	EXPECT_EQ(0, m.consumer->armed);
@@ -703,6 +706,116 @@ TEST_F(mapped, mapping_ends_with_exec)
 	waitpid(child, &status, 0);
 	EXPECT_EQ(0, status);
 	close(ep);
+}
+
+/* A child that does this with its copy of the descriptor, or that executes a program. */
+static void in_child(void (*run)(int fd), int fd)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		run(fd);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+}
+
+static void only_exit(int fd)
+{
+	_exit(fd < 0);
+}
+
+static void be_killed(int fd)
+{
+	kill(getpid(), fd < 0 ? 0 : SIGKILL);
+}
+
+static void execute(int fd)
+{
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	execl("/bin/true", "true", NULL);
+}
+
+static void inherit(int fd)
+{
+	fcntl(fd, F_SETFD, 0);
+	execl("/bin/true", "true", NULL);
+}
+
+/* Each way to close a descriptor counts once, and nothing else does. */
+TEST_F(mapped, closes_are_counted)
+{
+	static void (*const ends[])(int fd) = { only_exit, be_killed, execute, inherit };
+	const struct flowfd_counter_header *header = self->m.header;
+	int fd = self->m.fd, sockets[2], copy;
+	struct mapped other;
+	__u64 value;
+
+	ASSERT_EQ(0, mapped_map(&other, fd));
+	mapped_unmap(&other);
+	EXPECT_EQ(8, mapped_add(&self->m, 1));
+	EXPECT_EQ(8, take(fd, &value));
+	copy = dup(fd);
+	EXPECT_EQ(0, header->closes);
+	close(copy);
+	EXPECT_EQ(1, header->closes);
+	copy = dup(fd);
+	ASSERT_EQ(copy, dup2(STDERR_FILENO, copy));
+	EXPECT_EQ(2, header->closes);
+	ASSERT_EQ(copy, dup3(fd, copy, O_CLOEXEC));
+	EXPECT_EQ(2, header->closes);
+	ASSERT_EQ(0, syscall(SYS_close_range, copy, copy, 0));
+	EXPECT_EQ(3, header->closes);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		in_child(ends[i], fd);
+		EXPECT_EQ(4 + i, header->closes);
+	}
+	/* A message holds the file, but no descriptor. */
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets));
+	ASSERT_TRUE(send_descriptor(sockets[0], fd, 0));
+	close(sockets[0]);
+	close(sockets[1]);
+	EXPECT_EQ(7, header->closes);
+	EXPECT_EQ(-EBADF, result_of(close(copy)));
+	EXPECT_EQ(7, header->closes);
+}
+
+/* Also when it was mapped later, and when the close is the last. */
+TEST(closes_of_one_that_was_set_up)
+{
+	struct flowfd_create_counter args = { .flags = FLOWFD_MAPPED };
+	int fd = open(DEVICE, O_RDWR), copy = dup(fd);
+	struct mapped m;
+
+	close(copy);
+	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
+	ASSERT_EQ(0, mapped_map(&m, fd));
+	EXPECT_EQ(0, m.header->closes);
+	EXPECT_EQ(id_of(fd), m.header->id);
+	close(fd);
+	EXPECT_EQ(1, m.header->closes);
+	mapped_unmap(&m);
+}
+
+/* It tells a descriptor of this counter from that of another, mapped or not. */
+TEST_F(mapped, id)
+{
+	int other = open_counter(CREATED, 0, 0), opened = open(DEVICE, O_RDWR);
+	int copy = dup(self->m.fd), ends[2];
+
+	ASSERT_EQ(0, pipe(ends));
+	EXPECT_EQ(self->m.header->id, ioctl(self->m.fd, FLOWFD_IOC_COUNTER_ID));
+	EXPECT_EQ(self->m.header->id, ioctl(copy, FLOWFD_IOC_COUNTER_ID));
+	EXPECT_EQ(id_of(other), ioctl(other, FLOWFD_IOC_COUNTER_ID));
+	EXPECT_EQ(id_of(opened), ioctl(opened, FLOWFD_IOC_COUNTER_ID));
+	EXPECT_NE(self->m.header->id, ioctl(other, FLOWFD_IOC_COUNTER_ID));
+	EXPECT_EQ(-ENOTTY, result_of(ioctl(ends[0], FLOWFD_IOC_COUNTER_ID)));
+	close(other);
+	close(opened);
+	close(copy);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 TEST_HARNESS_MAIN

@@ -143,6 +143,7 @@ void call_get_qos(const __u32 *a)
 void call_notify(const __u32 *a)
 {
 	ioctl(any_fd(a[0]), FLOWFD_IOC_COUNTER_NOTIFY);
+	ioctl(any_fd(a[0]), FLOWFD_IOC_COUNTER_ID);
 }
 
 void call_splice(const __u32 *a)

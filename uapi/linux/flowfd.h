@@ -171,8 +171,12 @@ struct flowfd_create_counter {
  * @page_size: bytes of each of the three pages
  * @flags: FLOWFD_MAPPED, perhaps with FLOWFD_EDGE_PER_TAKE
  * @maximum: as EFD_IOC_GET_MAXIMUM; it can change
+ * @closes: descriptors of this counter that were closed since it is mapped, in all
+ *	processes
+ * @id: as FLOWFD_IOC_COUNTER_ID
+ * @reserved: 0
  *
- * 24 bytes. A counter that was created with FLOWFD_MAPPED has three pages of memory, to
+ * 40 bytes. A counter that was created with FLOWFD_MAPPED has three pages of memory, to
  * be mapped with MAP_SHARED: this at offset 0, struct flowfd_counter_producer at
  * @page_size, struct flowfd_counter_consumer at twice that. Any part can be mapped.
  * Errors of mmap(2): ENODEV, the counter is not mapped; EACCES, PROT_WRITE for a part
@@ -180,9 +184,9 @@ struct flowfd_create_counter {
  * charged as that of a ring, and lives as long as the counter: until its last descriptor
  * is closed and its last mapping is unmapped.
  *
- * The count is @produced - @consumed, modulo 2^64. Any number of threads and processes
- * may add and take in memory, and also by calls: read(2), write(2) and all others work
- * as on any counter. All accesses in memory are atomic:
+ * The count is @produced - @consumed, modulo 2^64; these two can begin anywhere. Any
+ * number of threads and processes may add and take in memory, and also by calls: read(2),
+ * write(2) and all others work as on any counter. All accesses in memory are atomic:
  *
  *	add(v), v > 0:
  *		do {
@@ -217,6 +221,13 @@ struct flowfd_create_counter {
  * while others add in memory, the count can reach or exceed it: then poll(2) reports
  * EPOLLERR, and a read returns the whole count.
  *
+ * A mapping does not notice that the descriptor was closed, and that its number is now
+ * another file's. A program that cannot know each close of its own compares @closes with
+ * what it was: close(2), dup2(2), close_range(2), execve(2), exit(2) and io_uring's close
+ * count, by whichever process. A close counts just after its number is free, and before
+ * it returns. If @closes has changed, FLOWFD_IOC_COUNTER_ID tells whether a descriptor
+ * still is this counter.
+ *
  * Pollers that are level-triggered see no difference to an eventfd. Those that are
  * edge-triggered get an edge for each add, and therefore each add makes a system call
  * while there is one. With FLOWFD_EDGE_PER_TAKE they get an edge for the first add after
@@ -233,6 +244,9 @@ struct flowfd_counter_header {
 	__u32 page_size;
 	__u32 flags;
 	__aligned_u64 maximum;
+	__aligned_u64 closes;
+	__u32 id;
+	__u32 reserved;
 };
 
 /**
@@ -270,6 +284,12 @@ struct flowfd_counter_consumer {
  * ENODEV: the counter is not mapped.
  */
 #define FLOWFD_IOC_COUNTER_NOTIFY _IO('J', 0x17)
+
+/*
+ * Returns the number of the counter, 0 or more, which no other counter has until this one
+ * is gone. It is eventfd-id in fdinfo, and @id in the memory of a mapped counter.
+ */
+#define FLOWFD_IOC_COUNTER_ID _IO('J', 0x19)
 
 /* Highest @max_items of a ring. */
 #define FLOWFD_RING_ITEMS_MAX (1U << 20)
