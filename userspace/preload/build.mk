@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The shim that flowfd-run preloads.
+# The shims that flowfd-run preloads. The second is for --mapped: it also wraps read(2),
+# write(2) and close(2), which programs that do not ask for that need not pay for.
 
 preload_objects := $(patsubst %.c,$(O)/%.o,$(wildcard preload/*.c))
 OBJECTS += $(preload_objects)
@@ -14,5 +15,8 @@ $(preload_objects): PART_CFLAGS := $(PRELOAD_CFLAGS)
 # function.
 PRELOAD_LDFLAGS := -shared -Wl,-z,defs -Wl,-z,now \
 		   -Wl,--version-script=preload/versions.map
-$(O)/libflowfd-preload.so: $(preload_objects) preload/versions.map
-	$(link) $(PRELOAD_LDFLAGS) -Wl,-soname,libflowfd-preload.so
+$(O)/libflowfd-preload.so: $(filter-out %/calls.o,$(preload_objects)) \
+			   preload/versions.map
+	$(link) $(PRELOAD_LDFLAGS) -Wl,-soname,$(@F)
+$(O)/libflowfd-preload-mapped.so: $(preload_objects) preload/versions.map
+	$(link) $(PRELOAD_LDFLAGS) -Wl,-soname,$(@F)

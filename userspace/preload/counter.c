@@ -10,6 +10,7 @@
 
 #include <flowfd.h>
 
+#include "preload/cells.h"
 #include "preload/counter.h"
 #include "preload/next.h"
 
@@ -22,7 +23,7 @@ static int call(long number, long first, long second, long third, long fourth)
 }
 
 static int set_up(const struct settings *settings, int fd, unsigned int initial,
-		  int flags)
+		  int flags, unsigned int mapped)
 {
 	struct flowfd_create_counter counter = {
 		.initial = initial,
@@ -34,16 +35,46 @@ static int set_up(const struct settings *settings, int fd, unsigned int initial,
 	if (flags & EFD_SEMAPHORE) {
 		counter.flags = FLOWFD_SEMAPHORE;
 	} else {
+		counter.flags = mapped;
 		counter.qos.token_rate = settings->rate;
 		counter.qos.token_capacity = settings->burst;
 	}
 	return call(SYS_ioctl, fd, FLOWFD_IOC_SETUP_COUNTER, (long)&counter, 0);
 }
 
+static const char *refuse_mapping(int fd, int flags)
+{
+	return flags & EFD_SEMAPHORE ? "it is a semaphore" : cells_refuse(fd);
+}
+
+/* A counter that cannot be mapped is one that is not. */
+static int set_up_mapped(const struct settings *settings, int fd, unsigned int initial,
+			 int flags, struct mapping *mapping)
+{
+	unsigned int mapped = FLOWFD_MAPPED;
+	int ret;
+
+	mapping->wanted = settings->mapped;
+	mapping->why = mapping->wanted ? refuse_mapping(fd, flags) : NULL;
+	mapping->error = 0;
+	if (!mapping->wanted || mapping->why)
+		return set_up(settings, fd, initial, flags, 0);
+	if (settings->edge_per_take)
+		mapped |= FLOWFD_EDGE_PER_TAKE;
+	ret = set_up(settings, fd, initial, flags, mapped);
+	if (ret < 0) {
+		mapping->error = -ret;
+		return set_up(settings, fd, initial, flags, 0);
+	}
+	mapping->error = cells_map(fd);
+	return 0;
+}
+
 _Static_assert(EFD_CLOEXEC == O_CLOEXEC && EFD_NONBLOCK == O_NONBLOCK,
 	       "flags of eventfd(2) are flags of open(2)");
 
-int counter_open(const struct settings *settings, unsigned int initial, int flags)
+int counter_open(const struct settings *settings, unsigned int initial, int flags,
+		 struct mapping *mapping)
 {
 	int fd, ret;
 
@@ -51,7 +82,7 @@ int counter_open(const struct settings *settings, unsigned int initial, int flag
 		  O_RDWR | O_NOCTTY | (flags & (EFD_CLOEXEC | EFD_NONBLOCK)), 0);
 	if (fd < 0)
 		return fd;
-	ret = set_up(settings, fd, initial, flags);
+	ret = set_up_mapped(settings, fd, initial, flags, mapping);
 	if (ret < 0) {
 		call(SYS_close, fd, 0, 0, 0);
 		return ret;

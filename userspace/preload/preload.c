@@ -15,6 +15,7 @@
 #include "preload/context.h"
 #include "preload/counter.h"
 #include "preload/export.h"
+#include "preload/going.h"
 #include "preload/log.h"
 #include "preload/next.h"
 #include "preload/refused.h"
@@ -31,6 +32,7 @@ struct request {
 	uint32_t number;
 	bool kept;
 	int error;
+	struct mapping mapping;
 };
 
 static uint32_t process_of(uint64_t word)
@@ -90,7 +92,7 @@ static int decide(struct request *request, unsigned int initial, int flags,
 	if (request->kept)
 		return -1;
 
-	fd = counter_open(&context->settings, initial, flags);
+	fd = counter_open(&context->settings, initial, flags, &request->mapping);
 	if (fd < 0) {
 		request->error = -fd;
 		fd = -1;
@@ -106,6 +108,20 @@ static int begin(struct request *request, unsigned int initial, int flags,
 
 	errno = saved;
 	return fd;
+}
+
+static void line_counter(struct line *line, const struct mapping *mapping)
+{
+	bool mapped = mapping->wanted && !mapping->why && !mapping->error;
+
+	line_text(line, mapped ? "mapped counter" : "counter");
+	if (mapped || !mapping->wanted)
+		return;
+	line_text(line, ", not mapped: ");
+	if (mapping->why)
+		line_text(line, mapping->why);
+	else
+		line_error(line, mapping->error);
 }
 
 /* Reports the result of a request. */
@@ -128,7 +144,7 @@ static void report(const struct request *request, long fd)
 	else if (request->error)
 		line_error(&line, request->error);
 	else
-		line_text(&line, "counter");
+		line_counter(&line, &request->mapping);
 	line_end(&line, request->context);
 }
 
@@ -177,6 +193,8 @@ NO_STACK_PROTECTOR EXPORT long syscall(long number, ...)
 
 	if (is_eventfd(number))
 		return syscall_eventfd(number, arguments, __builtin_return_address(0));
+	if (going_is(number))
+		going_syscall(number, arguments);
 	if (refused_is(number))
 		return refused_syscall(number, arguments);
 	return next_syscall(number, arguments);

@@ -81,6 +81,15 @@ static const char *add_burst(struct settings *settings, const char *value)
 	return NULL;
 }
 
+static const char *add_mapped(struct settings *settings, const char *value)
+{
+	settings->edge_per_take = strcmp(value, "take") == 0;
+	if (!settings->edge_per_take && strcmp(value, "add") != 0)
+		return "not add or take";
+	settings->mapped = true;
+	return NULL;
+}
+
 static const char *add_keep(struct settings *settings, const char *value)
 {
 	size_t size = strlen(value) + 1;
@@ -126,6 +135,8 @@ void settings_init(struct settings *settings)
 	settings->maximum = UINT64_MAX;
 	settings->rate = 0;
 	settings->burst = 0;
+	settings->mapped = false;
+	settings->edge_per_take = false;
 	settings->verbose = false;
 	settings->keep_length = 0;
 }
@@ -139,6 +150,7 @@ const char *settings_add(struct settings *settings, const char *word)
 		{ .name = "maximum=", .add = add_maximum },
 		{ .name = "rate=", .add = add_rate },
 		{ .name = "burst=", .add = add_burst },
+		{ .name = "mapped=", .add = add_mapped },
 		{ .name = "keep=", .add = add_keep },
 		{ .name = "verbose=", .add = add_verbose },
 	};

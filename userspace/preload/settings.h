@@ -4,8 +4,8 @@
  * options, the shim from an environment variable.
  *
  * As text, settings are words separated by slashes, which no word contains:
- *   maximum=N/rate=N/burst=N/keep=WHICH/verbose=MAJOR:MINOR:INODE
- * keep may be repeated. The empty text is valid. verbose has the device and the inode
+ *   maximum=N/rate=N/burst=N/mapped=EDGES/keep=WHICH/verbose=MAJOR:MINOR:INODE
+ * EDGES is "add" or "take". keep may be repeated. The empty text is valid. verbose has the device and the inode
  * of the standard error that gets the reports. LOG_VARIABLE, if it is set, names a
  * file that gets them instead.
  */
@@ -24,6 +24,8 @@
  * @maximum: of every counter; UINT64_MAX: none
  * @rate: of every counter's bucket, in wakeups per second; 0: no bucket
  * @burst: capacity of the bucket, in wakeups
+ * @mapped: add and take in memory
+ * @edge_per_take: FLOWFD_EDGE_PER_TAKE for these counters
  * @verbose: report every eventfd on stderr, while stderr is the following file
  * @device_major: of the file's device
  * @device_minor: of the file's device
@@ -35,6 +37,8 @@ struct settings {
 	uint64_t maximum;
 	uint32_t rate;
 	uint32_t burst;
+	bool mapped;
+	bool edge_per_take;
 	bool verbose;
 	uint32_t device_major;
 	uint32_t device_minor;

@@ -28,13 +28,14 @@ endif
 # Programs that scripts run, also in the virtual machine.
 test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
-	      $(O)/tests/namesake $(O)/tests/opener \
+	      $(O)/tests/namesake $(O)/tests/opener $(O)/tests/in-memory \
+	      $(O)/tests/libflowfd-device.so \
 	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
 	      $(O)/tests/libflowfd-foreign-sysv.so \
 	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
 			namesake opener constructor \
-			foreign starve starved)
+			foreign starve starved cells in-memory device)
 
 # Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
@@ -56,7 +57,7 @@ EXTRAS += $(test_tools) $(plain_test)
 
 OBJECTS += $(test_tool_objects) $(test_objects) $(sanitized) $(plain_test).o
 CHECKS += $(filter-out $(O)/tests/guest-%,$(test_programs)) $(plain_test)
-CHECKS += $(O)/tests/cplusplus $(O)/tests/handed
+CHECKS += $(O)/tests/cplusplus $(O)/tests/handed $(O)/tests/cells
 CHECKS += $(filter-out tests/guest-%,$(wildcard tests/*.sh))
 
 $(test_objects) $(sanitized): PART_CFLAGS := $(SANITIZE) -I../module
@@ -93,6 +94,9 @@ $(O)/tests/corners: $(O)/tests/programs/corners.o
 $(O)/tests/namesake: $(O)/tests/programs/namesake.o
 	$(link)
 
+$(O)/tests/in-memory: $(O)/tests/programs/in-memory.o
+	$(link) -pthread
+
 $(O)/tests/opener: $(O)/tests/programs/opener.o
 	$(link)
 
@@ -110,6 +114,10 @@ $(O)/tests/programs/starve.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-starve.so: $(O)/tests/programs/starve.o
 	$(link) -shared
 
+$(O)/tests/programs/device.o: PART_CFLAGS := -fPIC
+$(O)/tests/libflowfd-device.so: $(O)/tests/programs/device.o
+	$(link) -shared
+
 # Before libc, whose syscall(2) the shim would call.
 $(O)/tests/starved: $(O)/tests/programs/starved.o $(O)/tests/libflowfd-starve.so
 	$(link) -L$(@D) -lflowfd-starve -Wl,-rpath,'$$ORIGIN'
@@ -121,6 +129,10 @@ $(O)/tests/libflowfd-uring.so: $(O)/tests/programs/uring.o
 
 $(O)/tests/handed: $(addprefix $(O)/,tests/programs/handed.o preload/handover.o \
 		preload/next.o)
+	$(link) -pthread
+
+$(O)/tests/cells: $(addprefix $(O)/,tests/programs/cells.o preload/cells.o \
+		preload/going.o)
 	$(link) -pthread
 
 $(O)/tests/handover: $(O)/tests/programs/handover.o

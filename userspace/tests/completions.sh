@@ -50,7 +50,7 @@ offers "" flowfdctl top --interval = ""
 offers "--count=" flowfdctl top --interval = 0.5 --c
 
 offers "$(long flowfd-run)" flowfd-run -
-offers "--maximum=" flowfd-run --m
+offers "--maximum=" flowfd-run --max
 offers "" flowfd-run --maximum ""
 offers "${0%/*}/completions.sh" flowfd-run --log "${0%/*}/compl"
 offers "${0%/*}/completions.sh" flowfd-run --log = "${0%/*}/compl"

@@ -44,6 +44,8 @@ refused "burst too high" "--burst '4294967296': $burst" \
 	--rate 1 --burst 4294967296 true
 refused "rate alone" "--rate, --burst: a rate needs a burst" --rate 5 true
 refused "burst alone" "--rate, --burst: a burst needs a rate" --burst 5 true
+refused "edges without memory" "--edge-per-take: needs --mapped" \
+	--edge-per-take true
 refused "keep nothing" "--keep-eventfd '': empty" --keep-eventfd "" true
 refused "keep a path" \
 	"--keep-eventfd 'a/b': a file's base name contains no slash" \
@@ -80,6 +82,9 @@ tap_is "$?: $output" \
 	"0: flowfd-run: true runs without flow control: $warning" "one warning"
 tap_is "$("$run" --maximum 10 "$here/show" 2>/dev/null)" \
 	"<> unset unset" "nothing is preloaded"
+output=$("$run" --mapped --edge-per-take true 2>&1)
+tap_is "$?: $output" \
+	"0: flowfd-run: true runs without flow control: $warning" "so with --mapped"
 tap_is "$(LD_PRELOAD=libdl.so.2 "$run" "$here/show" 2>/dev/null)" \
 	"<> libdl.so.2 unset" "the user's LD_PRELOAD stays"
 tap_is "$(ASAN_OPTIONS=a=1 "$run" --log "$here/log" sh -c \

@@ -18,7 +18,8 @@
 
 #include "preload/settings.h"
 
-#define SHIM "libflowfd-preload.so"
+#define SHIM	    "libflowfd-preload.so"
+#define SHIM_MAPPED "libflowfd-preload-mapped.so"
 
 /* Exit statuses that are not the program's, as those of env(1) and timeout(1). */
 enum {
@@ -29,11 +30,16 @@ enum {
 
 const char *argp_program_version = "flowfd-run " FLOWFD_VERSION;
 
-/* The settings, and the same as text for the shim. */
+/*
+ * The settings, and the same as text for the shim, but for @mapped and @edge_per_take:
+ * the module may not have it.
+ */
 struct run {
 	struct settings settings;
 	char *text;
 	char *log;
+	bool mapped;
+	bool edge_per_take;
 	char **program;
 };
 
@@ -110,6 +116,12 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	case 'b':
 		add(run, state, "burst", "--burst", value);
 		return 0;
+	case 'M':
+		run->mapped = true;
+		return 0;
+	case 'e':
+		run->edge_per_take = true;
+		return 0;
 	case 'k':
 		add(run, state, "keep", "--keep-eventfd", value);
 		return 0;
@@ -131,6 +143,8 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		why = settings_check(&run->settings);
 		if (why)
 			argp_error(state, "--rate, --burst: %s", why);
+		if (run->edge_per_take && !run->mapped)
+			argp_error(state, "--edge-per-take: needs --mapped");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -143,6 +157,12 @@ static const struct argp_option options[] = {
 	{ "rate", 'r', "R", 0, "Wake readers R times a second at most; needs --burst",
 	  0 },
 	{ "burst", 'b', "B", 0, "Let B wakeups follow each other at once; needs --rate",
+	  0 },
+	{ "mapped", 'M', NULL, 0,
+	  "Add to and take from counters in memory, without a system call", 0 },
+	{ "edge-per-take", 'e', NULL, 0,
+	  "Give edge-triggered pollers an event only after a read, not for each "
+	  "write; needs --mapped",
 	  0 },
 	{ "keep-eventfd", 'k', "WHICH", 0,
 	  "Leave eventfds real: number N or N-M of each process, or a glob "
@@ -159,13 +179,13 @@ static const struct argp argp = {
 	.args_doc = "PROGRAM [ARGUMENT...]",
 	.doc = "Run PROGRAM with its eventfds turned into flowfd counters: with"
 	       " a maximum that makes fast writers wait, and a limit on how"
-	       " often readers are woken.\v"
+	       " often readers are woken, or signalled in memory.\v"
 	       "Exit status: 125 if flowfd-run fails, 126 if PROGRAM cannot be"
 	       " run, 127 if it is not found, otherwise PROGRAM's.",
 };
 
 /* In a build tree the shim is in the directory of this program. */
-static char *find_shim(void)
+static char *find_shim(const char *name)
 {
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -174,12 +194,12 @@ static char *find_shim(void)
 	if (length > 0) {
 		self[length] = '\0';
 		*strrchr(self, '/') = '\0';
-		path = format("%s/%s", self, SHIM);
+		path = format("%s/%s", self, name);
 		if (access(path, R_OK) == 0)
 			return path;
 		free(path);
 	}
-	path = format("%s/%s", PRELOAD_DIR, SHIM);
+	path = format("%s/%s", PRELOAD_DIR, name);
 	if (access(path, R_OK) == 0)
 		return path;
 	fprintf(stderr, "flowfd-run: %s: %s\n", path, strerror(errno));
@@ -208,10 +228,18 @@ static void admit_shim(void)
 				"verify_asan_link_order=0");
 }
 
+static const char *settings_text(const struct run *run)
+{
+	if (!run->mapped)
+		return run->text;
+	return format("%s%smapped=%s", run->text, *run->text ? "/" : "",
+		      run->edge_per_take ? "take" : "add");
+}
+
 static void preload_shim(const struct run *run)
 {
 	const char *others = getenv("LD_PRELOAD");
-	char *shim = find_shim();
+	char *shim = find_shim(run->mapped ? SHIM_MAPPED : SHIM);
 
 	if (strpbrk(shim, " :")) {
 		fprintf(stderr,
@@ -220,7 +248,7 @@ static void preload_shim(const struct run *run)
 			shim);
 		exit(EXIT_USAGE);
 	}
-	set_environment(SETTINGS_VARIABLE, run->text);
+	set_environment(SETTINGS_VARIABLE, settings_text(run));
 	if (run->log)
 		set_environment(LOG_VARIABLE, run->log);
 	else
@@ -229,6 +257,18 @@ static void preload_shim(const struct run *run)
 		shim = format("%s:%s", shim, others);
 	set_environment("LD_PRELOAD", shim);
 	admit_shim();
+}
+
+/* A module of a 32-bit kernel cannot do it, nor an older one. */
+static void check_mapped(struct run *run, unsigned long long features)
+{
+	if (!run->mapped || features & FLOWFD_FEATURE_MAPPED)
+		return;
+	fprintf(stderr,
+		"flowfd-run: %s runs without --mapped: the module has no mapped"
+		" counters\n",
+		run->program[0]);
+	run->mapped = false;
 }
 
 int main(int argc, char **argv)
@@ -242,11 +282,13 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
 
 	error = flowfd_query(&query, sizeof(query));
-	if (error)
+	if (error) {
 		fprintf(stderr, "flowfd-run: %s runs without flow control: %s\n",
 			run.program[0], flowfd_strerror(error));
-	else
+	} else {
+		check_mapped(&run, query.features);
 		preload_shim(&run);
+	}
 
 	execvp(run.program[0], run.program);
 	error = errno;
