@@ -3,9 +3,6 @@
  * The ring: creating and mapping it, what it watches, and waiting. Thin calls
  * into the kernel; flowfd-ring.h documents each, and has the harvest.
  */
-/* Compiles the inline functions of the header, for programs that link to them. */
-#define FLOWFD_INLINE
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -14,43 +11,24 @@
 #include <unistd.h>
 
 #include "device.h"
-
-/* Returns NULL, with a negative errno in @error, on failure. */
-static struct flowfd_ring_header *map_shared(int fd, size_t size, int *error)
-{
-	int saved = errno;
-	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (map == MAP_FAILED) {
-		*error = -errno;
-		errno = saved;
-		return NULL;
-	}
-	return map;
-}
-
-static void unmap(struct flowfd_ring_header *header, size_t size)
-{
-	int saved = errno;
-
-	munmap(header, size);
-	errno = saved;
-}
+#include "memory.h"
 
 /* @layout is from the kernel: every process that has the ring can write its header. */
 static int ring_map(struct flowfd_ring *ring, int fd,
 		    const struct flowfd_create_ring *layout)
 {
 	struct flowfd_ring_header *header;
-	int error = 0;
+	void *map = NULL;
+	int ret;
 
-	header = map_shared(fd, layout->map_size, &error);
-	if (!header)
-		return error;
+	ret = flowfd__map(&map, layout->map_size, PROT_READ | PROT_WRITE, fd, 0);
+	if (ret)
+		return ret;
+	header = map;
 	/* The harvest is compiled into programs and knows this layout alone. */
 	if (header->magic != FLOWFD_RING_MAGIC ||
 	    header->version != FLOWFD_RING_VERSION) {
-		unmap(header, layout->map_size);
+		flowfd__unmap(map, layout->map_size);
 		return -EPROTONOSUPPORT;
 	}
 	*ring = (struct flowfd_ring){
@@ -119,7 +97,7 @@ int flowfd_ring_attach(struct flowfd_ring *ring, int fd)
 
 void flowfd_ring_destroy(struct flowfd_ring *ring)
 {
-	unmap(ring->header, ring->map_size);
+	flowfd__unmap(ring->header, ring->map_size);
 	flowfd__close(ring->fd);
 }
 

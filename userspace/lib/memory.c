@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+/* Mapping memory that processes share: that of rings and counters. */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "memory.h"
+
+int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset)
+{
+	int flags = MAP_SHARED | (*at ? MAP_FIXED : 0);
+	int saved = errno, error;
+	void *map = mmap(*at, size, protection, flags, fd, offset);
+
+	if (map == MAP_FAILED) {
+		error = -errno;
+		errno = saved;
+		return error;
+	}
+	*at = map;
+	return 0;
+}
+
+void flowfd__unmap(void *at, size_t size)
+{
+	int saved = errno;
+
+	munmap(at, size);
+	errno = saved;
+}

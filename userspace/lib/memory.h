@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared memory for the files of the library. errno stays as it is. */
+#ifndef FLOWFD_LIB_MEMORY_H
+#define FLOWFD_LIB_MEMORY_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/**
+ * flowfd__map - map shared memory
+ * @at: receives the address; if it is not NULL, what is mapped there is replaced
+ * @size: bytes
+ * @protection: PROT_* of mmap(2)
+ * @fd: file to map
+ * @offset: in the file, in bytes
+ *
+ * Returns 0 or a negative errno.
+ */
+int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset);
+
+/** flowfd__unmap - unmap memory */
+void flowfd__unmap(void *at, size_t size);
+
+#endif /* FLOWFD_LIB_MEMORY_H */
