@@ -6,7 +6,8 @@
  * writers wait (backpressure) and a token bucket that limits how often readers
  * are woken. read(2), write(2), poll(2), epoll(7) and io_uring(7) work on its
  * descriptor as on an eventfd; close(2) destroys it. A ring watches files as epoll(7)
- * does and is harvested without system calls: see flowfd-ring.h.
+ * does and is harvested without system calls: see flowfd-ring.h. A mapped counter is
+ * added to and taken from in memory: see flowfd-counter.h.
  *
  * Every function returns a negative errno on failure and never sets errno.
  * Any number of threads may read and write one counter. Only one thread at a time
@@ -32,14 +33,17 @@ extern "C" {
 /**
  * flowfd_counter_create - create a counter without maximum or bucket
  * @initial: initial count, 0 to ULLONG_MAX - 1
- * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK and FLOWFD_KEEP_ON_EXEC, or 0
+ * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK, FLOWFD_KEEP_ON_EXEC, FLOWFD_MAPPED and
+ *         FLOWFD_EDGE_PER_TAKE, or 0
  *
  * Returns the lowest free descriptor, close-on-exec without FLOWFD_KEEP_ON_EXEC, or
  *   -ENODEV           the module is not loaded (flowfd_strerror() says how to)
  *   -EACCES           this user may not open /dev/flowfd
  *   -EPROTONOSUPPORT  module and library do not match: one of them is too old
- *   -EINVAL           unknown flag, or @initial is ULLONG_MAX
- *   -EMFILE -ENFILE -ENOMEM  as eventfd(2)
+ *   -EINVAL           unknown flag, @initial is ULLONG_MAX, a mapped semaphore, or
+ *                     this kernel (of 32 bits) has no mapped counters
+ *   -EMFILE -ENFILE -ENOMEM  as eventfd(2); -ENOMEM also if a mapped counter would
+ *                     exceed RLIMIT_MEMLOCK
  */
 int flowfd_counter_create(uint64_t initial, unsigned int flags);
 
@@ -168,6 +172,7 @@ const char *flowfd_strerror(int error);
 }
 #endif
 
+#include "flowfd-counter.h"
 #include "flowfd-ring.h"
 
 #endif /* FLOWFD_H */

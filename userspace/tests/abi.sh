@@ -15,7 +15,7 @@ trap 'rm -rf "$here"' EXIT
 # functions are not exported.
 header=$(sed -n -e '/^static/d' -e 's/^FLOWFD_INLINE //' \
 	-e 's/^[a-z].*[ *]\(flowfd_[a-z_]*\)(.*/\1/p' \
-	"$top/include/flowfd.h" "$top/include/flowfd-ring.h" | sort -u)
+	"$top"/include/*.h | sort -u)
 map=$(sed -n 's/^	\(flowfd_[a-z_]*\);/\1/p' "$top/lib/libflowfd.map" | sort)
 library=$(nm -D --defined-only --with-symbol-versions \
 	"$build/libflowfd.so.1" | awk '$2 == "T" { print $3 }' | sort)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The headers in the ways in which programs are compiled, and the tests of taking
-# events (tests/ring.c) in those that give other code.
+# The headers in the ways in which programs are compiled, and the tests of the inline
+# functions (tests/ring.c, tests/mapped.c) in those that give other code.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -30,18 +30,24 @@ cat >"$here/main.c" <<'END'
 #ifdef __cplusplus
 extern "C"
 #endif
-unsigned int drain(struct flowfd_ring *ring);
+unsigned int drain(struct flowfd_ring *ring, const struct flowfd_counter *counter);
 
 int main(void)
 {
 	int (*next)(struct flowfd_ring *, struct flowfd_event *);
+	int (*take)(const struct flowfd_counter *, uint64_t *);
+	struct flowfd_counter counter;
 	struct flowfd_event event;
 	struct flowfd_ring ring;
+	uint64_t value;
 
 	next = flowfd_ring_next;
+	take = flowfd_take;
+	if (flowfd_counter_map(&counter, 0, FLOWFD_CONSUMER) == 0)
+		return take(&counter, &value);
 	if (flowfd_ring_create(&ring, 1, 0) < 0)
 		return 0;
-	while (next(&ring, &event) || drain(&ring))
+	while (next(&ring, &event) || drain(&ring, &counter))
 		;
 	flowfd_ring_destroy(&ring);
 	return 0;
@@ -49,17 +55,21 @@ int main(void)
 END
 cat >"$here/drain.c" <<'END'
 #include <flowfd-ring.h>
+#include <flowfd-counter.h>
 #include <flowfd.h>
 
 #ifdef __cplusplus
 extern "C"
 #endif
-unsigned int drain(struct flowfd_ring *ring);
+unsigned int drain(struct flowfd_ring *ring, const struct flowfd_counter *counter);
 
-unsigned int drain(struct flowfd_ring *ring)
+unsigned int drain(struct flowfd_ring *ring, const struct flowfd_counter *counter)
 {
 	struct flowfd_event events[8];
+	uint64_t value;
 
+	if (flowfd_counter_is_mapped(counter) && flowfd_try_take(counter, &value) == 0)
+		flowfd_add(counter, value);
 	return flowfd_ring_harvest(ring, events, 8);
 }
 END
@@ -129,18 +139,22 @@ able() {
 		"$here/able" 2>/dev/null
 }
 
-# taking WHAT FLAG...: tests/ring.c as another program
+# ThreadSanitizer can fail with address space randomization.
+fixed=
+setarch -R true 2>/dev/null && fixed="setarch -R"
+
+# taking WHAT FLAG...: tests/ring.c and tests/mapped.c as other programs, the latter with
+# the sources of the library
 taking() {
 	what=$1
 	shift
 	tap_ok "compiles $what" made "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
 		"$@" -o "$here/ring" "$top/tests/ring.c"
-	# ThreadSanitizer can fail with address space randomization.
-	if setarch -R true 2>/dev/null; then
-		tap_ok "takes events $what" setarch -R "$here/ring"
-	else
-		tap_ok "takes events $what" "$here/ring"
-	fi
+	tap_ok "takes events $what" $fixed "$here/ring"
+	tap_ok "compiles counters $what" made "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
+		-DFLOWFD_VERSION='""' "$@" -o "$here/mapped" "$top/tests/mapped.c" \
+		"$top"/lib/*.c
+	tap_ok "adds and takes $what" $fixed "$here/mapped"
 }
 
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"

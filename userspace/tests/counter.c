@@ -5,7 +5,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -214,6 +216,80 @@ static void test_full_table(void)
 	flowfd_ring_destroy(&ring);
 }
 
+#define BOTH (FLOWFD_PRODUCER | FLOWFD_CONSUMER)
+
+/* In memory and by calls: one count. */
+static void test_mapped(void)
+{
+	const struct flowfd_create_counter settings = {
+		.initial = 2,
+		.maximum = 10,
+		.flags = FLOWFD_MAPPED | FLOWFD_NONBLOCK,
+	};
+	int fd = flowfd_counter_create_from(&settings, sizeof(settings));
+	struct pollfd poller = { .fd = fd, .events = POLLIN | POLLOUT };
+	struct flowfd_counter c, producer, consumer;
+	uint64_t value = 0;
+
+	tap_is(flowfd_counter_map(&c, fd, BOTH), 0, "map");
+	tap_is(flowfd_counter_is_mapped(&c), 1, "it is mapped");
+	tap_is(flowfd_counter_map(&producer, fd, FLOWFD_PRODUCER), 0, "map for adds");
+	tap_is(flowfd_counter_map(&consumer, fd, FLOWFD_CONSUMER), 0, "map for takes");
+	tap_is(flowfd_add(&c, 3), 0, "add");
+	tap_is(flowfd_add(&producer, 1), 0, "add by another mapping");
+	tap_is(flowfd_write(fd, 1), 0, "write");
+	tap_is(flowfd_add(&consumer, 2), 0, "add by who maps for takes");
+	tap_is(flowfd_add(&c, 1), -EAGAIN, "to the maximum");
+	tap_is(flowfd_add(&c, 10), -EINVAL, "what can never fit");
+	tap_ok(poll(&poller, 1, 0) == 1 && poller.revents == POLLIN, "no room to poll");
+	tap_is(flowfd_take(&consumer, &value), 0, "take");
+	tap_is(value, 9, "all of it");
+	tap_ok(poll(&poller, 1, 0) == 1 && poller.revents == POLLOUT, "nothing to poll");
+	tap_is(flowfd_take(&c, &value), -EAGAIN, "nothing to take");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "at once, either");
+	tap_is(flowfd_add(&c, 5), 0, "add");
+	tap_is(flowfd_take(&producer, &value), 0, "take by who maps for adds");
+	tap_is(value, 5, "what there is");
+	tap_is(flowfd_set_maximum(fd, 3), 0, "a lower maximum");
+	tap_is(flowfd_add(&c, 2), 0, "add below it");
+	tap_is(flowfd_add(&c, 1), -EAGAIN, "and to it");
+	tap_is(flowfd_read(fd, &value), 0, "read");
+	tap_is(value, 2, "what was added in memory");
+	flowfd_counter_unmap(&c);
+	tap_is(flowfd_add(&c, 1), 0, "add after it is unmapped");
+	tap_is(flowfd_try_take(&consumer, &value), 0, "and take");
+	flowfd_counter_unmap(&producer);
+	flowfd_counter_unmap(&consumer);
+	close(fd);
+	tap_is(flowfd_add(&c, 1), -EBADF, "add to a closed descriptor");
+}
+
+static void test_not_mapped(void)
+{
+	struct flowfd_ring ring = { .fd = -1 };
+	struct flowfd_counter c = { .fd = 42 };
+	int semaphore = flowfd_counter_create(2, FLOWFD_SEMAPHORE);
+	int fd = eventfd(0, EFD_CLOEXEC);
+	uint64_t value = 0;
+
+	tap_is(flowfd_counter_map(&c, fd, BOTH), -ENOTTY, "map an eventfd");
+	close(fd);
+	tap_is(flowfd_counter_map(&c, fd, BOTH), -EBADF, "map no descriptor");
+	flowfd_ring_create(&ring, 1, 0);
+	tap_is(flowfd_counter_map(&c, ring.fd, BOTH), -ENOTTY, "map a ring");
+	flowfd_ring_destroy(&ring);
+	tap_is(c.fd, 42, "what could not be mapped is as it was");
+	tap_is(flowfd_counter_map(&c, semaphore, BOTH), 0, "map a semaphore");
+	tap_is(flowfd_counter_is_mapped(&c), 0, "it is not mapped");
+	tap_is(flowfd_add(&c, 1), 0, "add");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 1, "one");
+	tap_is(flowfd_try_take(&c, &value), 0, "a second");
+	tap_is(flowfd_try_take(&c, &value), 0, "and a third");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "without waiting for a fourth");
+	close(semaphore);
+}
+
 static void test_errno(void)
 {
 	uint64_t value = 0;
@@ -244,6 +320,8 @@ int main(void)
 	test_settings();
 	test_create_on();
 	test_full_table();
+	test_mapped();
+	test_not_mapped();
 	test_errno();
 	return tap_done();
 }

@@ -34,6 +34,31 @@ static void test_counter()
 	ok(unknown == std::strerror(EBADF), "strerror from C++");
 }
 
+static void test_mapped()
+{
+	flowfd_create_counter counter = {};
+	flowfd_counter mapped;
+	uint64_t value = 0;
+	int fd;
+
+	ok(flowfd_counter_map(&mapped, -1, FLOWFD_PRODUCER) == -EBADF,
+	   "map no descriptor from C++");
+	counter.flags = FLOWFD_MAPPED;
+	fd = flowfd_counter_create_from(&counter, sizeof(counter));
+	if (fd == -ENODEV) {
+		std::cout << "ok " << ++checks
+			  << " - a mapped counter from C++ # SKIP no module\n";
+		return;
+	}
+	ok(flowfd_counter_map(&mapped, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER) == 0,
+	   "map a counter");
+	ok(flowfd_add(&mapped, 3) == 0 && flowfd_take(&mapped, &value) == 0 && value == 3,
+	   "add and take");
+	ok(flowfd_try_take(&mapped, &value) == -EAGAIN, "and no more");
+	flowfd_counter_unmap(&mapped);
+	close(fd);
+}
+
 static void test_ring()
 {
 	flowfd_ring ring;
@@ -61,6 +86,7 @@ static void test_ring()
 int main()
 {
 	test_counter();
+	test_mapped();
 	test_ring();
 	std::cout << "1.." << checks << "\n";
 	return failures > 0;

@@ -98,7 +98,7 @@ tap_is "$(sed -n '/^\.SS Watching/,/^\.SS Waiting/s/^\.B \\-\(E[A-Z]*\)$/\1/p' \
 
 # The programs of flowfd(7) are examples that the build compiles.
 shown=$(plain flowfd.7)
-for name in bounded-queue ring ring-threads; do
+for name in bounded-queue ring mapped ring-threads; do
 	program=$(sed -n '/^#include/,$p' "$top/examples/$name.c" |
 		expand -t 4)
 	case $shown in

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counters in memory, of libflowfd: included by <flowfd.h>.
+ *
+ * A mapped counter (FLOWFD_MAPPED) has its count in memory that processes share.
+ * flowfd_add() and flowfd_take() work there, and make a system call only if somebody
+ * sleeps or polls, or if there is no room or no count. flowfd(7) says what they cost.
+ * read(2), write(2) and poll(2) work on the same count. With a counter that is not
+ * mapped the functions make a system call each, so that one program serves both.
+ *
+ * Any number of threads and processes may add and take at any time, also in a signal
+ * handler. A struct flowfd_counter does not change until it is unmapped: it may be
+ * copied, and used after fork(2).
+ *
+ * The functions return a negative errno on failure and never set errno. All are
+ * async-signal-safe. Those that may wait (flowfd_add(), flowfd_take(),
+ * flowfd_counter_write() and flowfd_counter_read()) are cancellation points while they
+ * make a system call; the others are none.
+ */
+#ifndef FLOWFD_COUNTER_H
+#define FLOWFD_COUNTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/flowfd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a process does in memory. It then can write only the pages that this needs. */
+#define FLOWFD_PRODUCER (1U << 0) /* flowfd_add() */
+#define FLOWFD_CONSUMER (1U << 1) /* flowfd_take(), flowfd_try_take() */
+
+/**
+ * struct flowfd_counter - a counter in this process
+ * @fd: its descriptor, for poll(2), epoll(7), io_uring(7), a ring, or to send to another
+ *      process; all other members are the library's
+ * @roles: FLOWFD_PRODUCER and FLOWFD_CONSUMER: what is done in memory; 0: not mapped
+ * @map_size: bytes at @map
+ * @map: the three pages; NULL: not mapped
+ * @add: the pages as flowfd_add() uses them; without this role a header with a maximum
+ *       of 0, so that there never is room
+ * @take: the pages as flowfd_take() uses them; without this role words that are 0, so
+ *        that there never is a count
+ */
+struct flowfd_counter {
+	int fd;
+	/* private: */
+	uint32_t roles;
+	void *map;
+	struct {
+		const struct flowfd_counter_header *header;
+		struct flowfd_counter_producer *producer;
+		const struct flowfd_counter_consumer *consumer;
+	} add;
+	struct {
+		const struct flowfd_counter_producer *producer;
+		struct flowfd_counter_consumer *consumer;
+	} take;
+	uint32_t map_size;
+	uint32_t reserved[5];
+};
+
+/**
+ * flowfd_counter_map - map a counter
+ * @c: filled in, if the call succeeds
+ * @fd: a counter, which stays the caller's; it must be open for reading and writing
+ * @roles: FLOWFD_PRODUCER, FLOWFD_CONSUMER or both: what this process does in memory;
+ *         the other is done by system calls
+ *
+ * A counter that is not mapped is no error: flowfd_counter_is_mapped() tells. Whoever
+ * has the descriptor of a mapped counter can disturb those who use it, but cannot
+ * harm them otherwise. Returns 0, or
+ *   -EINVAL           no role, or an unknown one
+ *   -ENOTTY           not a counter of flowfd
+ *   -EBADF            not a descriptor
+ *   -EACCES           not open for reading and writing
+ *   -EPROTONOSUPPORT  a counter of a version that this library does not know
+ *   -ENOMEM           no memory
+ */
+int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles);
+
+/**
+ * flowfd_counter_unmap - unmap a counter
+ * @c: a counter that no other function uses
+ *
+ * The descriptor stays open, and further calls with @c are system calls.
+ */
+void flowfd_counter_unmap(struct flowfd_counter *c);
+
+/**
+ * flowfd_counter_write - add by a system call
+ * @c: a counter
+ * @value: as flowfd_write()
+ *
+ * flowfd_add() calls it if there is no room. Waits and returns as flowfd_write().
+ */
+int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value);
+
+/**
+ * flowfd_counter_read - take by a system call
+ * @c: a counter
+ * @value: receives the count
+ *
+ * flowfd_take() calls it if there is no count. Waits and returns as flowfd_read().
+ */
+int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value);
+
+/**
+ * flowfd_counter_try_read - take what there is, without waiting
+ * @c: a counter
+ * @value: receives the count
+ *
+ * flowfd_try_take() calls it if there is no count. Returns as flowfd_try_take().
+ */
+int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
+
+/**
+ * flowfd_counter_notify - have the count looked at
+ * @c: a counter
+ *
+ * flowfd_add() and flowfd_take() call it if somebody sleeps or polls. It is also for
+ * programs that change the words of a mapped counter themselves; see <linux/flowfd.h>.
+ * Wakes those who can proceed; if nobody can, it does nothing. Returns 0, or
+ *   -ENODEV  not mapped
+ *   -EBADF   not a descriptor
+ */
+int flowfd_counter_notify(const struct flowfd_counter *c);
+
+/* The library defines it as empty, to export these functions for other languages. */
+#ifndef FLOWFD_INLINE
+#define FLOWFD_INLINE static inline
+#endif
+
+/**
+ * flowfd_counter_is_mapped - whether a counter is in memory
+ * @c: a counter
+ *
+ * Returns 1, or 0: flowfd_add() and flowfd_take() make a system call each.
+ */
+FLOWFD_INLINE int flowfd_counter_is_mapped(const struct flowfd_counter *c);
+
+/**
+ * flowfd_add - add to the count, in memory
+ * @c: a counter
+ * @value: 0 to ULLONG_MAX - 1
+ *
+ * Waits until count + @value is below the maximum, if the descriptor is blocking. All
+ * that was stored before is visible to who takes. Returns 0, or
+ *   -EAGAIN  it does not fit and the descriptor is non-blocking
+ *   -EINTR   interrupted by a signal; nothing was added
+ *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
+ *   -EBADF   there is no room, and the descriptor was closed
+ */
+FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);
+
+/**
+ * flowfd_take - take the count, in memory
+ * @c: a counter
+ * @value: receives the count, which becomes 0 (of a semaphore: as flowfd_read())
+ *
+ * Waits until the count is above 0, if the descriptor is blocking. Returns 0, or
+ *   -EAGAIN  the count is 0 and the descriptor is non-blocking
+ *   -EINTR   interrupted by a signal
+ *   -EBADF   there is no count, and the descriptor was closed
+ */
+FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
+
+/**
+ * flowfd_try_take - take the count, in memory, if there is one
+ * @c: a counter
+ * @value: receives the count, which becomes 0 (of a semaphore: as flowfd_read())
+ *
+ * Never waits, also if the descriptor is blocking. To find no count takes no system
+ * call, unless the counter is not mapped: then preadv2(2) with RWF_NOWAIT is made.
+ * Returns 0, or
+ *   -EAGAIN  the count is 0
+ *   -EBADF   not mapped, and not a descriptor
+ */
+FLOWFD_INLINE int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value);
+
+/*
+ * The steps are those of docs/signals.md, whose letters name the barriers.
+ * a: after the exchange of a word, before the bits. Both are sequentially consistent,
+ *    which is a full barrier between them.
+ * b: after a bit was set, before the count. Likewise.
+ * c: @consumed is loaded with acquire, before @produced.
+ */
+
+/* T3 and T4, after a look that found @produced. Also if there was nothing to take. */
+static inline void flowfd_counter_arm(const struct flowfd_counter *c, __u64 produced)
+{
+	struct flowfd_counter_consumer *consumer = c->take.consumer;
+	__u32 armed = __atomic_load_n(&consumer->armed, __ATOMIC_SEQ_CST);
+	int notify;
+
+	if (__builtin_expect(!(armed & (FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_WRITERS)), 1))
+		return;
+	notify = (armed & FLOWFD_ARMED_WRITERS) != 0;
+	if ((armed & FLOWFD_ARMED_WATCHED) && !(armed & FLOWFD_ARMED_READERS)) {
+		__atomic_fetch_or(&consumer->armed, FLOWFD_ARMED_READERS,
+				  __ATOMIC_SEQ_CST);
+		/* b */
+		if (__atomic_load_n(&c->take.producer->produced, __ATOMIC_SEQ_CST) !=
+		    produced)
+			notify = 1;
+	}
+	if (notify)
+		flowfd_counter_notify(c);
+}
+
+/* T1 to T4. Returns 0 if there is nothing to take; then nothing was armed either. */
+static inline int flowfd_counter_take(const struct flowfd_counter *c, uint64_t *value)
+{
+	const struct flowfd_counter_producer *producer = c->take.producer;
+	struct flowfd_counter_consumer *consumer = c->take.consumer;
+	__u64 consumed, produced;
+
+	do {
+		/* c */
+		consumed = __atomic_load_n(&consumer->consumed, __ATOMIC_ACQUIRE);
+		produced = __atomic_load_n(&producer->produced, __ATOMIC_ACQUIRE);
+		if (produced == consumed)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&consumer->consumed, &consumed, produced, 0,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	*value = produced - consumed;
+	/* a */
+	flowfd_counter_arm(c, produced);
+	return 1;
+}
+
+FLOWFD_INLINE int flowfd_counter_is_mapped(const struct flowfd_counter *c)
+{
+	return c->roles != 0;
+}
+
+FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value)
+{
+	const struct flowfd_counter_consumer *consumer = c->add.consumer;
+	struct flowfd_counter_producer *producer = c->add.producer;
+	__u64 consumed, produced, maximum;
+
+	do {
+		/* A1, c */
+		consumed = __atomic_load_n(&consumer->consumed, __ATOMIC_ACQUIRE);
+		produced = __atomic_load_n(&producer->produced, __ATOMIC_RELAXED);
+		maximum = __atomic_load_n(&c->add.header->maximum, __ATOMIC_RELAXED);
+		if (produced - consumed >= maximum ||
+		    maximum - (produced - consumed) <= value)
+			return flowfd_counter_write(c, value);
+	} while (!__atomic_compare_exchange_n(&producer->produced, &produced,
+					      produced + value, 0, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	/* A3, after a */
+	if (__builtin_expect(__atomic_load_n(&consumer->armed, __ATOMIC_SEQ_CST) &
+				     FLOWFD_ARMED_READERS,
+			     0))
+		flowfd_counter_notify(c);
+	return 0;
+}
+
+FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value)
+{
+	if (flowfd_counter_take(c, value))
+		return 0;
+	return flowfd_counter_read(c, value);
+}
+
+FLOWFD_INLINE int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value)
+{
+	if (flowfd_counter_take(c, value))
+		return 0;
+	return flowfd_counter_try_read(c, value);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FLOWFD_COUNTER_H */

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Counters in memory: mapping one, and what the inline functions of flowfd-counter.h
+ * call when memory is not enough.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "memory.h"
+
+#define ROLES (FLOWFD_PRODUCER | FLOWFD_CONSUMER)
+#define PAGES 3
+
+/* Without a role: never room, never a count. The inline functions only read it. */
+static const struct {
+	struct flowfd_counter_header header;
+	struct flowfd_counter_producer producer;
+	struct flowfd_counter_consumer consumer;
+} nothing;
+
+/* Makes each role that is not in memory a system call. */
+static void use_pages(struct flowfd_counter *c, int fd, unsigned int roles, void *map,
+		      size_t page)
+{
+	*c = (struct flowfd_counter){
+		.fd = fd,
+		.roles = roles,
+		.map = map,
+		.map_size = PAGES * page,
+	};
+	c->add.header = &nothing.header;
+	c->add.producer = (void *)&nothing.producer;
+	c->add.consumer = &nothing.consumer;
+	c->take.producer = &nothing.producer;
+	c->take.consumer = (void *)&nothing.consumer;
+	if (roles & FLOWFD_PRODUCER) {
+		c->add.header = map;
+		c->add.producer = (void *)((char *)map + page);
+		c->add.consumer = (void *)((char *)map + 2 * page);
+	}
+	if (roles & FLOWFD_CONSUMER) {
+		c->take.producer = (void *)((char *)map + page);
+		c->take.consumer = (void *)((char *)map + 2 * page);
+	}
+}
+
+/* Only the page that a role writes can be written. */
+static int map_page(void *map, size_t page, int number, int fd)
+{
+	void *at = (char *)map + number * page;
+
+	return flowfd__map(&at, page, PROT_READ | PROT_WRITE, fd, number * page);
+}
+
+/* The inline functions are compiled into programs and know this layout alone. */
+static int check_header(const struct flowfd_counter_header *header, size_t page)
+{
+	if (header->magic != FLOWFD_COUNTER_MAGIC ||
+	    header->version != FLOWFD_COUNTER_VERSION || header->page_size != page)
+		return -EPROTONOSUPPORT;
+	return 0;
+}
+
+static int map_pages(void **map, int fd, unsigned int roles, size_t page)
+{
+	int ret = flowfd__map(map, PAGES * page, PROT_READ, fd, 0);
+
+	if (ret)
+		return ret;
+	ret = check_header(*map, page);
+	if (!ret && roles & FLOWFD_PRODUCER)
+		ret = map_page(*map, page, 1, fd);
+	if (!ret && roles & FLOWFD_CONSUMER)
+		ret = map_page(*map, page, 2, fd);
+	if (ret)
+		flowfd__unmap(*map, PAGES * page);
+	return ret;
+}
+
+/* The kernel says what the file is: anybody could make memory that looks like it. */
+int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *map = NULL;
+	int ret;
+
+	if (!roles || roles & ~ROLES)
+		return -EINVAL;
+	ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	if (ret == -ENODEV) {
+		use_pages(c, fd, 0, NULL, page);
+		return 0;
+	}
+	if (!ret)
+		ret = map_pages(&map, fd, roles, page);
+	if (!ret)
+		use_pages(c, fd, roles, map, page);
+	return ret;
+}
+
+void flowfd_counter_unmap(struct flowfd_counter *c)
+{
+	if (c->map)
+		flowfd__unmap(c->map, c->map_size);
+	use_pages(c, c->fd, 0, NULL, 0);
+}
+
+int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value)
+{
+	return flowfd_write(c->fd, value);
+}
+
+int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value)
+{
+	return flowfd_read(c->fd, value);
+}
+
+/* A read that does not wait on a blocking descriptor, and is no cancellation point. */
+static int read_at_once(int fd, uint64_t *value)
+{
+	int saved = errno, error;
+	uint64_t count;
+	struct iovec buffer = { .iov_base = &count, .iov_len = sizeof(count) };
+	long bytes = syscall(SYS_preadv2, fd, &buffer, 1, -1L, -1L, RWF_NOWAIT);
+
+	if (bytes < 0) {
+		error = -errno;
+		errno = saved;
+		return error;
+	}
+	if (bytes != sizeof(count))
+		return -EIO;
+	*value = count;
+	return 0;
+}
+
+int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value)
+{
+	uint64_t consumed;
+
+	if (!(c->roles & FLOWFD_CONSUMER))
+		return read_at_once(c->fd, value);
+	if (flowfd_counter_take(c, value))
+		return 0;
+	/* This may follow a wakeup, so it arms (rule 4). What was taken is no count. */
+	consumed = __atomic_load_n(&c->take.consumer->consumed, __ATOMIC_ACQUIRE);
+	flowfd_counter_arm(c, consumed);
+	return -EAGAIN;
+}
+
+int flowfd_counter_notify(const struct flowfd_counter *c)
+{
+	return flowfd__ioctl(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+}

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counters in memory, without the module: its part is played by this program, which
+ * gives the library an ioctl(2) of its own and a memfd as the counter. builds.sh builds
+ * it for 32 bits, for ThreadSanitizer, and with the functions of the library instead of
+ * the header's (LINKED) as well.
+ */
+#ifdef LINKED
+#define flowfd_add inline_add
+#define flowfd_take inline_take
+#define flowfd_try_take inline_try_take
+#endif
+#include <flowfd.h>
+#ifdef LINKED
+#undef flowfd_add
+#undef flowfd_take
+#undef flowfd_try_take
+int flowfd_add(const struct flowfd_counter *c, uint64_t value);
+int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
+int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value);
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+#define ARMED_ALL (FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS | FLOWFD_ARMED_WATCHED)
+#define NONE UINT64_MAX
+
+/* The three pages, as in the module. */
+static struct {
+	struct flowfd_counter_header header;
+	struct flowfd_counter_producer producer __attribute__((aligned(64)));
+	struct flowfd_counter_consumer consumer __attribute__((aligned(64)));
+} memory;
+
+static int not_a_counter = -1;	 /* the result of asking whether it is mapped */
+static unsigned int notified;
+
+static uint64_t count(void)
+{
+	uint64_t consumed = __atomic_load_n(&memory.consumer.consumed, __ATOMIC_SEQ_CST);
+
+	return __atomic_load_n(&memory.producer.produced, __ATOMIC_SEQ_CST) - consumed;
+}
+
+/*
+ * Instead of that of libc. Notifications do what the module's do: without a count the
+ * bits stay, otherwise the wakeup clears them.
+ */
+int ioctl(int fd, unsigned long request, ...)
+{
+	(void)fd;
+	if (request != (unsigned int)FLOWFD_IOC_COUNTER_NOTIFY || not_a_counter) {
+		errno = not_a_counter > 0 ? not_a_counter : ENOTTY;
+		return -1;
+	}
+	__atomic_fetch_add(&notified, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_and(&memory.consumer.armed, ~FLOWFD_ARMED_WRITERS,
+			   __ATOMIC_SEQ_CST);
+	if (count())
+		__atomic_fetch_and(&memory.consumer.armed, ~FLOWFD_ARMED_READERS,
+				   __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+/* A counter whose calls go to an eventfd, where they can be told from what is in memory. */
+static struct flowfd_counter open_counter(uint64_t start, uint64_t maximum, uint32_t armed)
+{
+	struct flowfd_counter c = {
+		.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
+		.roles = FLOWFD_PRODUCER | FLOWFD_CONSUMER,
+		.add = { &memory.header, &memory.producer, &memory.consumer },
+		.take = { &memory.producer, &memory.consumer },
+	};
+
+	memset(&memory, 0, sizeof(memory));
+	memory.header.maximum = maximum;
+	memory.producer.produced = start;
+	memory.consumer.consumed = start;
+	memory.consumer.armed = armed;
+	notified = 0;
+	not_a_counter = 0;
+	return c;
+}
+
+/* What was written to the descriptor. */
+static uint64_t called(const struct flowfd_counter *c)
+{
+	uint64_t value = 0;
+
+	return flowfd_read(c->fd, &value) ? 0 : value;
+}
+
+static void test_values(uint64_t start, const char *where)
+{
+	struct flowfd_counter c = open_counter(start, NONE, 0);
+	uint64_t value = 42;
+
+	printf("# %s\n", where);
+	tap_is(flowfd_counter_is_mapped(&c), 1, "in memory");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "there is nothing to take");
+	tap_is(value, 42, "and the value stays");
+	tap_is(flowfd_take(&c, &value), -EAGAIN, "nor by a call");
+	tap_is(flowfd_add(&c, 3), 0, "add 3");
+	tap_is(flowfd_add(&c, 0), 0, "add 0");
+	tap_is(flowfd_add(&c, 4), 0, "add 4");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 7, "all of it");
+	tap_is(flowfd_add(&c, NONE - 1), 0, "add as much as fits");
+	tap_is(flowfd_try_take(&c, &value), 0, "take");
+	tap_ok(value == NONE - 1, "all of it");
+	tap_is(notified + called(&c), 0, "without a call");
+	close(c.fd);
+}
+
+static void test_maximum(void)
+{
+	struct flowfd_counter c = open_counter(NONE - 5, 10, 0);
+	uint64_t value = 0;
+
+	tap_is(flowfd_add(&c, 9), 0, "add below the maximum");
+	tap_is(flowfd_add(&c, 0), 0, "and nothing");
+	tap_is(called(&c), 0, "in memory");
+	tap_is(flowfd_add(&c, 1), 0, "one more");
+	tap_is(called(&c), 1, "is a call");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 9, "all of it");
+	tap_is(flowfd_add(&c, 10), 0, "what can never fit");
+	tap_is(called(&c), 10, "is a call");
+	tap_is(flowfd_add(&c, NONE), -EINVAL, "ULLONG_MAX");
+	tap_is(flowfd_add(&c, 8), 0, "add");
+	memory.header.maximum = 4;
+	tap_is(flowfd_add(&c, 1), 0, "above a maximum that was lowered");
+	tap_is(called(&c), 1, "is a call");
+	tap_is(flowfd_add(&c, 0), 0, "so is nothing");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 8, "what was there");
+	close(c.fd);
+}
+
+/* Which bits make an add or a take notify, and which bits a take sets. */
+static void test_bits(void)
+{
+	struct flowfd_counter c = open_counter(0, NONE, 0);
+	unsigned int wrong = 0;
+	uint32_t bits, left;
+	uint64_t value;
+
+	for (bits = 0; bits <= ARMED_ALL; bits++) {
+		left = bits & ~FLOWFD_ARMED_WRITERS;
+		if (bits & FLOWFD_ARMED_WATCHED)
+			left |= FLOWFD_ARMED_READERS;
+		memory.consumer.armed = bits;
+		notified = 0;
+		wrong += flowfd_add(&c, 1) || notified != !!(bits & FLOWFD_ARMED_READERS);
+		memory.consumer.armed = bits;
+		notified = 0;
+		wrong += flowfd_take(&c, &value) ||
+			 notified != !!(bits & FLOWFD_ARMED_WRITERS) ||
+			 memory.consumer.armed != left;
+	}
+	tap_is(wrong, 0, "bits, one by one");
+
+	memory.consumer.armed = FLOWFD_ARMED_WATCHED;
+	notified = 0;
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "a take that finds nothing");
+	tap_is(memory.consumer.armed, FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_READERS, "arms");
+	tap_is(notified, 0, "and does not notify");
+	close(c.fd);
+}
+
+/*
+ * Interference: an add or a take is single-stepped, and in each run something else
+ * happens before another instruction.
+ */
+#if (defined(__x86_64__) || defined(__i386__)) && !defined(__SANITIZE_THREAD__)
+#define TRAP_FLAG 0x100
+
+static struct {
+	struct flowfd_counter counter;
+	void (*happen)(void);
+	unsigned int slept;
+	volatile sig_atomic_t inside;
+	volatile sig_atomic_t instruction;
+	volatile sig_atomic_t stop_at;
+	volatile sig_atomic_t happened;
+} step;
+
+static void trap(int number, siginfo_t *info, void *context)
+{
+	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+
+	(void)number;
+	(void)info;
+	*flags |= TRAP_FLAG;
+	if (step.inside == 1 && step.instruction++ >= step.stop_at) {
+		step.happened = 1;
+		step.happen();
+	}
+	if (step.inside == 2 || step.happened)
+		*flags &= ~TRAP_FLAG;
+}
+
+static void arm(uint32_t bits)
+{
+	__atomic_fetch_or(&memory.consumer.armed, bits, __ATOMIC_SEQ_CST);
+}
+
+/* Another thread adds. Who polls sees it if it was notified, or looks before it sleeps. */
+static void other_adds(void)
+{
+	flowfd_add(&step.counter, 1);
+}
+
+static void other_takes(void)
+{
+	uint64_t value;
+
+	flowfd_try_take(&step.counter, &value);
+}
+
+static void reader_sleeps(void)
+{
+	arm(FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
+	step.slept = !count();
+}
+
+static void writer_sleeps(void)
+{
+	arm(FLOWFD_ARMED_WRITERS);
+	step.slept = count() > 0;
+}
+
+/* A wakeup clears READERS, and the count is gone when the thread takes. */
+static void is_woken(void)
+{
+	__atomic_fetch_and(&memory.consumer.armed, ~FLOWFD_ARMED_READERS, __ATOMIC_SEQ_CST);
+}
+
+static void add_one(void)
+{
+	flowfd_add(&step.counter, 1);
+}
+
+static void take_all(void)
+{
+	uint64_t value;
+
+	flowfd_try_take(&step.counter, &value);
+}
+
+/* Of a watched counter: somebody was woken, who takes and thereby arms, or will be. */
+static bool is_told(void)
+{
+	return notified || (!count() && memory.consumer.armed & FLOWFD_ARMED_READERS);
+}
+
+static bool is_woken_up(void)
+{
+	return !step.slept || notified;
+}
+
+static const struct situation {
+	const char *what;
+	void (*run)(void);
+	void (*happen)(void);
+	bool (*is_right)(void);
+	uint32_t armed;
+	uint64_t count;
+} situations[] = {
+	{ "a reader goes to sleep during an add", add_one, reader_sleeps, is_woken_up, 0, 0 },
+	{ "a writer goes to sleep during a take", take_all, writer_sleeps, is_woken_up, 0, 5 },
+	{ "an add during a take", take_all, other_adds, is_told, FLOWFD_ARMED_WATCHED, 5 },
+	{ "an add during a take that finds nothing", take_all, other_adds, is_told,
+	  FLOWFD_ARMED_WATCHED, 0 },
+	{ "a take during a take", take_all, other_takes, is_told, FLOWFD_ARMED_WATCHED, 5 },
+	{ "a take during an add", add_one, other_takes, is_told,
+	  FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_READERS, 0 },
+};
+
+/* Whether the result is right if it happens before the given instruction. */
+static bool try_at(const struct situation *situation, int instruction)
+{
+	uint64_t value;
+
+	step.counter = open_counter(NONE - 2, 100, situation->armed);
+	memory.producer.produced += situation->count;
+	step.happen = situation->happen;
+	step.slept = 0;
+	step.stop_at = instruction;
+	step.inside = 0;
+	step.instruction = 0;
+	step.happened = 0;
+	__asm__ volatile("int3" : : : "memory");
+	step.inside = 1;
+	situation->run();
+	step.inside = 2;
+	close(step.counter.fd);
+	if (!situation->is_right())
+		return false;
+	/* And the next thread finds what is left. */
+	if (count() && flowfd_try_take(&step.counter, &value))
+		return false;
+	is_woken();
+	return flowfd_try_take(&step.counter, &value) == -EAGAIN &&
+	       (!(memory.consumer.armed & FLOWFD_ARMED_WATCHED) ||
+		memory.consumer.armed & FLOWFD_ARMED_READERS);
+}
+
+static void test_steps(void)
+{
+	const struct sigaction action = { .sa_sigaction = trap, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGTRAP, &action, NULL);
+	for (size_t i = 0; i < sizeof(situations) / sizeof(situations[0]); i++) {
+		int instruction = 0, wrong = 0;
+
+		do
+			wrong += !try_at(&situations[i], instruction++);
+		while (step.happened);
+		printf("# before each of %d instructions\n", instruction - 1);
+		tap_ok(instruction > 10, "step by step");
+		tap_is(wrong, 0, situations[i].what);
+	}
+	signal(SIGTRAP, SIG_DFL);
+}
+#else
+static void test_steps(void)
+{
+	tap_skip("step by step", "for x86 without ThreadSanitizer");
+}
+#endif
+
+#define THREADS 2
+#define ADDS 20000
+
+/* What an adder stores before its last add; for ThreadSanitizer only the add orders it. */
+static struct crowd {
+	struct flowfd_counter counter;
+	uint64_t taken;
+	int message[THREADS];
+} crowd;
+
+static void *add_all(void *message)
+{
+	for (int i = 1; i < ADDS; i++)
+		if (flowfd_add(&crowd.counter, 1))
+			abort();
+	*(int *)message = 1;
+	if (flowfd_add(&crowd.counter, 1))
+		abort();
+	return NULL;
+}
+
+static void *take_some(void *unused)
+{
+	uint64_t value, sum = 0;
+
+	while (__atomic_load_n(&crowd.taken, __ATOMIC_ACQUIRE) + sum < THREADS * ADDS) {
+		if (flowfd_try_take(&crowd.counter, &value)) {
+			__atomic_fetch_add(&crowd.taken, sum, __ATOMIC_ACQ_REL);
+			sum = 0;
+			sched_yield();
+			continue;
+		}
+		sum += value;
+		if (value > THREADS * ADDS)
+			abort();
+	}
+	__atomic_fetch_add(&crowd.taken, sum, __ATOMIC_ACQ_REL);
+	return unused;
+}
+
+static void test_crowd(void)
+{
+	pthread_t threads[2 * THREADS];
+	int sum = 0;
+
+	crowd.counter = open_counter(NONE - ADDS, NONE, FLOWFD_ARMED_WATCHED);
+	for (int i = 0; i < THREADS; i++) {
+		if (pthread_create(&threads[i], NULL, add_all, &crowd.message[i]) ||
+		    pthread_create(&threads[THREADS + i], NULL, take_some, NULL))
+			abort();
+	}
+	for (int i = THREADS; i < 2 * THREADS; i++)
+		pthread_join(threads[i], NULL);
+	/* Not joined yet: the adders' stores are visible by what was taken. */
+	for (int i = 0; i < THREADS; i++)
+		sum += crowd.message[i];
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	tap_is(crowd.taken, THREADS * ADDS, "each item is taken once");
+	tap_is(sum, THREADS, "and what came before it is there");
+	close(crowd.counter.fd);
+}
+
+/* A file with the memory of a counter. Returns its descriptor. */
+static int make_file(struct flowfd_counter_header header, uint64_t initial)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	int fd = memfd_create("counter", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, 3 * page) ||
+	    pwrite(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    pwrite(fd, &initial, sizeof(initial), page) != sizeof(initial))
+		abort();
+	return fd;
+}
+
+/* The kernel can store there only if the program can. */
+static bool is_writable(const void *at)
+{
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	bool writable = read(fd, (void *)at, 1) == 1;
+
+	close(fd);
+	return writable;
+}
+
+/* Which pages can be written: 1, 2 and 4. */
+static int writable_pages(const struct flowfd_counter *c)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	int pages = 0;
+
+	for (int i = 0; i < 3; i++)
+		pages |= is_writable((char *)c->map + (i + 1) * page - 1) << i;
+	return pages;
+}
+
+static void test_roles(void)
+{
+	const struct flowfd_counter_header header = {
+		.magic = FLOWFD_COUNTER_MAGIC,
+		.version = FLOWFD_COUNTER_VERSION,
+		.page_size = sysconf(_SC_PAGESIZE),
+		.flags = FLOWFD_MAPPED,
+		.maximum = 10,
+	};
+	int fd = make_file(header, 3);
+	struct flowfd_counter c, producer, consumer;
+	uint64_t value = 0;
+
+	not_a_counter = 0;
+	tap_is(flowfd_counter_map(&c, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER), 0, "map");
+	tap_is(c.fd, fd, "the descriptor is in it");
+	tap_is(writable_pages(&c), 6, "two pages can be written");
+	tap_is(flowfd_counter_map(&producer, fd, FLOWFD_PRODUCER), 0, "map for adds");
+	tap_is(writable_pages(&producer), 2, "one page can be written");
+	tap_is(flowfd_counter_map(&consumer, fd, FLOWFD_CONSUMER), 0, "map for takes");
+	tap_is(writable_pages(&consumer), 4, "one page can be written");
+	tap_is(flowfd_take(&consumer, &value), 0, "take");
+	tap_is(value, 3, "the first count");
+	tap_is(flowfd_add(&producer, 4), 0, "add");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 4, "what another mapping added");
+
+	/* The file is no counter for calls, which shows that there are some. */
+	tap_is(lseek(fd, 3 * header.page_size - 4, SEEK_SET), 3 * header.page_size - 4,
+	       "the end of the file");
+	tap_is(flowfd_take(&producer, &value), -EIO, "a take by who may only add: a call");
+	tap_is(flowfd_counter_is_mapped(&producer), 1, "though it is mapped");
+	flowfd_counter_unmap(&producer);
+	tap_is(flowfd_counter_is_mapped(&producer), 0, "not any more");
+	flowfd_counter_unmap(&producer);
+	tap_is(producer.fd, fd, "the descriptor stays");
+	tap_is(fcntl(fd, F_GETFD), FD_CLOEXEC, "and is open");
+	tap_is(flowfd_add(&c, 4), 0, "other mappings stay");
+	flowfd_counter_unmap(&c);
+	flowfd_counter_unmap(&consumer);
+	close(fd);
+}
+
+/* Only the kernel says what a file is. */
+static void test_refused(void)
+{
+	const struct flowfd_counter_header good = {
+		.magic = FLOWFD_COUNTER_MAGIC,
+		.version = FLOWFD_COUNTER_VERSION,
+		.page_size = sysconf(_SC_PAGESIZE),
+		.maximum = 10,
+	};
+	struct flowfd_counter_header bad = good;
+	struct flowfd_counter c = { .fd = 42 };
+	const unsigned int both = FLOWFD_PRODUCER | FLOWFD_CONSUMER;
+	char path[64];
+	int fd = make_file(good, 0), again;
+
+	errno = 4711;
+	not_a_counter = -1;
+	tap_is(flowfd_counter_map(&c, fd, both), -ENOTTY, "memory like that of a counter");
+	not_a_counter = EBADF;
+	tap_is(flowfd_counter_map(&c, -1, both), -EBADF, "no descriptor");
+	not_a_counter = 0;
+	tap_is(flowfd_counter_map(&c, fd, 0), -EINVAL, "no role");
+	tap_is(flowfd_counter_map(&c, fd, 4 | both), -EINVAL, "an unknown role");
+	tap_is(c.fd, 42, "what could not be mapped is as it was");
+	tap_is(errno, 4711, "so is errno");
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDONLY | O_CLOEXEC);
+	tap_is(flowfd_counter_map(&c, again, both), -EACCES, "a descriptor for reading alone");
+	close(again);
+	close(fd);
+
+	bad.magic++;
+	fd = make_file(bad, 0);
+	tap_is(flowfd_counter_map(&c, fd, both), -EPROTONOSUPPORT, "another magic number");
+	close(fd);
+	bad = good;
+	bad.version++;
+	fd = make_file(bad, 0);
+	tap_is(flowfd_counter_map(&c, fd, both), -EPROTONOSUPPORT, "another version");
+	close(fd);
+	bad = good;
+	bad.page_size *= 2;
+	fd = make_file(bad, 0);
+	tap_is(flowfd_counter_map(&c, fd, both), -EPROTONOSUPPORT, "pages of another size");
+	close(fd);
+}
+
+/* A counter that is not mapped, in whose place there is an eventfd. */
+static void test_not_mapped(int flags)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | flags);
+	struct flowfd_counter c;
+	uint64_t value = 42;
+
+	not_a_counter = ENODEV;
+	tap_is(flowfd_counter_map(&c, fd, FLOWFD_CONSUMER), 0, "map one that is not mapped");
+	tap_is(flowfd_counter_is_mapped(&c), 0, "it is not mapped");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "nothing, without waiting");
+	tap_is(value, 42, "the value stays");
+	tap_is(flowfd_add(&c, 3), 0, "add");
+	tap_is(flowfd_add(&c, 0), 0, "add nothing");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 3, "what was added");
+	tap_is(flowfd_add(&c, 4), 0, "add");
+	tap_is(flowfd_try_take(&c, &value), 0, "take without waiting");
+	tap_is(value, 4, "what was added");
+	tap_is(flowfd_add(&c, NONE), -EINVAL, "ULLONG_MAX");
+	tap_is(flowfd_counter_notify(&c), -ENODEV, "there is nothing to notify");
+	flowfd_counter_unmap(&c);
+	close(fd);
+	errno = 4711;
+	tap_is(flowfd_try_take(&c, &value), -EBADF, "a closed descriptor");
+	tap_is(flowfd_add(&c, 1), -EBADF, "also to add");
+	tap_is(flowfd_take(&c, &value), -EBADF, "and to take");
+	tap_is(errno, 4711, "errno stays");
+}
+
+int main(void)
+{
+	test_values(0, "from 0");
+	test_values(NONE - 4, "past 2^64");
+	test_maximum();
+	test_bits();
+	test_steps();
+	test_crowd();
+	test_roles();
+	test_refused();
+	test_not_mapped(0);
+	test_not_mapped(EFD_NONBLOCK);
+	return tap_done();
+}
