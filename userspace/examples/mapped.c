@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Signals in memory: a producer adds to a mapped counter and a consumer takes, without
- * a system call while both are busy. The consumer sleeps in epoll when there is nothing.
+ * Signals in memory: a producer adds to a counter and a consumer takes, without a system
+ * call while both are busy. The consumer sleeps in epoll when there is nothing. Runs
+ * without the module, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,21 +47,17 @@ static int watch(int fd)
 
 int main(void)
 {
-	const struct flowfd_create_counter settings = {
-		.maximum = DEPTH + 1,
-		.flags = FLOWFD_MAPPED,
-	};
-	int fd = flowfd_counter_create_from(&settings, sizeof(settings));
+	const struct flowfd_create_counter settings = { .maximum = DEPTH + 1 };
 	uint64_t count, sum = 0;
 	struct epoll_event event;
 	pthread_t producer;
 	int epoll, error;
 
-	check("create", fd);
-	error = flowfd_counter_map(&counter, fd,
-				   FLOWFD_PRODUCER | FLOWFD_CONSUMER);
-	check("map", error);
-	epoll = watch(fd);
+	/* This thread alone takes, and until there is nothing. */
+	error = flowfd_counter_open(&counter, &settings, sizeof(settings),
+				    FLOWFD_FALLBACK | FLOWFD_ONE_CONSUMER);
+	check("open", error);
+	epoll = watch(counter.fd);
 	check("thread", -pthread_create(&producer, NULL, produce, NULL));
 
 	while (sum < ITEMS) {
@@ -74,5 +71,6 @@ int main(void)
 	}
 	pthread_join(producer, NULL);
 	printf("%" PRIu64 " items\n", sum);
+	flowfd_counter_close(&counter);
 	return EXIT_SUCCESS;
 }

@@ -12,8 +12,10 @@
  * handler. A struct flowfd_counter does not change until it is unmapped: it may be
  * copied, and used after fork(2).
  *
- * The functions return a negative errno on failure and never set errno. All are
- * async-signal-safe. Those that may wait (flowfd_add(), flowfd_take(),
+ * flowfd_counter_open() gives a program the same calls where the module is not loaded.
+ *
+ * The functions return a negative errno on failure and never set errno. All but
+ * flowfd_counter_open() are async-signal-safe. Those that may wait (flowfd_add(), flowfd_take(),
  * flowfd_counter_write() and flowfd_counter_read()) are cancellation points while they
  * make a system call; the others are none.
  */
@@ -28,6 +30,18 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Options of flowfd_counter_open(). */
+#define FLOWFD_FALLBACK		(1U << 0) /* without the module, use eventfd(2) */
+#define FLOWFD_OPTIONAL_BUCKET	(1U << 1) /* leave it out where there is none */
+#define FLOWFD_ONE_CONSUMER	(1U << 2) /* see flowfd_counter_open() */
+
+/* What flowfd_features() returns. */
+#define FLOWFD_HAS_MEMORY  (1U << 0) /* adds and takes are in memory */
+#define FLOWFD_HAS_CALLS   (1U << 1) /* read(2) and write(2) work on the count */
+#define FLOWFD_HAS_MAXIMUM (1U << 2) /* holds for all who have the descriptor */
+#define FLOWFD_HAS_BUCKET  (1U << 3) /* there can be a token bucket, but on semaphores */
+#define FLOWFD_HAS_EDGES   (1U << 4) /* edge-triggered pollers get one for each add */
 
 /* What a process does in memory. It then can write only the pages that this needs. */
 #define FLOWFD_PRODUCER (1U << 0) /* flowfd_add() */
@@ -44,6 +58,8 @@ extern "C" {
  *       of 0, so that there never is room
  * @take: the pages as flowfd_take() uses them; without this role words that are 0, so
  *        that there never is a count
+ * @features: FLOWFD_HAS_*
+ * @doorbell: how the library does without the module
  */
 struct flowfd_counter {
 	int fd;
@@ -60,8 +76,52 @@ struct flowfd_counter {
 		struct flowfd_counter_consumer *consumer;
 	} take;
 	uint32_t map_size;
-	uint32_t reserved[5];
+	uint32_t features;
+	uint32_t doorbell;
+	uint32_t reserved[3];
 };
+
+/**
+ * flowfd_counter_open - create a counter and map it, with or without the module
+ * @c: filled in, if the call succeeds; flowfd_counter_close() ends it
+ * @settings: as flowfd_counter_create_from(); FLOWFD_MAPPED is implied where it is
+ *            possible: semaphores, and counters of a kernel of 32 bits, are not mapped
+ * @size: sizeof(*settings) in the compiled caller, in bytes
+ * @options: FLOWFD_FALLBACK, FLOWFD_OPTIONAL_BUCKET and FLOWFD_ONE_CONSUMER, or 0
+ *
+ * With FLOWFD_FALLBACK, if there is no module or this user may not use it, the counter
+ * is an eventfd(2) and memory. flowfd_add() and flowfd_take() are the same. The
+ * descriptor is readable while there is a count, and not writable after a
+ * flowfd_add() that found no room, until the next take. But
+ *   - the count is in memory alone: the descriptor is only for polling, and read(2) and
+ *     write(2) must not be used; only this process and its children have the counter
+ *   - maximum and flags cannot be changed; FLOWFD_NONBLOCK is as it was created
+ *   - edge-triggered pollers get an edge for the first add after a take
+ *   - a signal always interrupts a call that waits (-EINTR), also with SA_RESTART
+ *   - a process that is killed in the middle of a call can delay the wakeup of others
+ *     until the next add or take
+ *
+ * With FLOWFD_ONE_CONSUMER the program says that one thread at a time takes, and that
+ * before it polls the descriptor, it takes until flowfd_try_take() returns -EAGAIN.
+ * Without the module this saves two system calls for each take.
+ *
+ * The environment variable FLOWFD_BACKEND is for tests of a program that sets
+ * FLOWFD_FALLBACK: "module" does not fall back, "fallback" does in any case. Programs
+ * that run set-user-ID ignore it. Not async-signal-safe. Returns 0, an error of
+ * flowfd_counter_create_from() or flowfd_counter_map(), or
+ *   -EINVAL      an unknown option or FLOWFD_BACKEND
+ *   -EOPNOTSUPP  only the module has this: a bucket (unless FLOWFD_OPTIONAL_BUCKET is
+ *                set), a semaphore with a maximum
+ */
+int flowfd_counter_open(struct flowfd_counter *c,
+			const struct flowfd_create_counter *settings, size_t size,
+			unsigned int options);
+
+/**
+ * flowfd_counter_close - unmap a counter and close its descriptor
+ * @c: a counter that no other function uses
+ */
+void flowfd_counter_close(struct flowfd_counter *c);
 
 /**
  * flowfd_counter_map - map a counter
@@ -120,6 +180,7 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
 /**
  * flowfd_counter_notify - have the count looked at
  * @c: a counter
+ * @role: FLOWFD_PRODUCER: the caller has added; FLOWFD_CONSUMER: it has taken
  *
  * flowfd_add() and flowfd_take() call it if somebody sleeps or polls. It is also for
  * programs that change the words of a mapped counter themselves; see <linux/flowfd.h>.
@@ -127,7 +188,7 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
  *   -ENODEV  not mapped
  *   -EBADF   not a descriptor
  */
-int flowfd_counter_notify(const struct flowfd_counter *c);
+int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role);
 
 /* The library defines it as empty, to export these functions for other languages. */
 #ifndef FLOWFD_INLINE
@@ -141,6 +202,17 @@ int flowfd_counter_notify(const struct flowfd_counter *c);
  * Returns 1, or 0: flowfd_add() and flowfd_take() make a system call each.
  */
 FLOWFD_INLINE int flowfd_counter_is_mapped(const struct flowfd_counter *c);
+
+/**
+ * flowfd_features - what a counter can do
+ * @c: a counter
+ *
+ * Returns FLOWFD_HAS_* bits. A counter of the module has all, but FLOWFD_HAS_MEMORY
+ * only if it is mapped, and FLOWFD_HAS_EDGES not with FLOWFD_EDGE_PER_TAKE. One that
+ * flowfd_counter_open() made without the module has FLOWFD_HAS_MEMORY alone, or, if it
+ * is a semaphore, FLOWFD_HAS_CALLS and FLOWFD_HAS_EDGES.
+ */
+FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
 
 /**
  * flowfd_add - add to the count, in memory
@@ -208,7 +280,33 @@ static inline void flowfd_counter_arm(const struct flowfd_counter *c, __u64 prod
 			notify = 1;
 	}
 	if (notify)
-		flowfd_counter_notify(c);
+		flowfd_counter_notify(c, FLOWFD_CONSUMER);
+}
+
+/* A1 to A3. Returns 0 if there is no room. */
+static inline int flowfd_counter_add(const struct flowfd_counter *c, uint64_t value)
+{
+	const struct flowfd_counter_consumer *consumer = c->add.consumer;
+	struct flowfd_counter_producer *producer = c->add.producer;
+	__u64 consumed, produced, maximum;
+
+	do {
+		/* c */
+		consumed = __atomic_load_n(&consumer->consumed, __ATOMIC_ACQUIRE);
+		produced = __atomic_load_n(&producer->produced, __ATOMIC_RELAXED);
+		maximum = __atomic_load_n(&c->add.header->maximum, __ATOMIC_RELAXED);
+		if (produced - consumed >= maximum ||
+		    maximum - (produced - consumed) <= value)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&producer->produced, &produced,
+					      produced + value, 0, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	/* a */
+	if (__builtin_expect(__atomic_load_n(&consumer->armed, __ATOMIC_SEQ_CST) &
+				     FLOWFD_ARMED_READERS,
+			     0))
+		flowfd_counter_notify(c, FLOWFD_PRODUCER);
+	return 1;
 }
 
 /* T1 to T4. Returns 0 if there is nothing to take; then nothing was armed either. */
@@ -237,29 +335,16 @@ FLOWFD_INLINE int flowfd_counter_is_mapped(const struct flowfd_counter *c)
 	return c->roles != 0;
 }
 
+FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c)
+{
+	return c->features;
+}
+
 FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value)
 {
-	const struct flowfd_counter_consumer *consumer = c->add.consumer;
-	struct flowfd_counter_producer *producer = c->add.producer;
-	__u64 consumed, produced, maximum;
-
-	do {
-		/* A1, c */
-		consumed = __atomic_load_n(&consumer->consumed, __ATOMIC_ACQUIRE);
-		produced = __atomic_load_n(&producer->produced, __ATOMIC_RELAXED);
-		maximum = __atomic_load_n(&c->add.header->maximum, __ATOMIC_RELAXED);
-		if (produced - consumed >= maximum ||
-		    maximum - (produced - consumed) <= value)
-			return flowfd_counter_write(c, value);
-	} while (!__atomic_compare_exchange_n(&producer->produced, &produced,
-					      produced + value, 0, __ATOMIC_SEQ_CST,
-					      __ATOMIC_RELAXED));
-	/* A3, after a */
-	if (__builtin_expect(__atomic_load_n(&consumer->armed, __ATOMIC_SEQ_CST) &
-				     FLOWFD_ARMED_READERS,
-			     0))
-		flowfd_counter_notify(c);
-	return 0;
+	if (flowfd_counter_add(c, value))
+		return 0;
+	return flowfd_counter_write(c, value);
 }
 
 FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value)

@@ -162,8 +162,8 @@ const char *flowfd_version(void);
  * flowfd_strerror - describe an error of this library
  * @error: a negative errno
  *
- * For -ENODEV, -EPROTONOSUPPORT and -EACCES the text says what to do, for all others
- * it is strerror(3)'s; flowfd_ring_strerror() describes more errors of a ring. The
+ * For -ENODEV, -EPROTONOSUPPORT, -EACCES and -EOPNOTSUPP the text says what to do, for
+ * all others it is strerror(3)'s; flowfd_ring_strerror() describes more errors of a ring. The
  * caller must not free the string; strerror(3)'s rules for threads apply to it.
  */
 const char *flowfd_strerror(int error);

@@ -6,45 +6,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "device.h"
+#include "settings.h"
 
-/* The longest structure of later headers that is accepted, in bytes. */
-#define FUTURE_SIZE 256
-
-union settings {
-	struct flowfd_create_counter counter;
-	unsigned char bytes[FUTURE_SIZE];
-};
-
-/* Bytes that do not fit must be zero: then they ask for nothing. */
-static int copy_settings(union settings *settings,
-			 const struct flowfd_create_counter *counter, size_t size)
-{
-	const unsigned char *bytes = (const unsigned char *)counter;
-	size_t i;
-
-	if (size < FLOWFD_CREATE_COUNTER_SIZE_VER0 || size > _IOC_SIZEMASK)
-		return -EINVAL;
-	for (i = sizeof(*settings); i < size; i++)
-		if (bytes[i])
-			return -EPROTONOSUPPORT;
-	memcpy(settings, counter, size < sizeof(*settings) ? size : sizeof(*settings));
-	return 0;
-}
-
-/* A request with settings; copy_settings() has checked that all bytes beyond are 0. */
-static int request(int fd, unsigned int number, union settings *settings, size_t size)
+/* A request with settings, of which the bytes that do not fit are known to be 0. */
+static int request(int fd, unsigned int number, union flowfd__settings *settings,
+		   size_t size)
 {
 	if (size > sizeof(*settings))
 		size = sizeof(*settings);
 	return flowfd__ioctl(fd, _IOC(_IOC_WRITE, 'J', number, size), settings);
 }
 
-static int set_up(int fd, union settings *settings, size_t size)
+static int set_up(int fd, union flowfd__settings *settings, size_t size)
 {
 	int ret = flowfd__check(fd);
 
@@ -57,8 +33,8 @@ static int set_up(int fd, union settings *settings, size_t size)
 int flowfd_counter_create_on(int device, const struct flowfd_create_counter *counter,
 			     size_t size)
 {
-	union settings settings;
-	int ret = copy_settings(&settings, counter, size);
+	union flowfd__settings settings;
+	int ret = flowfd__settings_copy(&settings, counter, size);
 
 	if (ret)
 		return ret;
@@ -69,11 +45,11 @@ int flowfd_counter_create_on(int device, const struct flowfd_create_counter *cou
 /* open(2) takes the flags that it knows, the counter all other settings. */
 int flowfd_counter_create_from(const struct flowfd_create_counter *counter, size_t size)
 {
-	union settings settings;
+	union flowfd__settings settings;
 	int flags = O_CLOEXEC;
 	int fd, ret;
 
-	ret = copy_settings(&settings, counter, size);
+	ret = flowfd__settings_copy(&settings, counter, size);
 	if (ret)
 		return ret;
 	if (settings.counter.flags & FLOWFD_KEEP_ON_EXEC)

@@ -40,6 +40,10 @@ const char *flowfd_strerror(int error)
 	case -EACCES:
 		return "this user may not open " FLOWFD_DEVICE
 		       ": root can change that with a udev rule";
+	case -EOPNOTSUPP:
+		return "only the flowfd module can do this (a token bucket, a semaphore"
+		       " with a maximum): run 'modprobe flowfd' as root (package"
+		       " flowfd-dkms)";
 	default:
 		return strerror(-error);
 	}

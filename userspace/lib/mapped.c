@@ -11,11 +11,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "device.h"
+#include "doorbell.h"
+#include "mapped.h"
 #include "memory.h"
-
-#define ROLES (FLOWFD_PRODUCER | FLOWFD_CONSUMER)
-#define PAGES 3
 
 /* Without a role: never room, never a count. The inline functions only read it. */
 static const struct {
@@ -24,15 +22,14 @@ static const struct {
 	struct flowfd_counter_consumer consumer;
 } nothing;
 
-/* Makes each role that is not in memory a system call. */
-static void use_pages(struct flowfd_counter *c, int fd, unsigned int roles, void *map,
-		      size_t page)
+void flowfd__mapped_init(struct flowfd_counter *c, int fd, unsigned int roles, void *map,
+			 size_t page)
 {
 	*c = (struct flowfd_counter){
 		.fd = fd,
 		.roles = roles,
 		.map = map,
-		.map_size = PAGES * page,
+		.map_size = FLOWFD__PAGES * page,
 	};
 	c->add.header = &nothing.header;
 	c->add.producer = (void *)&nothing.producer;
@@ -69,7 +66,7 @@ static int check_header(const struct flowfd_counter_header *header, size_t page)
 
 static int map_pages(void **map, int fd, unsigned int roles, size_t page)
 {
-	int ret = flowfd__map(map, PAGES * page, PROT_READ, fd, 0);
+	int ret = flowfd__map(map, FLOWFD__PAGES * page, PROT_READ, fd, 0);
 
 	if (ret)
 		return ret;
@@ -79,8 +76,18 @@ static int map_pages(void **map, int fd, unsigned int roles, size_t page)
 	if (!ret && roles & FLOWFD_CONSUMER)
 		ret = map_page(*map, page, 2, fd);
 	if (ret)
-		flowfd__unmap(*map, PAGES * page);
+		flowfd__unmap(*map, FLOWFD__PAGES * page);
 	return ret;
+}
+
+static uint32_t features_of(const struct flowfd_counter_header *header)
+{
+	uint32_t features = FLOWFD_HAS_MEMORY | FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM |
+			    FLOWFD_HAS_BUCKET;
+
+	if (!(header->flags & FLOWFD_EDGE_PER_TAKE))
+		features |= FLOWFD_HAS_EDGES;
+	return features;
 }
 
 /* The kernel says what the file is: anybody could make memory that looks like it. */
@@ -90,34 +97,51 @@ int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
 	void *map = NULL;
 	int ret;
 
-	if (!roles || roles & ~ROLES)
+	if (!roles || roles & ~FLOWFD__ROLES)
 		return -EINVAL;
 	ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
 	if (ret == -ENODEV) {
-		use_pages(c, fd, 0, NULL, page);
+		flowfd__mapped_init(c, fd, 0, NULL, 0);
+		c->features = FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM | FLOWFD_HAS_BUCKET |
+			      FLOWFD_HAS_EDGES;
 		return 0;
 	}
 	if (!ret)
 		ret = map_pages(&map, fd, roles, page);
-	if (!ret)
-		use_pages(c, fd, roles, map, page);
-	return ret;
+	if (ret)
+		return ret;
+	flowfd__mapped_init(c, fd, roles, map, page);
+	c->features = features_of(map);
+	return 0;
 }
 
 void flowfd_counter_unmap(struct flowfd_counter *c)
 {
+	uint32_t features = c->features & ~FLOWFD_HAS_MEMORY;
+
 	if (c->map)
 		flowfd__unmap(c->map, c->map_size);
-	use_pages(c, c->fd, 0, NULL, 0);
+	flowfd__mapped_init(c, c->fd, 0, NULL, 0);
+	c->features = features;
+}
+
+void flowfd_counter_close(struct flowfd_counter *c)
+{
+	flowfd_counter_unmap(c);
+	flowfd__close(c->fd);
 }
 
 int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value)
 {
+	if (c->doorbell)
+		return flowfd__doorbell_add(c, value);
 	return flowfd_write(c->fd, value);
 }
 
 int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value)
 {
+	if (c->doorbell)
+		return flowfd__doorbell_take(c, value);
 	return flowfd_read(c->fd, value);
 }
 
@@ -144,6 +168,8 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value)
 {
 	uint64_t consumed;
 
+	if (c->doorbell)
+		return flowfd__doorbell_try_take(c, value);
 	if (!(c->roles & FLOWFD_CONSUMER))
 		return read_at_once(c->fd, value);
 	if (flowfd_counter_take(c, value))
@@ -154,7 +180,12 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value)
 	return -EAGAIN;
 }
 
-int flowfd_counter_notify(const struct flowfd_counter *c)
+/* The module looks at both directions. */
+int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 {
+	if (c->doorbell) {
+		flowfd__doorbell_notify(c, role);
+		return 0;
+	}
 	return flowfd__ioctl(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
 }

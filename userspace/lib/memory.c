@@ -7,7 +7,7 @@
 
 int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset)
 {
-	int flags = MAP_SHARED | (*at ? MAP_FIXED : 0);
+	int flags = MAP_SHARED | (*at ? MAP_FIXED : 0) | (fd < 0 ? MAP_ANONYMOUS : 0);
 	int saved = errno, error;
 	void *map = mmap(*at, size, protection, flags, fd, offset);
 
@@ -25,5 +25,13 @@ void flowfd__unmap(void *at, size_t size)
 	int saved = errno;
 
 	munmap(at, size);
+	errno = saved;
+}
+
+void flowfd__protect(void *at, size_t size, int protection)
+{
+	int saved = errno;
+
+	mprotect(at, size, protection);
 	errno = saved;
 }

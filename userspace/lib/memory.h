@@ -11,12 +11,15 @@
  * @at: receives the address; if it is not NULL, what is mapped there is replaced
  * @size: bytes
  * @protection: PROT_* of mmap(2)
- * @fd: file to map
+ * @fd: file to map; -1: memory of this process and its children
  * @offset: in the file, in bytes
  *
  * Returns 0 or a negative errno.
  */
 int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset);
+
+/** flowfd__protect - set what can be done with memory; it stays as it was on failure */
+void flowfd__protect(void *at, size_t size, int protection);
 
 /** flowfd__unmap - unmap memory */
 void flowfd__unmap(void *at, size_t size);

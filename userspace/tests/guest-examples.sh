@@ -29,9 +29,11 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 	tap_is "$? $output" "0 3000 events by 3 threads" "ring-threads, $i"
 done
 
-for i in 1 2 3 4 5 6 7 8 9 10; do
-	output=$("$build/examples/mapped" 2>&1)
-	tap_is "$? $output" "0 1000000 items" "mapped, $i"
+for i in 1 2 3 4 5; do
+	for backend in module fallback; do
+		output=$(FLOWFD_BACKEND=$backend "$build/examples/mapped" 2>&1)
+		tap_is "$? $output" "0 1000000 items" "mapped, $backend, $i"
+	done
 done
 
 # Nothing is lost, and the maximum bounds how many items wait.

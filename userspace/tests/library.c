@@ -131,6 +131,8 @@ static void test_texts(void)
 	tap_ok(strstr(text, "module is too old"),
 	       "EPROTONOSUPPORT says what is too old");
 	tap_ok(strstr(text, FLOWFD_VERSION), "and for which library");
+	text = flowfd_strerror(-EOPNOTSUPP);
+	tap_ok(strstr(text, "modprobe flowfd"), "EOPNOTSUPP says what to run");
 	tap_is(strcmp(flowfd_strerror(-EBADF), strerror(EBADF)), 0,
 	       "others as strerror()");
 	tap_is(strcmp(flowfd_strerror(0), strerror(0)), 0, "success, too");

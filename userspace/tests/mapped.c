@@ -24,15 +24,14 @@ int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value);
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
+#include "tests/steps.h"
 #include "tests/tap.h"
 
 #define ARMED_ALL (FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS | FLOWFD_ARMED_WATCHED)
@@ -181,37 +180,9 @@ static void test_bits(void)
 	close(c.fd);
 }
 
-/*
- * Interference: an add or a take is single-stepped, and in each run something else
- * happens before another instruction.
- */
-#if (defined(__x86_64__) || defined(__i386__)) && !defined(__SANITIZE_THREAD__)
-#define TRAP_FLAG 0x100
-
-static struct {
-	struct flowfd_counter counter;
-	void (*happen)(void);
-	unsigned int slept;
-	volatile sig_atomic_t inside;
-	volatile sig_atomic_t instruction;
-	volatile sig_atomic_t stop_at;
-	volatile sig_atomic_t happened;
-} step;
-
-static void trap(int number, siginfo_t *info, void *context)
-{
-	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
-
-	(void)number;
-	(void)info;
-	*flags |= TRAP_FLAG;
-	if (step.inside == 1 && step.instruction++ >= step.stop_at) {
-		step.happened = 1;
-		step.happen();
-	}
-	if (step.inside == 2 || step.happened)
-		*flags &= ~TRAP_FLAG;
-}
+/* What happens to an add or a take, step by step. */
+static struct flowfd_counter stepped;
+static bool slept;
 
 static void arm(uint32_t bits)
 {
@@ -221,26 +192,26 @@ static void arm(uint32_t bits)
 /* Another thread adds. Who polls sees it if it was notified, or looks before it sleeps. */
 static void other_adds(void)
 {
-	flowfd_add(&step.counter, 1);
+	flowfd_add(&stepped, 1);
 }
 
 static void other_takes(void)
 {
 	uint64_t value;
 
-	flowfd_try_take(&step.counter, &value);
+	flowfd_try_take(&stepped, &value);
 }
 
 static void reader_sleeps(void)
 {
 	arm(FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
-	step.slept = !count();
+	slept = !count();
 }
 
 static void writer_sleeps(void)
 {
 	arm(FLOWFD_ARMED_WRITERS);
-	step.slept = count() > 0;
+	slept = count() > 0;
 }
 
 /* A wakeup clears READERS, and the count is gone when the thread takes. */
@@ -251,14 +222,14 @@ static void is_woken(void)
 
 static void add_one(void)
 {
-	flowfd_add(&step.counter, 1);
+	flowfd_add(&stepped, 1);
 }
 
 static void take_all(void)
 {
 	uint64_t value;
 
-	flowfd_try_take(&step.counter, &value);
+	flowfd_try_take(&stepped, &value);
 }
 
 /* Of a watched counter: somebody was woken, who takes and thereby arms, or will be. */
@@ -269,7 +240,7 @@ static bool is_told(void)
 
 static bool is_woken_up(void)
 {
-	return !step.slept || notified;
+	return !slept || notified;
 }
 
 static const struct situation {
@@ -290,58 +261,49 @@ static const struct situation {
 	  FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_READERS, 0 },
 };
 
-/* Whether the result is right if it happens before the given instruction. */
-static bool try_at(const struct situation *situation, int instruction)
+/* Whether the result is right after a run. */
+static bool is_right(const struct situation *situation)
 {
 	uint64_t value;
 
-	step.counter = open_counter(NONE - 2, 100, situation->armed);
-	memory.producer.produced += situation->count;
-	step.happen = situation->happen;
-	step.slept = 0;
-	step.stop_at = instruction;
-	step.inside = 0;
-	step.instruction = 0;
-	step.happened = 0;
-	__asm__ volatile("int3" : : : "memory");
-	step.inside = 1;
-	situation->run();
-	step.inside = 2;
-	close(step.counter.fd);
 	if (!situation->is_right())
 		return false;
 	/* And the next thread finds what is left. */
-	if (count() && flowfd_try_take(&step.counter, &value))
+	if (count() && flowfd_try_take(&stepped, &value))
 		return false;
 	is_woken();
-	return flowfd_try_take(&step.counter, &value) == -EAGAIN &&
+	return flowfd_try_take(&stepped, &value) == -EAGAIN &&
 	       (!(memory.consumer.armed & FLOWFD_ARMED_WATCHED) ||
 		memory.consumer.armed & FLOWFD_ARMED_READERS);
 }
 
-static void test_steps(void)
+static void test_steps(const struct situation *situation)
 {
-	const struct sigaction action = { .sa_sigaction = trap, .sa_flags = SA_SIGINFO };
+	int instruction = 0, wrong = 0;
+	bool happened;
 
-	sigaction(SIGTRAP, &action, NULL);
-	for (size_t i = 0; i < sizeof(situations) / sizeof(situations[0]); i++) {
-		int instruction = 0, wrong = 0;
-
-		do
-			wrong += !try_at(&situations[i], instruction++);
-		while (step.happened);
-		printf("# before each of %d instructions\n", instruction - 1);
-		tap_ok(instruction > 10, "step by step");
-		tap_is(wrong, 0, situations[i].what);
-	}
-	signal(SIGTRAP, SIG_DFL);
+	do {
+		stepped = open_counter(NONE - 2, 100, situation->armed);
+		memory.producer.produced += situation->count;
+		slept = false;
+		happened = steps_run(situation->run, situation->happen, instruction++);
+		wrong += happened && !is_right(situation);
+		close(stepped.fd);
+	} while (happened);
+	printf("# before each of %d instructions\n", instruction - 1);
+	tap_ok(instruction > 10, "step by step");
+	tap_is(wrong, 0, situation->what);
 }
-#else
-static void test_steps(void)
+
+static void test_all_steps(void)
 {
-	tap_skip("step by step", "for x86 without ThreadSanitizer");
-}
+#ifdef STEPS_UNAVAILABLE
+	tap_skip("step by step", STEPS_UNAVAILABLE);
+	return;
 #endif
+	for (size_t i = 0; i < sizeof(situations) / sizeof(situations[0]); i++)
+		test_steps(&situations[i]);
+}
 
 #define THREADS 2
 #define ADDS 20000
@@ -551,7 +513,7 @@ static void test_not_mapped(int flags)
 	tap_is(flowfd_try_take(&c, &value), 0, "take without waiting");
 	tap_is(value, 4, "what was added");
 	tap_is(flowfd_add(&c, NONE), -EINVAL, "ULLONG_MAX");
-	tap_is(flowfd_counter_notify(&c), -ENODEV, "there is nothing to notify");
+	tap_is(flowfd_counter_notify(&c, FLOWFD_PRODUCER), -ENODEV, "there is nothing to notify");
 	flowfd_counter_unmap(&c);
 	close(fd);
 	errno = 4711;
@@ -567,7 +529,7 @@ int main(void)
 	test_values(NONE - 4, "past 2^64");
 	test_maximum();
 	test_bits();
-	test_steps();
+	test_all_steps();
 	test_crowd();
 	test_roles();
 	test_refused();

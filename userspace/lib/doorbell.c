@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A counter in memory without the module. docs/signals.md has the protocol, and why no
+ * wakeup is lost; docs/model/doorbell.pml is its model.
+ *
+ * The bits of the memory say what is in the eventfd, so that most adds and takes need no
+ * system call: READERS, nothing, so the next add must ring; WRITERS, something, so the
+ * next take must drain it.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "doorbell.h"
+
+/* The states of a doorbell, in @armed. */
+enum {
+	QUIET = 0, /* empty, and no consumer waits */
+	EMPTY = FLOWFD_ARMED_READERS,
+	RUNG = FLOWFD_ARMED_WRITERS,	 /* readable */
+	FULL = FLOWFD_ARMED_WRITERS | 8, /* readable, and not writable */
+	/* A thread makes system calls; if it does not end, others do its work. */
+	MOVING = FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS,
+	STATES = 15,
+};
+
+/* Above the states: changes with each of them, so that none goes unnoticed. */
+#define GENERATION 16
+
+/* How often to let the thread run that is moving the doorbell. */
+#define PATIENCE 16
+
+/* After so many takes that found nothing, the doorbell is made sure to be empty. */
+#define MISSES 64
+
+/* The value at which an eventfd is not writable. */
+#define FILLED (UINT64_MAX - 1)
+
+enum {
+	MISSED = 1, /* the caller has found no count, and may poll now */
+	TOOK = 2,   /* the caller has taken: what is added from now on is an edge */
+	AGAIN = 4,  /* the state may not be true: make system calls in any case */
+};
+
+static uint64_t count_now(const struct flowfd_counter *c)
+{
+	uint64_t consumed = __atomic_load_n(&c->take.consumer->consumed, __ATOMIC_SEQ_CST);
+
+	return __atomic_load_n(&c->take.producer->produced, __ATOMIC_SEQ_CST) - consumed;
+}
+
+static bool has_room(const struct flowfd_counter *c, uint64_t count, uint64_t value)
+{
+	uint64_t maximum = c->add.header->maximum;
+
+	return count < maximum && maximum - count > value;
+}
+
+/*
+ * The state that fits the count. @value: the caller wants to add it, and found no room.
+ * Only the one consumer makes the doorbell quiet, and only after a take: a thread that
+ * comes late must not disarm it when it sleeps.
+ */
+static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
+			     uint64_t value, unsigned int how)
+{
+	uint64_t count = count_now(c);
+
+	if (!count && state == QUIET)
+		return how & (MISSED | AGAIN) ? EMPTY : QUIET;
+	if (!count && state != EMPTY && state != MOVING && how == TOOK)
+		return c->doorbell & DOORBELL_ONE_CONSUMER ? QUIET : EMPTY;
+	if (!count)
+		return EMPTY;
+	if (value && !has_room(c, count, value))
+		return FULL;
+	if (state == FULL && !has_room(c, count, 1))
+		return FULL;
+	return state == QUIET ? QUIET : RUNG;
+}
+
+/* Neither is a cancellation point. The eventfd does not block. */
+static void drain(int fd)
+{
+	int saved = errno;
+	uint64_t value;
+
+	syscall(SYS_read, fd, &value, sizeof(value));
+	errno = saved;
+}
+
+static void ring(int fd, uint64_t value)
+{
+	int saved = errno;
+
+	syscall(SYS_write, fd, &value, sizeof(value));
+	errno = saved;
+}
+
+static void move(int fd, uint32_t from, uint32_t to)
+{
+	if (from == FULL || from == MOVING || (from == RUNG && to != RUNG))
+		drain(fd);
+	if (to == RUNG)
+		ring(fd, 1);
+	else if (to == FULL)
+		ring(fd, FILLED);
+}
+
+static uint32_t next_state(uint32_t armed, uint32_t state)
+{
+	return ((armed & ~(uint32_t)STATES) + GENERATION) | state;
+}
+
+static bool exchange(const struct flowfd_counter *c, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&c->take.consumer->armed, &from, to, 0,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Edge-triggered pollers get an edge for what was added after a take, even if the state
+ * is right. The one consumer has promised to take until there is nothing.
+ */
+static bool needs_edge(const struct flowfd_counter *c, uint32_t state, unsigned int how)
+{
+	return how & TOOK && state & RUNG && !(c->doorbell & DOORBELL_ONE_CONSUMER);
+}
+
+/*
+ * Announces that it makes system calls, makes them, and announces the new state. If
+ * another did so meanwhile, the order of their system calls is not known, and it makes
+ * them again. Ends when the count is as it was when the state was announced (b).
+ */
+static void settle(const struct flowfd_counter *c, uint64_t value, unsigned int how)
+{
+	unsigned int patience = PATIENCE;
+	uint32_t armed, state, wanted;
+
+	for (;;) {
+		armed = __atomic_load_n(&c->take.consumer->armed, __ATOMIC_SEQ_CST);
+		state = armed & STATES;
+		wanted = state_wanted(c, state, value, how);
+		if (state == wanted && !(how & AGAIN) && !needs_edge(c, state, how))
+			return;
+		if (state == MOVING && patience) {
+			patience--;
+			sched_yield();
+			continue;
+		}
+		if (!exchange(c, armed, next_state(armed, MOVING)))
+			continue;
+		move(c->fd, how & AGAIN ? MOVING : state, wanted);
+		armed = next_state(armed, MOVING);
+		how &= ~(AGAIN | TOOK);
+		if (!exchange(c, armed, next_state(armed, wanted)))
+			how |= AGAIN;
+	}
+}
+
+void flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
+{
+	settle(c, 0, role == FLOWFD_CONSUMER ? TOOK : 0);
+}
+
+/* Returns 0 when the eventfd is ready, or a negative errno. */
+static int sleep_until(int fd, short events)
+{
+	struct pollfd poller = { .fd = fd, .events = events };
+	int saved = errno, ret;
+
+	ret = poll(&poller, 1, -1) < 0 ? -errno : 0;
+	errno = saved;
+	return poller.revents & POLLNVAL ? -EBADF : ret;
+}
+
+int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value)
+{
+	int ret = 0;
+
+	if (value >= c->add.header->maximum)
+		return -EINVAL;
+	while (!ret) {
+		settle(c, value, 0);
+		if (flowfd_counter_add(c, value))
+			return 0;
+		ret = c->doorbell & DOORBELL_NONBLOCK ? -EAGAIN :
+							sleep_until(c->fd, POLLOUT);
+	}
+	return ret;
+}
+
+int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value)
+{
+	unsigned int how = MISSED;
+	int ret = 0;
+
+	if (c->doorbell & DOORBELL_NONBLOCK)
+		return flowfd__doorbell_try_take(c, value);
+	while (!ret) {
+		settle(c, 0, how);
+		if (flowfd_counter_take(c, value))
+			return 0;
+		ret = sleep_until(c->fd, POLLIN);
+		/* If it was readable for nothing, it must not be again. */
+		how = count_now(c) ? MISSED : MISSED | AGAIN;
+	}
+	return ret;
+}
+
+int flowfd__doorbell_try_take(const struct flowfd_counter *c, uint64_t *value)
+{
+	struct flowfd_counter_consumer *consumer = c->take.consumer;
+	uint32_t misses = __atomic_load_n(&consumer->reserved, __ATOMIC_RELAXED) + 1;
+
+	__atomic_store_n(&consumer->reserved, misses, __ATOMIC_RELAXED);
+	settle(c, 0, misses % MISSES ? MISSED : MISSED | AGAIN);
+	return flowfd_counter_take(c, value) ? 0 : -EAGAIN;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The doorbell: an eventfd(2) that does for a counter in memory what the module does for
+ * a mapped one. It is readable while there is a count, and full while a writer has found
+ * no room. All functions are for counters that have one.
+ */
+#ifndef FLOWFD_LIB_DOORBELL_H
+#define FLOWFD_LIB_DOORBELL_H
+
+#include "device.h"
+
+/* @doorbell of struct flowfd_counter. */
+#define DOORBELL_USED	      (1U << 0)
+#define DOORBELL_NONBLOCK     (1U << 1) /* the eventfd always is; calls may sleep */
+#define DOORBELL_ONE_CONSUMER (1U << 2)
+
+/** flowfd__doorbell_notify - as flowfd_counter_notify() */
+void flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);
+
+/** flowfd__doorbell_add - as flowfd_write(), after there was no room in memory */
+int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value);
+
+/** flowfd__doorbell_take - as flowfd_read(), after there was no count in memory */
+int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value);
+
+/** flowfd__doorbell_try_take - the same, without waiting */
+int flowfd__doorbell_try_take(const struct flowfd_counter *c, uint64_t *value);
+
+#endif /* FLOWFD_LIB_DOORBELL_H */

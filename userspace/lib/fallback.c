@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Counters where the module is not: their settings, which are checked as the module
+ * checks them, their memory, and their eventfd.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "doorbell.h"
+#include "fallback.h"
+#include "mapped.h"
+#include "memory.h"
+
+#define FLAGS                                                                     \
+	(FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC | FLOWFD_MAPPED | \
+	 FLOWFD_EDGE_PER_TAKE)
+
+static uint64_t maximum_of(const struct flowfd_create_counter *settings)
+{
+	return settings->maximum ? settings->maximum : UINT64_MAX;
+}
+
+/* As the module does. */
+static int check_settings(const struct flowfd_create_counter *settings)
+{
+	const struct eventfd_qos *qos = &settings->qos;
+
+	if (settings->flags & ~FLAGS || settings->reserved ||
+	    settings->initial >= maximum_of(settings))
+		return -EINVAL;
+	if (!qos->token_rate)
+		return 0;
+	if (qos->token_rate > FLOWFD_TOKEN_RATE_MAX || !qos->token_capacity ||
+	    settings->flags & FLOWFD_SEMAPHORE)
+		return -EINVAL;
+	return 0;
+}
+
+/* What only the kernel can do, and the program cannot do without. */
+static int check_needs(const struct flowfd_create_counter *settings, unsigned int options)
+{
+	if (settings->qos.token_rate && !(options & FLOWFD_OPTIONAL_BUCKET))
+		return -EOPNOTSUPP;
+	if (settings->flags & FLOWFD_SEMAPHORE && maximum_of(settings) != UINT64_MAX)
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static int open_eventfd(const struct flowfd_create_counter *settings, int flags)
+{
+	int saved = errno, fd;
+
+	if (!(settings->flags & FLOWFD_KEEP_ON_EXEC))
+		flags |= EFD_CLOEXEC;
+	fd = eventfd(0, flags);
+	if (fd < 0) {
+		fd = -errno;
+		errno = saved;
+	}
+	return fd;
+}
+
+/* It is for calls alone, so the eventfd has the count. */
+static int open_semaphore(struct flowfd_counter *c,
+			  const struct flowfd_create_counter *settings)
+{
+	int nonblock = settings->flags & FLOWFD_NONBLOCK ? EFD_NONBLOCK : 0;
+	int fd = open_eventfd(settings, EFD_SEMAPHORE | nonblock);
+
+	if (fd < 0)
+		return fd;
+	flowfd_write(fd, settings->initial);
+	flowfd__mapped_init(c, fd, 0, NULL, 0);
+	c->features = FLOWFD_HAS_CALLS | FLOWFD_HAS_EDGES;
+	return 0;
+}
+
+/* Children share it after fork(2). Nobody writes the first page, as with the module. */
+static int make_memory(void **map, const struct flowfd_create_counter *settings,
+		       size_t page)
+{
+	struct flowfd_counter_consumer *consumer;
+	struct flowfd_counter_producer *producer;
+	int ret = flowfd__map(map, FLOWFD__PAGES * page, PROT_READ | PROT_WRITE, -1, 0);
+
+	if (ret)
+		return ret;
+	*(struct flowfd_counter_header *)*map = (struct flowfd_counter_header){
+		.magic = FLOWFD_COUNTER_MAGIC,
+		.version = FLOWFD_COUNTER_VERSION,
+		.page_size = page,
+		.flags = FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE,
+		.maximum = maximum_of(settings),
+	};
+	producer = (void *)((char *)*map + page);
+	consumer = (void *)((char *)*map + 2 * page);
+	producer->produced = settings->initial;
+	/* The doorbell is empty. */
+	consumer->armed = FLOWFD_ARMED_READERS;
+	flowfd__protect(*map, page, PROT_READ);
+	return 0;
+}
+
+static int open_in_memory(struct flowfd_counter *c,
+			  const struct flowfd_create_counter *settings,
+			  unsigned int options)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *map = NULL;
+	int ret, fd;
+
+	ret = make_memory(&map, settings, page);
+	if (ret)
+		return ret;
+	fd = open_eventfd(settings, EFD_NONBLOCK);
+	if (fd < 0) {
+		flowfd__unmap(map, FLOWFD__PAGES * page);
+		return fd;
+	}
+	flowfd__mapped_init(c, fd, FLOWFD__ROLES, map, page);
+	c->features = FLOWFD_HAS_MEMORY;
+	c->doorbell = DOORBELL_USED;
+	if (settings->flags & FLOWFD_NONBLOCK)
+		c->doorbell |= DOORBELL_NONBLOCK;
+	if (options & FLOWFD_ONE_CONSUMER)
+		c->doorbell |= DOORBELL_ONE_CONSUMER;
+	flowfd__doorbell_notify(c, FLOWFD_PRODUCER);
+	return 0;
+}
+
+int flowfd__fallback_open(struct flowfd_counter *c,
+			  const union flowfd__settings *settings, unsigned int options)
+{
+	int ret;
+
+	if (!flowfd__settings_are_known(settings))
+		return -EPROTONOSUPPORT;
+	ret = check_settings(&settings->counter);
+	if (!ret)
+		ret = check_needs(&settings->counter, options);
+	if (ret)
+		return ret;
+	if (settings->counter.flags & FLOWFD_SEMAPHORE)
+		return open_semaphore(c, &settings->counter);
+	return open_in_memory(c, &settings->counter, options);
+}

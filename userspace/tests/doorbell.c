@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The doorbell of counters that flowfd_counter_open() makes without the module: what is
+ * in the eventfd, and that no step of an add or a take can be interrupted by another so
+ * that the eventfd is wrong in the end.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "tests/steps.h"
+#include "tests/tap.h"
+
+#define NONE UINT64_MAX
+#define MAXIMUM 5
+
+static struct flowfd_counter open_counter(unsigned int options)
+{
+	const struct flowfd_create_counter settings = { .maximum = MAXIMUM,
+							.flags = FLOWFD_NONBLOCK };
+	struct flowfd_counter c;
+
+	if (flowfd_counter_open(&c, &settings, sizeof(settings),
+				FLOWFD_FALLBACK | options))
+		abort();
+	return c;
+}
+
+/* What poll(2) says of the descriptor now. */
+static int ready(const struct flowfd_counter *c)
+{
+	struct pollfd poller = { .fd = c->fd, .events = POLLIN | POLLOUT };
+
+	return poll(&poller, 1, 0) < 0 ? -1 : poller.revents;
+}
+
+/* The count of the eventfd: how often system calls were made. */
+static unsigned long long doorbell(const struct flowfd_counter *c)
+{
+	unsigned long long count = NONE;
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", c->fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "eventfd-count: %llx", &count);
+	if (file)
+		fclose(file);
+	return count;
+}
+
+static void test_values(void)
+{
+	struct flowfd_counter c = open_counter(0);
+	uint64_t value;
+
+	flowfd_add(&c, 1);
+	flowfd_add(&c, 1);
+	flowfd_add(&c, 1);
+	tap_is(doorbell(&c), 1, "three adds ring once");
+	flowfd_take(&c, &value);
+	tap_is(doorbell(&c), 0, "a take drains");
+	flowfd_add(&c, 4);
+	flowfd_add(&c, 1);
+	tap_is(doorbell(&c), NONE - 1, "full");
+	flowfd_add(&c, 1);
+	tap_is(doorbell(&c), NONE - 1, "it stays full");
+	flowfd_take(&c, &value);
+	tap_is(doorbell(&c), 0, "a take drains");
+
+	/* What a process leaves that is killed between its system call and the next step. */
+	value = 1;
+	if (write(c.fd, &value, sizeof(value)) != sizeof(value))
+		abort();
+	for (int i = 0; i < 100; i++)
+		flowfd_try_take(&c, &value);
+	tap_is(doorbell(&c), 0, "takes that find nothing drain in the end");
+	flowfd_counter_close(&c);
+
+	c = open_counter(FLOWFD_ONE_CONSUMER);
+	flowfd_add(&c, 1);
+	tap_is(doorbell(&c), 1, "one consumer: the first add rings");
+	flowfd_take(&c, &value);
+	tap_is(doorbell(&c), 0, "a take drains");
+	flowfd_add(&c, 1);
+	tap_is(doorbell(&c), 0, "nobody waits for the next add");
+	flowfd_take(&c, &value);
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "until a take finds nothing");
+	flowfd_add(&c, 1);
+	tap_is(doorbell(&c), 1, "then an add rings");
+	flowfd_add(&c, 3);
+	tap_is(flowfd_add(&c, 1), -EAGAIN, "no room");
+	tap_is(ready(&c), POLLIN, "as poll says");
+	flowfd_take(&c, &value);
+	tap_is(ready(&c), POLLOUT, "empty");
+	flowfd_counter_close(&c);
+}
+
+static struct flowfd_counter counter;
+static int edges;
+
+static void add_one(void)
+{
+	flowfd_add(&counter, 1);
+}
+
+static void add_four(void)
+{
+	flowfd_add(&counter, 4);
+}
+
+static void take(void)
+{
+	uint64_t value;
+
+	flowfd_try_take(&counter, &value);
+}
+
+static void add_and_take(void)
+{
+	add_one();
+	take();
+}
+
+static void take_and_add(void)
+{
+	take();
+	add_one();
+}
+
+static void take_and_fill(void)
+{
+	take();
+	add_four();
+	add_one();
+}
+
+static const struct situation {
+	const char *what;
+	void (*run)(void);
+	void (*happen)(void);
+	unsigned int before; /* the count */
+} situations[] = {
+	{ "an add during an add", add_one, add_one, 0 },
+	{ "a take during an add", add_one, take, 0 },
+	{ "an add and a take during an add", add_one, add_and_take, 0 },
+	{ "a take and an add during an add", add_one, take_and_add, 0 },
+	{ "the same, not the first", add_one, take_and_add, 1 },
+	{ "an add during a take", take, add_one, 1 },
+	{ "a take during a take", take, take, 1 },
+	{ "an add and a take during a take", take, add_and_take, 1 },
+	{ "a take and an add during a take", take, take_and_add, 1 },
+	{ "an add during a take that finds nothing", take, add_one, 0 },
+	{ "an add and a take during one that finds nothing", take, add_and_take, 0 },
+	{ "an add without room during a take", take, add_one, 4 },
+	{ "a take and a full counter during a take", take, take_and_fill, 4 },
+	{ "a take during an add without room", add_one, take, 4 },
+	{ "a take and an add during an add without room", add_one, take_and_add, 4 },
+	{ "an add during an add without room", add_one, add_one, 4 },
+	{ "a full counter during an add without room", add_four, take_and_fill, 4 },
+};
+
+static uint64_t count(void)
+{
+	return counter.take.producer->produced - counter.take.consumer->consumed;
+}
+
+static bool is_consistent(void)
+{
+	int bits = ready(&counter);
+
+	if (!(bits & POLLIN) != !count())
+		return false;
+	/* Full after an add without room, but not if there is room for any. */
+	return count() + 1 < MAXIMUM ? bits & POLLOUT : true;
+}
+
+static bool is_right(unsigned int options)
+{
+	struct epoll_event event;
+	uint64_t value;
+
+	if (options & FLOWFD_ONE_CONSUMER) {
+		/* It takes until there is nothing, before it polls. */
+		while (!flowfd_try_take(&counter, &value))
+			;
+	} else if (count() && epoll_wait(edges, &event, 1, 0) != 1) {
+		return false;
+	}
+	if (!is_consistent())
+		return false;
+	while (!flowfd_try_take(&counter, &value))
+		;
+	if (!is_consistent())
+		return false;
+	add_one();
+	return is_consistent();
+}
+
+/* Edges of what was there before are forgotten. */
+static void prepare(const struct situation *situation, unsigned int options)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+	counter = open_counter(options);
+	/* The one consumer is awake, and has not found that there is nothing. */
+	if (options & FLOWFD_ONE_CONSUMER)
+		add_and_take();
+	for (unsigned int i = 0; i < situation->before; i++)
+		add_one();
+	edges = epoll_create1(EPOLL_CLOEXEC);
+	epoll_ctl(edges, EPOLL_CTL_ADD, counter.fd, &event);
+	epoll_wait(edges, &event, 1, 0);
+}
+
+static void test_steps(const struct situation *situation, unsigned int options)
+{
+	int instruction = 0, wrong = 0;
+	bool happened;
+
+	do {
+		prepare(situation, options);
+		happened = steps_run(situation->run, situation->happen, instruction++);
+		wrong += happened && !is_right(options);
+		close(edges);
+		flowfd_counter_close(&counter);
+	} while (happened);
+	printf("# before each of %d instructions\n", instruction - 1);
+	tap_ok(instruction > 10, "step by step");
+	tap_is(wrong, 0, situation->what);
+}
+
+static void test_all_steps(unsigned int options)
+{
+#ifdef STEPS_UNAVAILABLE
+	tap_skip("step by step", STEPS_UNAVAILABLE);
+	return;
+#endif
+	for (size_t i = 0; i < sizeof(situations) / sizeof(situations[0]); i++)
+		test_steps(&situations[i], options);
+}
+
+int main(void)
+{
+	setenv("FLOWFD_BACKEND", "fallback", 1);
+	test_values();
+	printf("# any number of consumers\n");
+	test_all_steps(0);
+	printf("# one consumer\n");
+	test_all_steps(FLOWFD_ONE_CONSUMER);
+	return tap_done();
+}

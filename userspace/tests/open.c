@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * flowfd_counter_open() with each backend that there is: the module's counters in the
+ * virtual machine, and those of an eventfd and memory everywhere. Values, errors, what
+ * pollers see, and that no wakeup is lost.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "tests/tap.h"
+
+#define NONE UINT64_MAX
+
+static bool fallback;
+
+static const struct flowfd_create_counter plain, nonblock = { .flags = FLOWFD_NONBLOCK };
+
+static int open_counter(struct flowfd_counter *c, struct flowfd_create_counter settings,
+			unsigned int options)
+{
+	settings.flags |= FLOWFD_EDGE_PER_TAKE;
+	return flowfd_counter_open(c, &settings, sizeof(settings),
+				   FLOWFD_FALLBACK | options);
+}
+
+/* What poll(2) says of the descriptor now. */
+static int ready(const struct flowfd_counter *c)
+{
+	struct pollfd poller = { .fd = c->fd, .events = POLLIN | POLLOUT };
+
+	return poll(&poller, 1, 0) < 0 ? -1 : poller.revents;
+}
+
+static void test_values(void)
+{
+	const struct flowfd_create_counter settings = {
+		.initial = 3,
+		.maximum = 10,
+		.flags = FLOWFD_NONBLOCK,
+	};
+	struct flowfd_counter c;
+	uint64_t value = 0;
+
+	errno = 4711;
+	tap_is(open_counter(&c, settings, 0), 0, "open");
+	tap_is(flowfd_counter_is_mapped(&c), 1, "it is in memory");
+	tap_is(flowfd_features(&c),
+	       FLOWFD_HAS_MEMORY | (fallback ? 0 : FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM |
+							   FLOWFD_HAS_BUCKET),
+	       "what it can do");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 3, "the first count");
+	tap_is(flowfd_take(&c, &value), -EAGAIN, "nothing left");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "at once, either");
+	tap_is(value, 3, "the value stays");
+	tap_is(flowfd_add(&c, 0), 0, "add nothing");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "which is nothing");
+	tap_is(flowfd_add(&c, 9), 0, "fill it");
+	tap_is(flowfd_add(&c, 1), -EAGAIN, "there is no room");
+	tap_is(flowfd_add(&c, 0), 0, "for anything but nothing");
+	tap_is(flowfd_add(&c, 10), -EINVAL, "what can never fit");
+	tap_is(flowfd_add(&c, NONE), -EINVAL, "ULLONG_MAX");
+	tap_is(flowfd_try_take(&c, &value), 0, "take");
+	tap_is(value, 9, "all of it");
+	tap_is(flowfd_add(&c, 5), 0, "there is room");
+	tap_is(errno, 4711, "errno stays");
+	tap_is(fcntl(c.fd, F_GETFD), FD_CLOEXEC, "close-on-exec");
+	flowfd_counter_close(&c);
+	tap_is(fcntl(c.fd, F_GETFD), -1, "closed");
+
+	tap_is(open_counter(&c, plain, 0), 0, "without a maximum");
+	tap_is(flowfd_add(&c, NONE - 1), 0, "all fits");
+	tap_is(flowfd_add(&c, NONE), -EINVAL, "but ULLONG_MAX");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_ok(value == NONE - 1, "all of it");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "nothing, without waiting");
+	flowfd_counter_close(&c);
+}
+
+static void test_errors(void)
+{
+	struct flowfd_create_counter settings = plain;
+	struct {
+		struct flowfd_create_counter settings;
+		uint64_t more;
+	} newer = { .more = 0 };
+	struct flowfd_counter c = { .fd = 42 };
+	uint64_t value = 0;
+
+	tap_is(flowfd_counter_open(&c, &plain, 8, FLOWFD_FALLBACK), -EINVAL, "a short size");
+	tap_is(open_counter(&c, plain, 1U << 31), -EINVAL, "an unknown option");
+	settings.flags = 1U << 31;
+	tap_is(open_counter(&c, settings, 0), -EINVAL, "an unknown flag");
+	settings = (struct flowfd_create_counter){ .reserved = 1 };
+	tap_is(open_counter(&c, settings, 0), -EINVAL, "a reserved field");
+	settings = (struct flowfd_create_counter){ .initial = 5, .maximum = 5 };
+	tap_is(open_counter(&c, settings, 0), -EINVAL, "a count at the maximum");
+	settings = (struct flowfd_create_counter){ .qos = { 0, 1 } };
+	tap_is(open_counter(&c, settings, FLOWFD_OPTIONAL_BUCKET), -EINVAL,
+	       "a bucket without capacity");
+	settings.qos = (struct eventfd_qos){ 1, FLOWFD_TOKEN_RATE_MAX + 1 };
+	tap_is(open_counter(&c, settings, FLOWFD_OPTIONAL_BUCKET), -EINVAL, "a rate too high");
+	settings.qos = (struct eventfd_qos){ 1, 1 };
+	settings.flags = FLOWFD_SEMAPHORE;
+	tap_is(open_counter(&c, settings, FLOWFD_OPTIONAL_BUCKET), -EINVAL,
+	       "a bucket on a semaphore");
+	newer.more = 1;
+	tap_is(flowfd_counter_open(&c, &newer.settings, sizeof(newer), FLOWFD_FALLBACK),
+	       -EPROTONOSUPPORT, "a field that nobody knows");
+	tap_is(c.fd, 42, "what could not be opened is as it was");
+
+	newer.more = 0;
+	tap_is(flowfd_counter_open(&c, &newer.settings, sizeof(newer), FLOWFD_FALLBACK), 0,
+	       "one that asks for nothing");
+	flowfd_counter_close(&c);
+
+	settings.flags = 0;
+	tap_is(open_counter(&c, settings, 0), fallback ? -EOPNOTSUPP : 0, "a bucket");
+	if (!fallback)
+		flowfd_counter_close(&c);
+	tap_is(open_counter(&c, settings, FLOWFD_OPTIONAL_BUCKET), 0, "an optional bucket");
+	flowfd_counter_close(&c);
+
+	settings = (struct flowfd_create_counter){ .initial = 1ULL << 33,
+						   .flags = FLOWFD_SEMAPHORE };
+	tap_is(open_counter(&c, settings, 0), 0, "a semaphore");
+	tap_is(flowfd_counter_is_mapped(&c), 0, "is not in memory");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 1, "one");
+	tap_is(flowfd_add(&c, 1), 0, "add");
+	tap_is(flowfd_try_take(&c, &value), 0, "take");
+	tap_is(value, 1, "one");
+	flowfd_counter_close(&c);
+	settings.maximum = 1ULL << 34;
+	tap_is(open_counter(&c, settings, 0), fallback ? -EOPNOTSUPP : 0,
+	       "a semaphore with a maximum");
+	if (!fallback)
+		flowfd_counter_close(&c);
+}
+
+static void test_poll(void)
+{
+	struct flowfd_create_counter settings = { .maximum = 5, .flags = FLOWFD_NONBLOCK };
+	struct flowfd_counter c;
+	unsigned int wrong = 0;
+	uint64_t value;
+
+	open_counter(&c, settings, 0);
+	tap_is(ready(&c), POLLOUT, "empty");
+	flowfd_add(&c, 1);
+	tap_is(ready(&c), POLLIN | POLLOUT, "a count, and room");
+	flowfd_add(&c, 3);
+	tap_is(flowfd_add(&c, 1), -EAGAIN, "no room");
+	tap_is(ready(&c), POLLIN, "as poll says");
+	flowfd_take(&c, &value);
+	tap_is(ready(&c), POLLOUT, "empty");
+	for (int i = 0; i < 1000; i++) {
+		flowfd_add(&c, 1);
+		wrong += ready(&c) != (POLLIN | POLLOUT);
+		flowfd_add(&c, 2);
+		wrong += ready(&c) != (POLLIN | POLLOUT);
+		if (i % 2)
+			flowfd_take(&c, &value);
+		else
+			flowfd_try_take(&c, &value);
+		wrong += value != 3 || ready(&c) != POLLOUT;
+	}
+	tap_is(wrong, 0, "the same a thousand times");
+	flowfd_counter_close(&c);
+
+	settings.initial = 4;
+	open_counter(&c, settings, 0);
+	tap_ok(ready(&c) & POLLIN, "an initial count is ready");
+	flowfd_counter_close(&c);
+}
+
+/* An edge for the first add after a take, and for the first take after a full counter. */
+static void test_edges(void)
+{
+	const struct flowfd_create_counter settings = { .maximum = 3,
+							.flags = FLOWFD_NONBLOCK };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct flowfd_counter c;
+	unsigned int wrong = 0;
+	uint64_t value;
+
+	open_counter(&c, settings, 0);
+	epoll_ctl(epoll, EPOLL_CTL_ADD, c.fd, &event);
+	epoll_wait(epoll, &event, 1, 0);
+	for (int i = 0; i < 1000; i++) {
+		flowfd_add(&c, 1);
+		wrong += epoll_wait(epoll, &event, 1, 0) != 1 || !(event.events & EPOLLIN);
+		flowfd_add(&c, 1);
+		flowfd_add(&c, 1);
+		while (epoll_wait(epoll, &event, 1, 0) > 0)
+			;
+		flowfd_take(&c, &value);
+		wrong += epoll_wait(epoll, &event, 1, 0) != 1 ||
+			 !(event.events & EPOLLOUT);
+	}
+	tap_is(wrong, 0, "edges");
+	close(epoll);
+	flowfd_counter_close(&c);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+struct target {
+	pthread_t thread;
+	_Atomic bool done;
+};
+
+/* Signals repeatedly: the first may come before the call that waits. */
+static void *interrupt(void *argument)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	struct target *target = argument;
+
+	while (!target->done) {
+		nanosleep(&pause, NULL);
+		pthread_kill(target->thread, SIGUSR1);
+	}
+	return NULL;
+}
+
+static void test_signal(void)
+{
+	const struct flowfd_create_counter settings = { .maximum = 5 };
+	struct sigaction action = { .sa_handler = on_signal };
+	struct target target = { .thread = pthread_self() };
+	struct flowfd_counter c;
+	pthread_t thread;
+	uint64_t value;
+
+	sigaction(SIGUSR1, &action, NULL);
+	open_counter(&c, settings, 0);
+	pthread_create(&thread, NULL, interrupt, &target);
+	tap_is(flowfd_take(&c, &value), -EINTR, "a take interrupted");
+	tap_is(flowfd_add(&c, 4), 0, "fill it");
+	tap_is(flowfd_add(&c, 1), -EINTR, "an add interrupted");
+	target.done = true;
+	pthread_join(thread, NULL);
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 4, "nothing was added");
+	flowfd_counter_close(&c);
+}
+
+/*
+ * Bursts: a lost wakeup shows only if nothing follows that makes up for it. So producers
+ * add a few times and stop, and all of that must be taken, by threads that sleep.
+ */
+#define PRODUCERS 2
+#define CONSUMERS_MAX 2
+#define ROUNDS 3000
+#define BURST 4
+#define DEADLINE_S 10
+
+/* How a consumer sleeps. */
+enum { TAKE, POLL, EPOLL, EPOLLET_DRY, SPIN };
+
+struct bursts {
+	struct flowfd_counter c;
+	int how;
+	bool once; /* takes once after each wakeup */
+	_Atomic unsigned int round;
+	_Atomic unsigned int ended;
+	_Atomic uint64_t added;
+	_Atomic uint64_t taken;
+	_Atomic bool quit;
+};
+
+struct burst_thread {
+	struct bursts *bursts;
+	pthread_t thread;
+	unsigned int random;
+};
+
+static void work(unsigned int *random)
+{
+	for (volatile int i = rand_r(random) % 300; i > 0; i--)
+		;
+}
+
+static void *burst(void *argument)
+{
+	struct burst_thread *self = argument;
+	struct bursts *b = self->bursts;
+
+	for (unsigned int round = 1; round <= ROUNDS && !b->quit; round++) {
+		while (b->round < round && !b->quit)
+			sched_yield();
+		for (int i = rand_r(&self->random) % BURST; i >= 0; i--) {
+			uint64_t value = 1 + rand_r(&self->random) % 3;
+
+			work(&self->random);
+			b->added += value;
+			while (flowfd_add(&b->c, value) == -EAGAIN)
+				sched_yield();
+		}
+		b->ended++;
+	}
+	return NULL;
+}
+
+static void sleep_for_count(struct bursts *b, int epoll)
+{
+	struct pollfd poller = { .fd = b->c.fd, .events = POLLIN };
+	struct epoll_event event;
+
+	if (b->how == POLL)
+		poll(&poller, 1, -1);
+	else if (b->how == SPIN)
+		sched_yield();
+	else
+		epoll_wait(epoll, &event, 1, -1);
+}
+
+static void *consume(void *argument)
+{
+	struct burst_thread *self = argument;
+	struct bursts *b = self->bursts;
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	uint64_t value;
+
+	if (b->how == EPOLLET_DRY)
+		event.events |= EPOLLET;
+	epoll_ctl(epoll, EPOLL_CTL_ADD, b->c.fd, &event);
+	while (!b->quit) {
+		if (b->how == TAKE) {
+			if (!flowfd_take(&b->c, &value))
+				b->taken += value;
+		} else {
+			sleep_for_count(b, epoll);
+			while (!flowfd_try_take(&b->c, &value)) {
+				b->taken += value;
+				if (b->once)
+					break;
+			}
+		}
+		work(&self->random);
+	}
+	/* For the next consumer. */
+	flowfd_add(&b->c, 1);
+	close(epoll);
+	return NULL;
+}
+
+/* False: something was added, and who sleeps was not told. */
+static bool is_all_taken(struct bursts *b)
+{
+	time_t deadline = time(NULL) + DEADLINE_S;
+
+	while (b->ended < PRODUCERS * b->round || b->taken != b->added) {
+		if (time(NULL) > deadline)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static void test_bursts(const char *what, int how, bool once, unsigned int consumers,
+			uint64_t maximum, unsigned int options)
+{
+	const struct flowfd_create_counter settings = { .maximum = maximum };
+	struct burst_thread threads[PRODUCERS + CONSUMERS_MAX];
+	struct bursts b = { .how = how, .once = once };
+	bool passed = true;
+
+	if (open_counter(&b.c, settings, options))
+		abort();
+	for (unsigned int i = 0; i < PRODUCERS + consumers; i++) {
+		threads[i] = (struct burst_thread){ .bursts = &b, .random = i };
+		if (pthread_create(&threads[i].thread, NULL,
+				   i < PRODUCERS ? burst : consume, &threads[i]))
+			abort();
+	}
+	while (passed && b.round < ROUNDS) {
+		b.round++;
+		passed = is_all_taken(&b);
+	}
+	if (!passed)
+		printf("# round %u: %llu added, %llu taken, armed %#x\n", b.round,
+		       (unsigned long long)b.added, (unsigned long long)b.taken,
+		       b.c.take.consumer->armed);
+	tap_ok(passed, what);
+	if (!passed)
+		exit(EXIT_FAILURE); /* without the threads that sleep for ever */
+	b.quit = true;
+	flowfd_add(&b.c, 1);
+	for (unsigned int i = 0; i < PRODUCERS + consumers; i++)
+		pthread_join(threads[i].thread, NULL);
+	flowfd_counter_close(&b.c);
+}
+
+static void test_all_bursts(void)
+{
+	test_bursts("bursts, a consumer in take", TAKE, false, 1, 0, 0);
+	test_bursts("bursts, two consumers in take", TAKE, false, 2, 0, 0);
+	test_bursts("bursts, poll", POLL, true, 1, 0, 0);
+	test_bursts("bursts, two in poll", POLL, true, 2, 0, 0);
+	test_bursts("bursts, level-triggered epoll", EPOLL, true, 1, 0, 0);
+	test_bursts("bursts, two level-triggered epolls", EPOLL, true, 2, 0, 0);
+	test_bursts("bursts, edge-triggered epoll, one take", EPOLLET_DRY, true, 1, 0, 0);
+	test_bursts("bursts, two edge-triggered epolls", EPOLLET_DRY, true, 2, 0, 0);
+	test_bursts("bursts, a maximum", TAKE, false, 1, 4, 0);
+	test_bursts("bursts, a maximum and poll", POLL, true, 1, 4, 0);
+	test_bursts("bursts, a maximum and two consumers", TAKE, false, 2, 4, 0);
+	test_bursts("bursts, spinning", SPIN, false, 1, 5, 0);
+	test_bursts("one consumer, take", TAKE, false, 1, 0, FLOWFD_ONE_CONSUMER);
+	test_bursts("one consumer, poll", POLL, false, 1, 0, FLOWFD_ONE_CONSUMER);
+	test_bursts("one consumer, epoll", EPOLL, false, 1, 0, FLOWFD_ONE_CONSUMER);
+	test_bursts("one consumer, edge-triggered epoll", EPOLLET_DRY, false, 1, 0,
+		    FLOWFD_ONE_CONSUMER);
+	test_bursts("one consumer, a maximum", TAKE, false, 1, 4, FLOWFD_ONE_CONSUMER);
+}
+
+/* Several writers that wait for room, also for more than 1. */
+#define WRITERS 3
+#define WRITES 3000
+
+static struct flowfd_counter narrow;
+
+static void *write_much(void *argument)
+{
+	uint64_t value = (uintptr_t)argument;
+
+	for (int i = 0; i < WRITES; i++)
+		if (flowfd_add(&narrow, value))
+			abort();
+	return NULL;
+}
+
+static void test_writers(void)
+{
+	const struct flowfd_create_counter settings = { .maximum = 5 };
+	uint64_t value, sum = 0, all = 0, largest = 0;
+	pthread_t threads[WRITERS];
+
+	open_counter(&narrow, settings, 0);
+	for (uintptr_t i = 0; i < WRITERS; i++) {
+		all += (i + 1) * WRITES;
+		if (pthread_create(&threads[i], NULL, write_much, (void *)(i + 1)))
+			abort();
+	}
+	while (sum < all) {
+		if (flowfd_take(&narrow, &value))
+			abort();
+		sum += value;
+		largest = value > largest ? value : largest;
+	}
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(threads[i], NULL);
+	tap_is(sum, all, "writers that wait: all arrives");
+	tap_ok(largest < 5, "and never more than fits");
+	tap_is(flowfd_counter_is_mapped(&narrow) && ready(&narrow) & POLLIN, 0,
+	       "nothing is left");
+	flowfd_counter_close(&narrow);
+}
+
+/* Parent and child, each of which waits for the other. */
+static void test_fork(void)
+{
+	struct flowfd_counter there, back;
+	unsigned int wrong = 0;
+	uint64_t value;
+	int status = 0;
+	pid_t child;
+
+	open_counter(&there, plain, 0);
+	open_counter(&back, plain, 0);
+	child = fork();
+	if (!child) {
+		for (int i = 1; i <= 1000; i++)
+			if (flowfd_take(&there, &value) || flowfd_add(&back, value + 1))
+				_exit(1);
+		_exit(0);
+	}
+	for (int i = 1; i <= 1000; i++) {
+		flowfd_add(&there, i);
+		wrong += flowfd_take(&back, &value) || value != (uint64_t)i + 1;
+	}
+	waitpid(child, &status, 0);
+	tap_is(status, 0, "a child takes and adds");
+	tap_is(wrong, 0, "so does the parent");
+	flowfd_counter_close(&there);
+	flowfd_counter_close(&back);
+}
+
+/* A child that is killed while it adds or takes: the next add and take heal. */
+static void test_killed(void)
+{
+	const struct timespec pause = { .tv_nsec = 200000 };
+	struct flowfd_counter c;
+	unsigned int wrong = 0;
+	uint64_t value;
+	pid_t child;
+
+	open_counter(&c, nonblock, 0);
+	for (int i = 0; i < 300; i++) {
+		child = fork();
+		while (!child) {
+			flowfd_add(&c, 1);
+			flowfd_try_take(&c, &value);
+		}
+		nanosleep(&pause, NULL);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		flowfd_add(&c, 1);
+		wrong += flowfd_try_take(&c, &value) || ready(&c) != POLLOUT;
+		flowfd_add(&c, 1);
+		wrong += ready(&c) != (POLLIN | POLLOUT) || flowfd_try_take(&c, &value);
+	}
+	tap_is(wrong, 0, "a child is killed at any point");
+	flowfd_counter_close(&c);
+}
+
+static void run_backend(const char *name)
+{
+	struct flowfd_counter c;
+	int ret;
+
+	setenv("FLOWFD_BACKEND", name, 1);
+	fallback = !strcmp(name, "fallback");
+	printf("# %s\n", name);
+	ret = open_counter(&c, plain, 0);
+	if (ret == -ENODEV) {
+		tap_skip(name, "the module is not loaded");
+		return;
+	}
+	if (!tap_is(ret, 0, name))
+		return;
+	flowfd_counter_close(&c);
+	test_values();
+	test_errors();
+	test_poll();
+	test_edges();
+	test_signal();
+	test_fork();
+	test_killed();
+	test_writers();
+	test_all_bursts();
+}
+
+static void test_choice(void)
+{
+	bool module = access(FLOWFD_DEVICE, F_OK) == 0;
+	struct flowfd_counter c;
+
+	setenv("FLOWFD_BACKEND", "other", 1);
+	tap_is(open_counter(&c, plain, 0), -EINVAL, "an unknown backend");
+	tap_is(flowfd_counter_open(&c, &plain, sizeof(plain), 0), module ? 0 : -ENODEV,
+	       "which a program without a fallback does not see");
+	if (module)
+		flowfd_counter_close(&c);
+	setenv("FLOWFD_BACKEND", "", 1);
+	tap_is(open_counter(&c, plain, 0), 0, "no backend given");
+	tap_is(!!(flowfd_features(&c) & FLOWFD_HAS_CALLS), module, "the module if it is there");
+	flowfd_counter_close(&c);
+	unsetenv("FLOWFD_BACKEND");
+	tap_is(open_counter(&c, plain, 0), 0, "none in the environment");
+	flowfd_counter_close(&c);
+}
+
+int main(void)
+{
+	test_choice();
+	run_backend("fallback");
+	run_backend("module");
+	return tap_done();
+}

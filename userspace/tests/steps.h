@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Interference, instruction by instruction: a function is single-stepped, and in each run
+ * something else happens before another of its instructions. This covers each order of
+ * the two on one processor in which one runs as a whole, with the code that the compiler
+ * made.
+ */
+#ifndef FLOWFD_TESTS_STEPS_H
+#define FLOWFD_TESTS_STEPS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <ucontext.h>
+
+#if (defined(__x86_64__) || defined(__i386__)) && !defined(__SANITIZE_THREAD__)
+#define STEPS_TRAP_FLAG 0x100
+
+static struct {
+	void (*happen)(void);
+	volatile sig_atomic_t inside;
+	volatile sig_atomic_t instruction;
+	volatile sig_atomic_t stop_at;
+	volatile sig_atomic_t happened;
+} steps;
+
+/* Runs after each instruction from the breakpoint on, until it has happened. */
+static void steps_trap(int number, siginfo_t *info, void *context)
+{
+	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+
+	(void)number;
+	(void)info;
+	*flags |= STEPS_TRAP_FLAG;
+	if (steps.inside == 1 && steps.instruction++ >= steps.stop_at) {
+		steps.happened = 1;
+		steps.happen();
+	}
+	if (steps.inside == 2 || steps.happened)
+		*flags &= ~STEPS_TRAP_FLAG;
+}
+
+/* False if @run has fewer instructions than @stop_at. */
+static bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
+{
+	const struct sigaction action = { .sa_sigaction = steps_trap,
+					  .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGTRAP, &action, NULL);
+	steps.happen = happen;
+	steps.stop_at = stop_at;
+	steps.inside = 0;
+	steps.instruction = 0;
+	steps.happened = 0;
+	__asm__ volatile("int3" : : : "memory");
+	steps.inside = 1;
+	run();
+	steps.inside = 2;
+	signal(SIGTRAP, SIG_DFL);
+	return steps.happened;
+}
+#else
+#define STEPS_UNAVAILABLE "for x86 without ThreadSanitizer"
+
+static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
+{
+	(void)happen;
+	(void)stop_at;
+	run();
+	return false;
+}
+#endif
+
+#endif /* FLOWFD_TESTS_STEPS_H */
