@@ -17,7 +17,7 @@
 #define NO_MAXIMUM	UINT64_MAX
 #define ROUNDS_MAX	100
 #define ROWS_MAX	64
-#define COLUMNS_MAX	8
+#define COLUMNS_MAX	9
 #define LABELS_MAX	4
 #define VERDICTS_MAX	16
 
@@ -30,12 +30,14 @@ void clock_sleep_until(uint64_t when);
 /**
  * struct subject - a descriptor to measure
  * @flowfd: a counter of /dev/flowfd; otherwise a stock eventfd, without what follows
+ * @mapped: a counter in memory; each edge-triggered poller takes after an edge
  * @maximum: NO_MAXIMUM, or the maximum
  * @capacity: tokens that the bucket holds
  * @rate: tokens per second; 0: no bucket
  */
 struct subject {
 	bool flowfd;
+	bool mapped;
 	uint64_t maximum;
 	uint32_t capacity;
 	uint32_t rate;

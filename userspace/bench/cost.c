@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The cost of single system calls: a tight loop of each, the same code for eventfd and
- * flowfd, with getppid(2) as a bare system call to compare with.
+ * flowfd, with getppid(2) as a bare system call to compare with. And what they cost in
+ * the memory of a mapped counter, where they are none.
  */
 #include <err.h>
 #include <errno.h>
@@ -21,8 +22,10 @@
 /* More than the loops read from a semaphore. */
 #define PLENTY		(1ULL << 39)
 #define FULL		UINT64_MAX
+/* Goal: the ratio of add + take in memory to eventfd's write + read. */
+#define MEMORY_LIMIT	0.03
 
-enum { EVENTFD, FLOWFD, FLOWFD_MAXIMUM, FLOWFD_BUCKET, SUBJECTS };
+enum { EVENTFD, FLOWFD, FLOWFD_MAXIMUM, FLOWFD_BUCKET, MAPPED, SUBJECTS };
 
 static const struct subject subjects[SUBJECTS] = {
 	[EVENTFD] = { .maximum = NO_MAXIMUM },
@@ -32,6 +35,7 @@ static const struct subject subjects[SUBJECTS] = {
 			    .maximum = NO_MAXIMUM,
 			    .capacity = 2,
 			    .rate = 1000 },
+	[MAPPED] = { .flowfd = true, .mapped = true, .maximum = MAXIMUM },
 };
 
 /* From FLOWFD on, each column is followed by its ratio to eventfd. */
@@ -43,10 +47,12 @@ static const struct column columns[] = {
 	{ "maximum_ratio", "ratio", 3, false },
 	{ "bucket", "+bucket", 1, false },
 	{ "bucket_ratio", "ratio", 3, false },
+	{ "mapped", "in memory", 1, false },
+	{ "mapped_ratio", "ratio", 3, false },
 	{ 0 },
 };
 
-static const unsigned int subject_column[SUBJECTS] = { 0, 1, 3, 5 };
+static const unsigned int subject_column[SUBJECTS] = { 0, 1, 3, 5, 7 };
 
 static const char *const labels[] = { "operation", NULL };
 
@@ -127,6 +133,48 @@ static void loop_poll(const struct subject *subject, int fd, unsigned long n)
 			failed("poll");
 }
 
+static struct flowfd_counter map_counter(int fd)
+{
+	struct flowfd_counter c;
+	int error = flowfd_counter_map(&c, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER);
+
+	if (error)
+		errx(EXIT_FAILURE, "cost: map: %s", flowfd_strerror(error));
+	return c;
+}
+
+static void memory_add_take(int fd, unsigned long n)
+{
+	struct flowfd_counter c = map_counter(fd);
+	uint64_t value;
+
+	while (n--)
+		if (flowfd_add(&c, 1) || flowfd_take(&c, &value))
+			failed("add and take");
+	flowfd_counter_unmap(&c);
+}
+
+static void memory_add(int fd, unsigned long n)
+{
+	struct flowfd_counter c = map_counter(fd);
+
+	while (n--)
+		if (flowfd_add(&c, 1))
+			failed("add");
+	flowfd_counter_unmap(&c);
+}
+
+static void memory_take_nothing(int fd, unsigned long n)
+{
+	struct flowfd_counter c = map_counter(fd);
+	uint64_t value;
+
+	while (n--)
+		if (flowfd_try_take(&c, &value) != -EAGAIN)
+			failed("take nothing");
+	flowfd_counter_unmap(&c);
+}
+
 /* With or without libflowfd, as a program that keeps the device open. */
 static inline __attribute__((always_inline)) void
 create_on_device(const struct subject *subject, unsigned long n, bool library)
@@ -180,6 +228,7 @@ static void loop_library(const struct subject *subject, int fd, unsigned long n)
  * @share: divisor of the number of iterations, above 1 for slow operations
  * @limit: goal, the highest ratio to eventfd; 0: no goal
  * @bare: needs no descriptor
+ * @memory: the same in memory, or NULL
  */
 static const struct operation {
 	const char *name;
@@ -189,20 +238,21 @@ static const struct operation {
 	unsigned int share;
 	double limit;
 	bool bare;
+	void (*memory)(int fd, unsigned long n);
 } operations[] = {
-	{ "getppid", loop_getppid, 0, 0, 1, 0, true },
-	{ "write + read", loop_write_read, 0, 0, 1, 0.95, false },
-	{ "write", loop_write, 0, 0, 1, 1.02, false },
-	{ "read", loop_read, PLENTY, FLOWFD_SEMAPHORE, 1, 1.02, false },
-	{ "write, full", loop_write_full, FULL, FLOWFD_NONBLOCK, 1, 1.02,
-	  false },
-	{ "read, empty", loop_read_empty, 0, FLOWFD_NONBLOCK, 1, 1.02, false },
-	{ "poll, ready", loop_poll, 1, 0, 1, 1.02, false },
-	{ "poll, not ready", loop_poll, 0, 0, 1, 1.02, false },
-	{ "create + close", loop_create, 0, 0, 20, 1.2, false },
-	{ "same, libflowfd", loop_on_device, 0, 0, 20, 1.5, false },
+	{ "getppid", loop_getppid, 0, 0, 1, 0, true, NULL },
+	{ "write + read", loop_write_read, 0, 0, 1, 0.95, false, memory_add_take },
+	{ "write", loop_write, 0, 0, 1, 1.02, false, memory_add },
+	{ "read", loop_read, PLENTY, FLOWFD_SEMAPHORE, 1, 1.02, false, NULL },
+	{ "write, full", loop_write_full, FULL, FLOWFD_NONBLOCK, 1, 1.02, false, NULL },
+	{ "read, empty", loop_read_empty, 0, FLOWFD_NONBLOCK, 1, 1.02, false,
+	  memory_take_nothing },
+	{ "poll, ready", loop_poll, 1, 0, 1, 1.02, false, NULL },
+	{ "poll, not ready", loop_poll, 0, 0, 1, 1.02, false, NULL },
+	{ "create + close", loop_create, 0, 0, 20, 1.2, false, NULL },
+	{ "same, libflowfd", loop_on_device, 0, 0, 20, 1.5, false, NULL },
 	/* Two system calls instead of one, and a walk of the device's path. */
-	{ "same, opens it", loop_library, 0, 0, 20, 2.2, false },
+	{ "same, opens it", loop_library, 0, 0, 20, 2.2, false, NULL },
 };
 
 #define OPERATIONS (sizeof(operations) / sizeof(*operations))
@@ -212,6 +262,15 @@ static const struct subject *subject(unsigned int number)
 	if (operations[number / SUBJECTS].bare)
 		return NULL;
 	return &subjects[number % SUBJECTS];
+}
+
+static void run_loop(const struct operation *operation, const struct subject *subject,
+		     int fd, unsigned long n)
+{
+	if (subject->mapped)
+		operation->memory(fd, n);
+	else
+		operation->loop(subject, fd, n);
 }
 
 static double measure_loop(const struct operation *operation,
@@ -225,9 +284,9 @@ static double measure_loop(const struct operation *operation,
 		initial = subject->maximum - 1;
 	if (!operation->bare)
 		fd = subject_open(subject, initial, operation->flags);
-	operation->loop(subject, fd, n / 20 + 1); /* warms the caches */
+	run_loop(operation, subject, fd, n / 20 + 1); /* warms the caches */
 	start = clock_now();
-	operation->loop(subject, fd, n);
+	run_loop(operation, subject, fd, n);
 	start = clock_now() - start;
 	if (fd >= 0)
 		close(fd);
@@ -245,11 +304,29 @@ static void measure(const struct settings *settings, struct table *table,
 
 	/* A semaphore can have no bucket, and getppid() needs no descriptor. */
 	if ((subject->rate && operation->flags & FLOWFD_SEMAPHORE) ||
-	    (operation->bare && which != EVENTFD))
+	    (operation->bare && which != EVENTFD) ||
+	    (subject->mapped && !operation->memory))
 		return;
 	row = table_row(table, (const char *[]){ operation->name });
 	series_add(&row->series[subject_column[which]],
 		   measure_loop(operation, subject, n ? n : 1));
+}
+
+/* Signals without system calls. */
+static void conclude_memory(struct table *table, const char *unit)
+{
+	const struct row *row = table_find(table, (const char *[]){ "write + read" });
+	const struct series *ratio;
+
+	if (!row)
+		return;
+	ratio = &row->series[subject_column[MAPPED] + 1];
+	if (!ratio->count)
+		return;
+	table_verdict(table, series_median(ratio), "<=", MEMORY_LIMIT,
+		      "add + take in memory: %.3f of eventfd (%.0f %s)",
+		      series_median(ratio),
+		      series_median(&row->series[subject_column[MAPPED]]), unit);
 }
 
 /* A ratio for each round, so that a disturbance of a whole round cancels out. */
@@ -293,6 +370,7 @@ static void conclude(const struct settings *settings, struct table *table)
 			      series_median(&row->series[1]), unit,
 			      series_median(&row->series[0]));
 	}
+	conclude_memory(table, unit);
 }
 
 const struct bench bench_cost = {

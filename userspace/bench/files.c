@@ -37,7 +37,8 @@ static void allow_files(unsigned int more)
 static void open_one(enum files_kind kind, int fd[2])
 {
 	const struct subject subject = {
-		.flowfd = kind == COUNTERS,
+		.flowfd = kind == COUNTERS || kind == MAPPED_COUNTERS,
+		.mapped = kind == MAPPED_COUNTERS,
 		.maximum = NO_MAXIMUM,
 	};
 	int error = 0;
@@ -45,6 +46,7 @@ static void open_one(enum files_kind kind, int fd[2])
 	switch (kind) {
 	case EVENTFDS:
 	case COUNTERS:
+	case MAPPED_COUNTERS:
 		fd[0] = fd[1] = subject_open(&subject, 0, FLOWFD_NONBLOCK);
 		break;
 	case SOCKETS:
@@ -61,6 +63,22 @@ static void open_one(enum files_kind kind, int fd[2])
 static unsigned int descriptors(enum files_kind kind, unsigned int count)
 {
 	return kind == SOCKETS || kind == PIPES ? 2 * count : count;
+}
+
+static void map_counters(struct files *files)
+{
+	unsigned int i;
+	int error;
+
+	files->counter = calloc(files->count, sizeof(*files->counter));
+	if (!files->counter)
+		err(EXIT_FAILURE, "%u files", files->count);
+	for (i = 0; i < files->count; i++) {
+		error = flowfd_counter_map(&files->counter[i], files->fd[i],
+					   FLOWFD_PRODUCER | FLOWFD_CONSUMER);
+		if (error)
+			errx(EXIT_FAILURE, "map: %s", flowfd_strerror(error));
+	}
 }
 
 void files_open(struct files *files, enum files_kind kind, unsigned int count)
@@ -81,6 +99,9 @@ void files_open(struct files *files, enum files_kind kind, unsigned int count)
 		files->fd[i] = fd[0];
 		files->peer[i] = fd[1];
 	}
+	files->counter = NULL;
+	if (kind == MAPPED_COUNTERS)
+		map_counters(files);
 }
 
 void files_close(struct files *files)
@@ -88,6 +109,8 @@ void files_close(struct files *files)
 	unsigned int i;
 
 	for (i = 0; i < files->count; i++) {
+		if (files->counter)
+			flowfd_counter_unmap(&files->counter[i]);
 		close(files->fd[i]);
 		if (files->peer[i] != files->fd[i])
 			close(files->peer[i]);
@@ -95,6 +118,7 @@ void files_close(struct files *files)
 	open_files -= descriptors(files->kind, files->count);
 	free(files->fd);
 	free(files->peer);
+	free(files->counter);
 }
 
 /* Makes an event of each file, with eight bytes, as eventfds need. */
@@ -102,7 +126,13 @@ void files_write(const struct files *files)
 {
 	const int *peer = files->peer, *end = peer + files->count;
 	uint64_t one = 1;
+	unsigned int i;
 
+	for (i = 0; files->counter && i < files->count; i++)
+		if (flowfd_add(&files->counter[i], 1))
+			errx(EXIT_FAILURE, "add");
+	if (files->counter)
+		return;
 	for (; peer < end; peer++)
 		if (write(*peer, &one, sizeof(one)) != sizeof(one))
 			err(EXIT_FAILURE, "write");
@@ -115,6 +145,7 @@ const char *files_name(enum files_kind kind)
 		[COUNTERS] = "flowfd",
 		[SOCKETS] = "socketpair",
 		[PIPES] = "pipe",
+		[MAPPED_COUNTERS] = "mapped",
 	};
 
 	return names[kind];
@@ -126,5 +157,5 @@ const struct subject *watcher_subject(const struct watcher *watcher,
 {
 	static const struct subject eventfd, flowfd = { .flowfd = true };
 
-	return watcher->flowfd || kind == COUNTERS ? &flowfd : &eventfd;
+	return watcher->flowfd || kind == COUNTERS || kind == MAPPED_COUNTERS ? &flowfd : &eventfd;
 }

@@ -19,6 +19,7 @@ static const struct watcher *const watchers[] = {
 	&watcher_epoll,
 	&watcher_uring,
 	&watcher_ring,
+	&watcher_mapped,
 };
 
 #define COUNTS (sizeof(threads) / sizeof(*threads))
@@ -97,6 +98,10 @@ static uint64_t run(struct crowd *crowd, unsigned int count)
 		producers[i].crowd = crowd;
 		producers[i].files.count = FILES_EACH;
 		producers[i].files.peer = crowd->files.peer + i * FILES_EACH;
+		producers[i].files.counter = NULL;
+		if (crowd->files.counter)
+			producers[i].files.counter =
+				crowd->files.counter + i * FILES_EACH;
 		start(&producers[i].thread, produce, &producers[i]);
 	}
 	begun = clock_now();
@@ -114,7 +119,8 @@ static uint64_t run(struct crowd *crowd, unsigned int count)
 
 static const struct subject *subject(unsigned int number)
 {
-	return watcher_subject(watchers[number % WATCHERS], EVENTFDS);
+	return watcher_subject(watchers[number % WATCHERS],
+			       watchers[number % WATCHERS]->kind);
 }
 
 static void measure(const struct settings *settings, struct table *table,
@@ -133,7 +139,7 @@ static void measure(const struct settings *settings, struct table *table,
 		return;
 	snprintf(text, sizeof(text), "%u", count);
 	row = table_row(table, (const char *[]){ text, crowd.watcher->name });
-	files_open(&crowd.files, EVENTFDS, files);
+	files_open(&crowd.files, crowd.watcher->kind, files);
 	crowd.watcher->add(crowd.self, &crowd.files);
 	crowd.rounds = settings->iterations / files + 1;
 	time = run(&crowd, count);

@@ -43,6 +43,8 @@ int subject_open(const struct subject *subject, uint64_t initial,
 	};
 	int fd;
 
+	if (subject->mapped)
+		counter.flags |= FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE;
 	if (!subject->flowfd)
 		return open_eventfd(initial, flags);
 	fd = flowfd_counter_create_from(&counter, sizeof(counter));
@@ -54,6 +56,8 @@ int subject_open(const struct subject *subject, uint64_t initial,
 
 const char *subject_name(const struct subject *subject)
 {
+	if (subject->mapped)
+		return "mapped";
 	return subject->flowfd ? "flowfd" : "eventfd";
 }
 

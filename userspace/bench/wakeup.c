@@ -14,6 +14,7 @@ static const struct watcher *const watchers[] = {
 	&watcher_epoll,
 	&watcher_uring,
 	&watcher_ring,
+	&watcher_mapped,
 };
 
 #define WATCHERS (sizeof(watchers) / sizeof(*watchers))
@@ -73,7 +74,7 @@ static void *take_all(void *arg)
 
 static const struct subject *subject(unsigned int number)
 {
-	return watcher_subject(watchers[number], EVENTFDS);
+	return watcher_subject(watchers[number], watchers[number]->kind);
 }
 
 static void keep(const struct wakeup *wakeup, struct row *row,
@@ -104,7 +105,7 @@ static void measure(const struct settings *settings, struct table *table,
 	wakeup.self = wakeup.watcher->open(1);
 	if (!wakeup.self)
 		return;
-	files_open(&wakeup.files, EVENTFDS, 1);
+	files_open(&wakeup.files, wakeup.watcher->kind, 1);
 	wakeup.watcher->add(wakeup.self, &wakeup.files);
 	pair_start(&pair, take_all, write_at_pace, &wakeup);
 	pthread_join(pair.writer, NULL);

@@ -9,7 +9,7 @@
 
 #include "bench.h"
 
-enum files_kind { EVENTFDS, COUNTERS, SOCKETS, PIPES };
+enum files_kind { EVENTFDS, COUNTERS, SOCKETS, PIPES, MAPPED_COUNTERS };
 
 /**
  * struct files - the files to watch
@@ -17,12 +17,14 @@ enum files_kind { EVENTFDS, COUNTERS, SOCKETS, PIPES };
  * @count: length of @fd and @peer
  * @fd: descriptors to watch
  * @peer: descriptors whose writes make @fd readable; may be @fd itself
+ * @counter: MAPPED_COUNTERS: the same in memory
  */
 struct files {
 	enum files_kind kind;
 	unsigned int count;
 	int *fd;
 	int *peer;
+	struct flowfd_counter *counter;
 };
 
 /* files.c */
@@ -38,6 +40,7 @@ const struct subject *watcher_subject(const struct watcher *watcher,
 /**
  * struct watcher - a way to learn which of many files are readable
  * @flowfd: needs the module
+ * @kind: of the files that it can watch, unless it can watch all
  * @open: makes one for @files at most; returns NULL if it is not available
  * @add: watches all files, edge-triggered; the data is the index of the file
  * @remove: removes all files
@@ -47,6 +50,7 @@ const struct subject *watcher_subject(const struct watcher *watcher,
 struct watcher {
 	const char *name;
 	bool flowfd;
+	enum files_kind kind;
 	void *(*open)(unsigned int files);
 	void (*add)(void *self, const struct files *files);
 	void (*remove)(void *self, const struct files *files);
@@ -58,6 +62,7 @@ struct watcher {
 extern const struct watcher watcher_epoll;
 extern const struct watcher watcher_uring;
 extern const struct watcher watcher_ring;
+extern const struct watcher watcher_mapped;
 extern const struct watcher watcher_array;
 
 #endif /* FLOWFD_BENCH_WATCHER_H */

@@ -13,6 +13,7 @@ COLOURS = {
     "flowfd": "#3b82c4",
     "maximum": "#2a9d8f",
     "bucket": "#9b6fd8",
+    "mapped": "#c4446b",
     "epoll ET": "#e07b39",
     "io_uring": "#2a9d8f",
     "ring": "#3b82c4",
@@ -110,6 +111,7 @@ def cost(bench, Figure):
         ("flowfd", "ratio", COLOURS["flowfd"]),
         ("with a maximum", "maximum_ratio", COLOURS["maximum"]),
         ("with a bucket", "bucket_ratio", COLOURS["bucket"]),
+        ("in memory", "mapped_ratio", COLOURS["mapped"]),
     )
     rows = [row for row in bench["rows"] if row.get("ratio")]
     if not rows:
@@ -125,7 +127,7 @@ def cost(bench, Figure):
     )
     axes.axvline(1, color=COLOURS["eventfd"], linewidth=1.5)
     axes.set_xlabel("cost as a ratio to eventfd (the line); shorter is better")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=3)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=4)
     return figure
 
 
