@@ -5,9 +5,13 @@
  * takes without being woken. With ONE there is one consumer, which takes until there is
  * nothing. With MAXIMUM the producers sleep until there is room. No wakeup may be lost.
  * Memory is in order here: a and b have litmus tests of their own.
+ * Each step is one that others see.
  */
 #ifndef MAXIMUM
 #define MAXIMUM 100
+#endif
+#ifndef PRODUCERS
+#define PRODUCERS 2
 #endif
 #ifndef ADDS
 #define ADDS 1
@@ -32,7 +36,6 @@
 
 byte produced, consumed;
 byte state = EMPTY;
-byte owner;	/* who said last that it moves: in C, the generation */
 byte eventfd;
 bool edge;
 
@@ -84,7 +87,7 @@ inline settle(s, w, n, again, refused, took, missed)
 	   /* If another moves it, the thread waits, but not for ever. */
 	   atomic {
 		if
-		:: state == s -> state = MOVING; owner = _pid
+		:: state == s -> state = MOVING
 		:: else -> s = 255
 		fi
 	   };
@@ -104,11 +107,7 @@ inline settle(s, w, n, again, refused, took, missed)
 			took = false;
 			atomic {
 				if
-#ifdef NO_GENERATION
 				:: state == MOVING ->
-#else
-				:: state == MOVING && owner == _pid ->
-#endif
 					state = w;
 					again = false;
 #ifdef NO_SECOND_LOOK
@@ -158,7 +157,7 @@ inline take(got, p, c, s, w, n, again, took)
 	atomic { p = 0; c = 0; took = false }
 }
 
-active [2] proctype producer()
+active [PRODUCERS] proctype producer()
 {
 	byte i, s, w, n;
 	bool again, added, took;
@@ -239,5 +238,5 @@ end:	do
 active proctype monitor()
 {
 	timeout;
-	assert(produced == 2 * ADDS && consumed == produced)	/* a wakeup is lost */
+	assert(produced == PRODUCERS * ADDS && consumed == produced)	/* a wakeup is lost */
 }

@@ -7,6 +7,8 @@
 #ifndef FLOWFD_BENCH_WATCHER_H
 #define FLOWFD_BENCH_WATCHER_H
 
+#include <flowfd.h>
+
 #include "bench.h"
 
 enum files_kind { EVENTFDS, COUNTERS, SOCKETS, PIPES, MAPPED_COUNTERS };

@@ -25,11 +25,7 @@ enum {
 	FULL = FLOWFD_ARMED_WRITERS | 8, /* readable, and not writable */
 	/* A thread makes system calls; if it does not end, others do its work. */
 	MOVING = FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS,
-	STATES = 15,
 };
-
-/* Above the states: changes with each of them, so that none goes unnoticed. */
-#define GENERATION 16
 
 /* How often to let the thread run that is moving the doorbell. */
 #define PATIENCE 16
@@ -111,11 +107,6 @@ static void move(int fd, uint32_t from, uint32_t to)
 		ring(fd, FILLED);
 }
 
-static uint32_t next_state(uint32_t armed, uint32_t state)
-{
-	return ((armed & ~(uint32_t)STATES) + GENERATION) | state;
-}
-
 static bool exchange(const struct flowfd_counter *c, uint32_t from, uint32_t to)
 {
 	return __atomic_compare_exchange_n(&c->take.consumer->armed, &from, to, 0,
@@ -133,17 +124,16 @@ static bool needs_edge(const struct flowfd_counter *c, uint32_t state, unsigned 
 
 /*
  * Announces that it makes system calls, makes them, and announces the new state. If
- * another did so meanwhile, the order of their system calls is not known, and it makes
- * them again. Ends when the count is as it was when the state was announced (b).
+ * another announced one meanwhile, the order of their system calls is not known, and it
+ * makes them again. Ends when the count is as it was when the state was announced (b).
  */
 static void settle(const struct flowfd_counter *c, uint64_t value, unsigned int how)
 {
 	unsigned int patience = PATIENCE;
-	uint32_t armed, state, wanted;
+	uint32_t state, wanted;
 
 	for (;;) {
-		armed = __atomic_load_n(&c->take.consumer->armed, __ATOMIC_SEQ_CST);
-		state = armed & STATES;
+		state = __atomic_load_n(&c->take.consumer->armed, __ATOMIC_SEQ_CST);
 		wanted = state_wanted(c, state, value, how);
 		if (state == wanted && !(how & AGAIN) && !needs_edge(c, state, how))
 			return;
@@ -152,12 +142,11 @@ static void settle(const struct flowfd_counter *c, uint64_t value, unsigned int 
 			sched_yield();
 			continue;
 		}
-		if (!exchange(c, armed, next_state(armed, MOVING)))
+		if (!exchange(c, state, MOVING))
 			continue;
 		move(c->fd, how & AGAIN ? MOVING : state, wanted);
-		armed = next_state(armed, MOVING);
 		how &= ~(AGAIN | TOOK);
-		if (!exchange(c, armed, next_state(armed, wanted)))
+		if (!exchange(c, MOVING, wanted))
 			how |= AGAIN;
 	}
 }
