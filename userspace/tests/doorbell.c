@@ -18,6 +18,7 @@
 
 #define NONE UINT64_MAX
 #define MAXIMUM 5
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct flowfd_counter open_counter(unsigned int options)
 {
@@ -141,29 +142,51 @@ static void take_and_fill(void)
 	add_one();
 }
 
-static const struct situation {
+/* What the one consumer does before it sleeps. */
+static void take_until_nothing(void)
+{
+	uint64_t value;
+
+	while (!flowfd_try_take(&counter, &value))
+		;
+}
+
+struct situation {
 	const char *what;
 	void (*run)(void);
 	void (*happen)(void);
 	unsigned int before; /* the count */
-} situations[] = {
-	{ "an add during an add", add_one, add_one, 0 },
-	{ "a take during an add", add_one, take, 0 },
-	{ "an add and a take during an add", add_one, add_and_take, 0 },
-	{ "a take and an add during an add", add_one, take_and_add, 0 },
-	{ "the same, not the first", add_one, take_and_add, 1 },
-	{ "an add during a take", take, add_one, 1 },
-	{ "a take during a take", take, take, 1 },
-	{ "an add and a take during a take", take, add_and_take, 1 },
-	{ "a take and an add during a take", take, take_and_add, 1 },
-	{ "an add during a take that finds nothing", take, add_one, 0 },
-	{ "an add and a take during one that finds nothing", take, add_and_take, 0 },
-	{ "an add without room during a take", take, add_one, 4 },
-	{ "a take and a full counter during a take", take, take_and_fill, 4 },
-	{ "a take during an add without room", add_one, take, 4 },
-	{ "a take and an add during an add without room", add_one, take_and_add, 4 },
-	{ "an add during an add without room", add_one, add_one, 4 },
-	{ "a full counter during an add without room", add_four, take_and_fill, 4 },
+	bool asleep;	     /* the one consumer, before */
+};
+
+static const struct situation situations[] = {
+	{ "an add during an add", add_one, add_one, 0, false },
+	{ "a take during an add", add_one, take, 0, false },
+	{ "an add and a take during an add", add_one, add_and_take, 0, false },
+	{ "a take and an add during an add", add_one, take_and_add, 0, false },
+	{ "the same, not the first", add_one, take_and_add, 1, false },
+	{ "an add during a take", take, add_one, 1, false },
+	{ "a take during a take", take, take, 1, false },
+	{ "an add and a take during a take", take, add_and_take, 1, false },
+	{ "a take and an add during a take", take, take_and_add, 1, false },
+	{ "an add during a take that finds nothing", take, add_one, 0, false },
+	{ "an add and a take during one that finds nothing", take, add_and_take, 0, false },
+	{ "an add without room during a take", take, add_one, 4, false },
+	{ "a take and a full counter during a take", take, take_and_fill, 4, false },
+	{ "a take during an add without room", add_one, take, 4, false },
+	{ "a take and an add during an add without room", add_one, take_and_add, 4, false },
+	{ "an add during an add without room", add_one, add_one, 4, false },
+	{ "a full counter during an add without room", add_four, take_and_fill, 4, false },
+};
+
+/* The one consumer sleeps before, or goes to sleep. */
+static const struct situation asleep[] = {
+	{ "an add during an add", add_one, add_one, 0, true },
+	{ "the consumer goes to sleep during an add", add_one, take_until_nothing, 0,
+	  false },
+	{ "the same, not the first", add_one, take_until_nothing, 1, false },
+	{ "the same, without room", add_one, take_until_nothing, 4, false },
+	{ "it is woken during an add", add_one, take_until_nothing, 0, true },
 };
 
 static uint64_t count(void)
@@ -181,22 +204,23 @@ static bool is_consistent(void)
 	return count() + 1 < MAXIMUM ? bits & POLLOUT : true;
 }
 
-static bool is_right(unsigned int options)
+static bool is_right(const struct situation *situation, unsigned int options)
 {
 	struct epoll_event event;
-	uint64_t value;
 
-	if (options & FLOWFD_ONE_CONSUMER) {
-		/* It takes until there is nothing, before it polls. */
-		while (!flowfd_try_take(&counter, &value))
-			;
-	} else if (count() && epoll_wait(edges, &event, 1, 0) != 1) {
-		return false;
+	if (situation >= asleep && situation < asleep + ARRAY_SIZE(asleep)) {
+		if (!is_consistent())
+			return false;
+		add_one();
+		return is_consistent();
 	}
+	if (options & FLOWFD_ONE_CONSUMER)
+		take_until_nothing();
+	else if (count() && epoll_wait(edges, &event, 1, 0) != 1)
+		return false;
 	if (!is_consistent())
 		return false;
-	while (!flowfd_try_take(&counter, &value))
-		;
+	take_until_nothing();
 	if (!is_consistent())
 		return false;
 	add_one();
@@ -209,8 +233,8 @@ static void prepare(const struct situation *situation, unsigned int options)
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 
 	counter = open_counter(options);
-	/* The one consumer is awake, and has not found that there is nothing. */
-	if (options & FLOWFD_ONE_CONSUMER)
+	/* If it is awake, the one consumer has not found that there is nothing. */
+	if (options & FLOWFD_ONE_CONSUMER && !situation->asleep)
 		add_and_take();
 	for (unsigned int i = 0; i < situation->before; i++)
 		add_one();
@@ -227,7 +251,7 @@ static void test_steps(const struct situation *situation, unsigned int options)
 	do {
 		prepare(situation, options);
 		happened = steps_run(situation->run, situation->happen, instruction++);
-		wrong += happened && !is_right(options);
+		wrong += happened && !is_right(situation, options);
 		close(edges);
 		flowfd_counter_close(&counter);
 	} while (happened);
@@ -236,23 +260,69 @@ static void test_steps(const struct situation *situation, unsigned int options)
 	tap_is(wrong, 0, situation->what);
 }
 
-static void test_all_steps(unsigned int options)
+/* A thread ends at each step: the next add and the next take heal. */
+static void test_killed(const char *what, void (*run)(void), unsigned int before,
+			unsigned int options)
 {
+	const struct situation situation = { .before = before };
+	int instruction = 0, wrong = 0;
+	bool happened;
+
+	do {
+		prepare(&situation, options);
+		happened = steps_kill(run, instruction++);
+		/* The one consumer starts anew. */
+		if (options & FLOWFD_ONE_CONSUMER)
+			take_until_nothing();
+		add_one();
+		wrong += !(ready(&counter) & POLLIN);
+		take();
+		take_until_nothing();
+		wrong += ready(&counter) != POLLOUT;
+		add_one();
+		wrong += ready(&counter) != (POLLIN | POLLOUT);
+		close(edges);
+		flowfd_counter_close(&counter);
+	} while (happened);
+	tap_is(wrong, 0, what);
+}
+
+static void test_all_killed(unsigned int options)
+{
+	test_killed("killed in an add", add_one, 0, options);
+	test_killed("killed in a second add", add_one, 1, options);
+	test_killed("killed in an add without room", add_one, 4, options);
+	test_killed("killed in a take", take, 1, options);
+	test_killed("killed in a take from a full counter", take, 4, options);
+	test_killed("killed in a take that finds nothing", take, 0, options);
+}
+
+static void test_all_steps(void)
+{
+	size_t i;
+
 #ifdef STEPS_UNAVAILABLE
 	tap_skip("step by step", STEPS_UNAVAILABLE);
 	return;
 #endif
-	for (size_t i = 0; i < sizeof(situations) / sizeof(situations[0]); i++)
-		test_steps(&situations[i], options);
+	printf("# any number of consumers\n");
+	for (i = 0; i < ARRAY_SIZE(situations); i++)
+		test_steps(&situations[i], 0);
+	printf("# one consumer\n");
+	for (i = 0; i < ARRAY_SIZE(situations); i++)
+		test_steps(&situations[i], FLOWFD_ONE_CONSUMER);
+	printf("# one consumer that sleeps\n");
+	for (i = 0; i < ARRAY_SIZE(asleep); i++)
+		test_steps(&asleep[i], FLOWFD_ONE_CONSUMER);
+	printf("# killed\n");
+	test_all_killed(0);
+	test_all_killed(FLOWFD_ONE_CONSUMER);
 }
 
 int main(void)
 {
 	setenv("FLOWFD_BACKEND", "fallback", 1);
 	test_values();
-	printf("# any number of consumers\n");
-	test_all_steps(0);
-	printf("# one consumer\n");
-	test_all_steps(FLOWFD_ONE_CONSUMER);
+	test_all_steps();
 	return tap_done();
 }

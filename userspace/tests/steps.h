@@ -8,6 +8,7 @@
 #ifndef FLOWFD_TESTS_STEPS_H
 #define FLOWFD_TESTS_STEPS_H
 
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <ucontext.h>
@@ -40,7 +41,7 @@ static void steps_trap(int number, siginfo_t *info, void *context)
 }
 
 /* False if @run has fewer instructions than @stop_at. */
-static bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
+static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
 {
 	const struct sigaction action = { .sa_sigaction = steps_trap,
 					  .sa_flags = SA_SIGINFO };
@@ -58,6 +59,22 @@ static bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
 	signal(SIGTRAP, SIG_DFL);
 	return steps.happened;
 }
+
+static sigjmp_buf steps_end;
+
+static void steps_jump(void)
+{
+	siglongjmp(steps_end, 1);
+}
+
+/* The same, but @run ends there, as if its process were killed. */
+static inline bool steps_kill(void (*run)(void), int stop_at)
+{
+	if (!sigsetjmp(steps_end, 1))
+		return steps_run(run, steps_jump, stop_at);
+	signal(SIGTRAP, SIG_DFL);
+	return true;
+}
 #else
 #define STEPS_UNAVAILABLE "for x86 without ThreadSanitizer"
 
@@ -67,6 +84,11 @@ static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_a
 	(void)stop_at;
 	run();
 	return false;
+}
+
+static inline bool steps_kill(void (*run)(void), int stop_at)
+{
+	return steps_run(run, run, stop_at);
 }
 #endif
 
