@@ -185,18 +185,18 @@ int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value)
 
 int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value)
 {
-	unsigned int how = MISSED;
+	unsigned int vain = 0;
 	int ret = 0;
 
 	if (c->doorbell & DOORBELL_NONBLOCK)
 		return flowfd__doorbell_try_take(c, value);
 	while (!ret) {
-		settle(c, 0, how);
+		/* Readable twice for nothing: once, another thread may have been faster. */
+		settle(c, 0, vain > 1 ? MISSED | AGAIN : MISSED);
 		if (flowfd_counter_take(c, value))
 			return 0;
 		ret = sleep_until(c->fd, POLLIN);
-		/* If it was readable for nothing, it must not be again. */
-		how = count_now(c) ? MISSED : MISSED | AGAIN;
+		vain = count_now(c) ? 0 : vain + 1;
 	}
 	return ret;
 }
