@@ -32,9 +32,9 @@ extern "C" {
 #endif
 
 /* Options of flowfd_counter_open(). */
-#define FLOWFD_FALLBACK		(1U << 0) /* without the module, use eventfd(2) */
-#define FLOWFD_OPTIONAL_BUCKET	(1U << 1) /* leave it out where there is none */
-#define FLOWFD_ONE_CONSUMER	(1U << 2) /* see flowfd_counter_open() */
+#define FLOWFD_FALLBACK	       (1U << 0) /* without the module, use eventfd(2) */
+#define FLOWFD_OPTIONAL_BUCKET (1U << 1) /* leave it out where there is none */
+#define FLOWFD_ONE_CONSUMER    (1U << 2) /* see flowfd_counter_open() */
 
 /* What flowfd_features() returns. */
 #define FLOWFD_HAS_MEMORY  (1U << 0) /* adds and takes are in memory */

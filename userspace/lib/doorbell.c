@@ -44,7 +44,8 @@ enum {
 
 static uint64_t count_now(const struct flowfd_counter *c)
 {
-	uint64_t consumed = __atomic_load_n(&c->take.consumer->consumed, __ATOMIC_SEQ_CST);
+	uint64_t consumed =
+		__atomic_load_n(&c->take.consumer->consumed, __ATOMIC_SEQ_CST);
 
 	return __atomic_load_n(&c->take.producer->produced, __ATOMIC_SEQ_CST) - consumed;
 }

@@ -14,7 +14,7 @@
 #include "mapped.h"
 #include "memory.h"
 
-#define FLAGS                                                                     \
+#define FLAGS                                                                       \
 	(FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC | FLOWFD_MAPPED | \
 	 FLOWFD_EDGE_PER_TAKE)
 
