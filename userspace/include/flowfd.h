@@ -12,7 +12,8 @@
  * Every function returns a negative errno on failure and never sets errno.
  * Any number of threads may read and write one counter. Only one thread at a time
  * may take events from a ring or wait on it: see flowfd-ring.h. All functions
- * except flowfd_strerror() and flowfd_ring_strerror() are async-signal-safe.
+ * except flowfd_counter_open(), flowfd_strerror() and flowfd_ring_strerror() are
+ * async-signal-safe.
  * Source of the ideas: Wen Yang's eventfd patches of 2024 (token bucket) and 2026
  * (maximum); see flowfd(7).
  */
