@@ -26,8 +26,8 @@ int flowfd__settings_copy(union flowfd__settings *settings,
 			  const struct flowfd_create_counter *counter, size_t size);
 
 /**
- * flowfd__settings_are_known - whether nothing is asked for that this library does not
- * know
+ * flowfd__settings_are_known - whether this library knows all that is asked for
+ * @settings: copied
  */
 int flowfd__settings_are_known(const union flowfd__settings *settings);
 
