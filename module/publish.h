@@ -30,7 +30,8 @@ static __always_inline bool item_test_and_set_queued(struct flowfd_ring_item *it
 	return test_and_set_bit(offsetof(struct flowfd_ring_item, queued) * 8,
 				(unsigned long *)item);
 #else
-	return xchg(&item->queued, 1);
+	/* Not an exchange: if it is in the stack of posts, its link must stay. */
+	return atomic_fetch_or(FLOWFD_RING_IN_INDEX, (atomic_t *)&item->queued);
 #endif
 }
 

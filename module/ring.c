@@ -10,9 +10,11 @@
 
 #include "ring.h"
 
-static_assert(sizeof(struct flowfd_ring_header) == 128);
+static_assert(sizeof(struct flowfd_ring_header) == 192);
 static_assert(offsetof(struct flowfd_ring_header, head) == 64);
+static_assert(offsetof(struct flowfd_ring_header, posted) == 128);
 static_assert(sizeof(struct flowfd_ring_item) == 16);
+static_assert(FLOWFD_RING_ITEMS_MAX <= FLOWFD_RING_POSTED_ITEM);
 
 static struct kmem_cache *ring_cache;
 static atomic64_t ring_ids = ATOMIC64_INIT(0);
@@ -35,6 +37,37 @@ u32 flowfd_ring_pending(const struct flowfd_ring *ring)
 		return 0;
 	tail = atomic_read(&ring->tail);
 	return clamp(tail - head, 1U, ring->mask + 1);
+}
+
+/**
+ * flowfd_ring_has_posts - whether the consumer has posts to take or to deliver
+ * @ring: ring
+ *
+ * Only for wakeups: user space can store anything there. The links are never followed.
+ */
+bool flowfd_ring_has_posts(const struct flowfd_ring *ring)
+{
+	const struct flowfd_ring_header *header = ring->header;
+
+	return READ_ONCE(header->posted) & FLOWFD_RING_POSTED_ITEM ||
+	       READ_ONCE(header->taken);
+}
+
+/**
+ * flowfd_ring_has_enough - whether a task need not sleep
+ * @ring: ring
+ * @wanted: how many entries it waits for; any post is enough as well
+ * @result: what it returns then, or after its timeout
+ */
+bool flowfd_ring_has_enough(const struct flowfd_ring *ring, u32 wanted, int *result)
+{
+	*result = flowfd_ring_pending(ring);
+	if (*result >= wanted)
+		return true;
+	if (!flowfd_ring_has_posts(ring))
+		return false;
+	*result = max(*result, 1);
+	return true;
 }
 
 /**
@@ -62,23 +95,6 @@ void flowfd_ring_clear_item(struct flowfd_ring_item *item)
 }
 
 /**
- * flowfd_ring_take_item - take a free item
- * @ring: locked ring with a free item
- *
- * Return: number of the item.
- */
-u32 flowfd_ring_take_item(struct flowfd_ring *ring)
-{
-	u32 number = ring->free[ring->free_first];
-
-	lockdep_assert_held(&ring->lock);
-
-	ring->free_first = (ring->free_first + 1) % ring->max_items;
-	ring->free_count--;
-	return number;
-}
-
-/**
  * flowfd_ring_return_item - make an item free again
  * @ring: locked ring
  * @number: of the item
@@ -91,6 +107,34 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number)
 
 	ring->free[end] = number;
 	ring->free_count++;
+}
+
+/**
+ * flowfd_ring_take_item - take a free item
+ * @ring: locked ring
+ *
+ * An item that was removed while it was in the stack of posts rests until the consumer
+ * has taken it: if its poster died before it put the item there, nobody ever does, and
+ * the events of a file would be lost.
+ *
+ * Return: number of the item, or -ENOSPC.
+ */
+int flowfd_ring_take_item(struct flowfd_ring *ring)
+{
+	u32 number, left;
+
+	lockdep_assert_held(&ring->lock);
+
+	for (left = ring->free_count; left; left--) {
+		number = ring->free[ring->free_first];
+		ring->free_first = (ring->free_first + 1) % ring->max_items;
+		ring->free_count--;
+		if (!(READ_ONCE(ring->items[number].queued) & FLOWFD_RING_BY_POST))
+			return number;
+		flowfd_ring_return_item(ring, number);
+		cond_resched();
+	}
+	return -ENOSPC;
 }
 
 static struct flowfd_ring_header ring_layout(u32 max_items)
@@ -143,6 +187,13 @@ static int ring_alloc_shared(struct flowfd_ring *ring)
 	return 0;
 }
 
+static void ring_free_private(struct flowfd_ring *ring)
+{
+	kvfree(ring->watches);
+	kvfree(ring->free);
+	kvfree(ring->posts);
+}
+
 static int ring_alloc_private(struct flowfd_ring *ring)
 {
 	u32 i;
@@ -152,15 +203,17 @@ static int ring_alloc_private(struct flowfd_ring *ring)
 				 GFP_KERNEL_ACCOUNT);
 	ring->free =
 		kvmalloc_array(ring->max_items, sizeof(*ring->free), GFP_KERNEL_ACCOUNT);
-	if (!ring->watches || !ring->free) {
-		kvfree(ring->watches);
-		kvfree(ring->free);
+	ring->posts = kvcalloc(BITS_TO_LONGS(ring->max_items), sizeof(*ring->posts),
+			       GFP_KERNEL_ACCOUNT);
+	if (!ring->watches || !ring->free || !ring->posts) {
+		ring_free_private(ring);
 		return -ENOMEM;
 	}
 	for (i = 0; i < ring->max_items; i++)
 		ring->free[i] = i;
 	ring->free_first = 0;
 	ring->free_count = ring->max_items;
+	ring->post_count = 0;
 	return 0;
 }
 
@@ -194,8 +247,7 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 	return ring;
 
 free_private:
-	kvfree(ring->watches);
-	kvfree(ring->free);
+	ring_free_private(ring);
 free_ring:
 	kmem_cache_free(ring_cache, ring);
 	return ERR_PTR(err);
@@ -213,8 +265,7 @@ void flowfd_ring_put(struct flowfd_ring *ring)
 	if (!refcount_dec_and_test(&ring->refs))
 		return;
 	flowfd_memory_free(&ring->memory);
-	kvfree(ring->watches);
-	kvfree(ring->free);
+	ring_free_private(ring);
 	kmem_cache_free(ring_cache, ring);
 }
 

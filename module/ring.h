@@ -39,11 +39,13 @@
  * @wake_work: wakes pollers if there are many; holds a reference while pending
  * @repoll: files that a worker must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch
- * @lock: protects the members from @watches to @free_count, and @closed_before
+ * @lock: protects the members from @watches to @post_count, and @closed_before
  * @watches: hash table by file and descriptor
  * @free: free items, a queue, so that an item rests before it is used again
  * @free_first: position of its first
  * @free_count: its length
+ * @posts: bitmap of the items that are posts
+ * @post_count: number of posts
  * @hash_bits: log2 of the length of @watches; fixed, as is @max_items
  * @max_items: length of @free
  * @id: number shown in fdinfo, never used for another ring
@@ -66,11 +68,13 @@ struct flowfd_ring {
 	struct work_struct wake_work;
 	struct flowfd_repoll repoll[REPOLL_CLASSES];
 	spinlock_t repoll_lock; /* publishing by a worker */
-	struct mutex lock;	/* watches and free items */
+	struct mutex lock;	/* watches, posts and free items */
 	struct hlist_head *watches;
 	u32 *free;
 	u32 free_first;
 	u32 free_count;
+	unsigned long *posts;
+	u32 post_count;
 	u32 hash_bits;
 	u32 max_items;
 	u64 id;
@@ -91,17 +95,22 @@ void flowfd_ring_describe(const struct flowfd_ring *ring,
 void flowfd_ring_queue_work(struct flowfd_ring *ring, struct workqueue_struct *queue,
 			    struct work_struct *work);
 void flowfd_ring_end_work(struct flowfd_ring *ring);
-u32 flowfd_ring_take_item(struct flowfd_ring *ring);
+int flowfd_ring_take_item(struct flowfd_ring *ring);
 void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number);
 void flowfd_ring_set_item(struct flowfd_ring_item *item, u64 data);
 void flowfd_ring_clear_item(struct flowfd_ring_item *item);
 u32 flowfd_ring_pending(const struct flowfd_ring *ring);
+bool flowfd_ring_has_posts(const struct flowfd_ring *ring);
+bool flowfd_ring_has_enough(const struct flowfd_ring *ring, u32 wanted, int *result);
 
 /* ring_wake.c */
 int flowfd_ring_wake_init(void);
 void flowfd_ring_wake_exit(void);
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring);
 void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync);
+void flowfd_ring_arm(struct flowfd_ring *ring, int bit);
+void flowfd_ring_notify(struct flowfd_ring *ring);
+void flowfd_ring_heal(struct flowfd_ring *ring);
 int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end);
 
 /* ring_file.c */

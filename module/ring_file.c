@@ -6,6 +6,7 @@
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/magic.h>
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
@@ -31,10 +32,10 @@ static ktime_t deadline(u64 timeout)
 static int ring_wait(struct flowfd_ring *ring, const struct flowfd_ring_wait *args)
 {
 	u32 wanted = args->min_events ?: 1;
-	int result = flowfd_ring_pending(ring);
 	ktime_t end, gathered;
+	int result;
 
-	if (result >= wanted || !args->timeout)
+	if (flowfd_ring_has_enough(ring, wanted, &result) || !args->timeout)
 		return result;
 	end = deadline(args->timeout);
 	gathered = args->min_wait ? deadline(args->min_wait) : end;
@@ -102,11 +103,11 @@ static ssize_t ring_read(struct file *file, char __user *buf, size_t size, loff_
 
 	if (size < sizeof(u64))
 		return -EINVAL;
-	result = flowfd_ring_pending(ring);
-	if (!result && file->f_flags & O_NONBLOCK)
-		return -EAGAIN;
-	if (!result)
+	if (!flowfd_ring_has_enough(ring, 1, &result)) {
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
 		result = flowfd_ring_sleep(ring, 1, KTIME_MAX);
+	}
 	if (result < 0)
 		return result;
 	if (put_user((u64)result, (u64 __user *)buf))
@@ -142,6 +143,8 @@ static int ring_control(struct flowfd_ring *ring, const struct flowfd_ring_entry
 		return -EINVAL;
 	if (entry->op == FLOWFD_RING_DEL_DATA)
 		return flowfd_watch_remove_by_data(ring, entry->data);
+	if (entry->op == FLOWFD_RING_ADD_POST || entry->op == FLOWFD_RING_DEL_POST)
+		return flowfd_watch_control_post(ring, entry);
 	file = fget(entry->fd);
 	if (!file)
 		return -EBADF;
@@ -223,6 +226,11 @@ static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ring_ioctl_wait(ring, argp, size);
 	case without_size(FLOWFD_IOC_RING_INFO):
 		return ring_ioctl_info(ring, argp, size);
+	case without_size(FLOWFD_IOC_RING_NOTIFY):
+		if (size)
+			return -ENOTTY;
+		flowfd_ring_notify(ring);
+		return 0;
 	default:
 		return flowfd_common_ioctl(cmd, argp);
 	}
@@ -232,7 +240,9 @@ static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
  * Compares the tail, rather than reading the slot at the head: a consumer that is
  * harvesting has emptied slots and not stored the head yet, and a multishot poll may
  * look again at that moment. If it found nothing and the consumer then slept on that
- * poll, the wakeup of all entries that came meanwhile would be lost.
+ * poll, the wakeup of all entries that came meanwhile would be lost. That cannot happen
+ * with posts: a poller that looks while the consumer has taken them is armed, and the
+ * consumer looks at the stack again before it sleeps.
  */
 static __poll_t ring_poll(struct file *file, poll_table *wait)
 {
@@ -241,20 +251,41 @@ static __poll_t ring_poll(struct file *file, poll_table *wait)
 	poll_wait(file, &ring->wqh, wait);
 	/* A caller that wants to be woken is in the queue by now. */
 	if (waitqueue_active(&ring->wqh)) {
-		atomic_or(RING_POLLERS, &ring->listening);
-		/* e: a full barrier. Pairs with d, in flowfd_publish(). */
-		smp_mb__after_atomic();
+		flowfd_ring_arm(ring, RING_POLLERS);
+		/* e: pairs with d, in flowfd_publish(), and with i of posters. */
+		smp_mb();
 	}
-	if (READ_ONCE(ring->header->head) == atomic_read(&ring->tail))
+	if (READ_ONCE(ring->header->head) == atomic_read(&ring->tail) &&
+	    !flowfd_ring_has_posts(ring))
 		return 0;
 	return EPOLLIN | EPOLLRDNORM;
 }
 
+/* Also when a process exits. */
+static void ring_vm_close(struct vm_area_struct *vma)
+{
+	flowfd_ring_heal(vma->vm_file->private_data);
+}
+
+static const struct vm_operations_struct ring_vm_ops = {
+	.close = ring_vm_close,
+};
+
 static int ring_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct flowfd_ring *ring = file->private_data;
+	int err = flowfd_memory_map(&ring->memory, vma);
 
-	return flowfd_memory_map(&ring->memory, vma);
+	if (!err)
+		vma->vm_ops = &ring_vm_ops;
+	return err;
+}
+
+/* A descriptor is closed, perhaps because its process was killed. */
+static int ring_flush(struct file *file, fl_owner_t id)
+{
+	flowfd_ring_heal(file->private_data);
+	return 0;
 }
 
 #ifdef CONFIG_PROC_FS
@@ -285,6 +316,7 @@ static int ring_release(struct inode *inode, struct file *file)
 static const struct file_operations ring_fops = {
 	.owner = THIS_MODULE,
 	.read = ring_read,
+	.flush = ring_flush,
 	.release = ring_release,
 	.poll = ring_poll,
 	.unlocked_ioctl = ring_ioctl,

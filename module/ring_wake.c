@@ -55,9 +55,10 @@ static bool ring_sleeper_is_due(const struct flowfd_ring *ring, int listening)
 	       flowfd_ring_pending(ring) >= READ_ONCE(ring->wanted);
 }
 
-static void ring_wake_sleepers(struct flowfd_ring *ring, int sync)
+/* A post wakes all of them: it ends each wait, whatever that wants. */
+static void ring_wake_sleepers(struct flowfd_ring *ring, int sync, bool posted)
 {
-	u32 pending = flowfd_ring_pending(ring);
+	u32 pending = posted ? U32_MAX : flowfd_ring_pending(ring);
 	struct ring_sleeper *s;
 	struct rb_node *node;
 
@@ -139,24 +140,19 @@ static bool ring_pollers_are_due(const struct flowfd_ring *ring, int listening)
 }
 
 /* False if nobody is to be woken now, or the work item does it. */
-static bool ring_needs_wakeup(struct flowfd_ring *ring, __poll_t flags)
+static bool ring_needs_wakeup(struct flowfd_ring *ring, __poll_t flags, bool posted)
 {
 	int listening = atomic_read(&ring->listening);
 	int again = RING_AGAIN | ring_uring_bit(flags);
 
-	if (ring_sleeper_is_due(ring, listening))
+	if (ring_sleeper_is_due(ring, listening) || (posted && listening & RING_SLEEPERS))
 		return true;
 	if (listening & RING_WAKING)
 		return !(atomic_fetch_or(again, &ring->listening) & RING_WAKING);
 	return ring_pollers_are_due(ring, listening);
 }
 
-/**
- * flowfd_ring_wake - wake the tasks that sleep on a ring, and its pollers
- * @ring: ring
- * @flags: EPOLL_URING_WAKE or 0
- * @sync: whether the waker is about to sleep, a hint for the scheduler
- *
+/*
  * A sleeper is woken once. Pollers are woken once until one of them looks at the ring:
  * all others have yet to look, and will see the entries that came meanwhile. But an epoll
  * wakes one of several tasks, and that one may be killed before it looks. So the first
@@ -165,17 +161,17 @@ static bool ring_needs_wakeup(struct flowfd_ring *ring, __poll_t flags)
  * Takes the lock only if somebody is to be woken. While the work item wakes the pollers,
  * publishers wake none.
  */
-void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
+static void ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync, bool posted)
 {
 	unsigned long irq;
 	int listening;
 
-	if (!ring_needs_wakeup(ring, flags))
+	if (!ring_needs_wakeup(ring, flags, posted))
 		return;
 	spin_lock_irqsave(&ring->wqh.lock, irq);
 	listening = atomic_read(&ring->listening);
 	if (listening & RING_SLEEPERS)
-		ring_wake_sleepers(ring, sync);
+		ring_wake_sleepers(ring, sync, posted);
 	if (listening & RING_WAKING) {
 		atomic_or(RING_AGAIN | ring_uring_bit(flags), &ring->listening);
 		/* The queue grows under the lock only, so no barrier is needed. */
@@ -187,6 +183,65 @@ void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
 		ring_wake_pollers(ring, flags, sync);
 	}
 	spin_unlock_irqrestore(&ring->wqh.lock, irq);
+}
+
+/**
+ * flowfd_ring_wake - wake the tasks that sleep on a ring, and its pollers
+ * @ring: ring
+ * @flags: EPOLL_URING_WAKE or 0
+ * @sync: whether the waker is about to sleep, a hint for the scheduler
+ */
+void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
+{
+	ring_wake(ring, flags, sync, false);
+}
+
+/**
+ * flowfd_ring_arm - have publishers and posters look for listeners
+ * @ring: ring
+ * @bit: RING_POLLERS: the caller is in the queue; RING_SLEEPERS: in the tree
+ *
+ * The caller needs a full barrier before it looks at the ring: e of docs/ring.md. For
+ * posters that pairs with i, after a push and before the look at @armed.
+ */
+void flowfd_ring_arm(struct flowfd_ring *ring, int bit)
+{
+	atomic_or(bit, &ring->listening);
+	/* k: a notification that clears this sees the bit above. */
+	smp_store_release(&ring->header->armed, 1);
+}
+
+/**
+ * flowfd_ring_notify - FLOWFD_IOC_RING_NOTIFY
+ * @ring: ring
+ *
+ * A level test. Without posts nobody is woken, so @armed stays for the next post. With
+ * posts all are woken that listen, and set it again before they look: sleepers here, even
+ * if the posts are gone by then; pollers by the rule of flowfd_ring_wake(), as for any
+ * publisher.
+ */
+void flowfd_ring_notify(struct flowfd_ring *ring)
+{
+	if (!flowfd_ring_has_posts(ring))
+		return;
+	/* k: a full barrier. Pairs with flowfd_ring_arm(). */
+	xchg(&ring->header->armed, 0);
+	ring_wake(ring, 0, 0, true);
+}
+
+/**
+ * flowfd_ring_heal - do what a program that ends may have left undone
+ * @ring: ring
+ *
+ * It may have died after a push and before it looked at @armed, or after it was woken
+ * and before it looked at the ring: so this wakes pollers again.
+ */
+void flowfd_ring_heal(struct flowfd_ring *ring)
+{
+	if (!flowfd_ring_has_posts(ring))
+		return;
+	atomic_or(RING_POLLERS, &ring->listening);
+	flowfd_ring_notify(ring);
 }
 
 static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
@@ -267,7 +322,8 @@ static void ring_sleeper_join(struct flowfd_ring *ring, struct ring_sleeper *s)
 		rb_add_cached(&s->node, &ring->sleepers, sleeper_wants_less);
 		ring_announce_sleepers(ring);
 	}
-	/* e: a full barrier. Pairs with d, in flowfd_publish(). */
+	flowfd_ring_arm(ring, RING_SLEEPERS);
+	/* e: a full barrier. Pairs with d, in flowfd_publish(), and with i of posters. */
 	set_current_state(TASK_INTERRUPTIBLE);
 	spin_unlock_irq(&ring->wqh.lock);
 }
@@ -293,12 +349,12 @@ static u64 timer_slack(void)
 }
 
 /**
- * flowfd_ring_sleep - sleep until there are entries, a deadline or a signal
+ * flowfd_ring_sleep - sleep until there are entries or a post, a deadline or a signal
  * @ring: ring
  * @wanted: how many entries to wait for, at least 1
  * @end: deadline on CLOCK_MONOTONIC, KTIME_MAX for none
  *
- * Return: number of entries, fewer than @wanted after @end; or -EINTR.
+ * Return: as flowfd_ring_has_enough() says, or -EINTR.
  */
 int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end)
 {
@@ -308,8 +364,7 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end)
 
 	do {
 		ring_sleeper_join(ring, &s);
-		result = flowfd_ring_pending(ring);
-		if (result >= wanted)
+		if (flowfd_ring_has_enough(ring, wanted, &result))
 			break;
 		if (signal_pending(current)) {
 			result = -EINTR;
@@ -317,8 +372,7 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end)
 		}
 		expired = !schedule_hrtimeout_range(end == KTIME_MAX ? NULL : &end,
 						    timer_slack(), HRTIMER_MODE_ABS);
-		result = flowfd_ring_pending(ring);
-	} while (result < wanted && !expired);
+	} while (!flowfd_ring_has_enough(ring, wanted, &result) && !expired);
 	ring_sleeper_leave(ring, &s);
 	return result;
 }

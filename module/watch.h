@@ -89,6 +89,8 @@ void flowfd_watch_repoll(struct flowfd_repoll_entry *entry);
 int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,
 			 const struct flowfd_ring_entry *entry);
 bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry);
+int flowfd_watch_control_post(struct flowfd_ring *ring,
+			      const struct flowfd_ring_entry *entry);
 int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data);
 void flowfd_watch_remove_all(struct flowfd_ring *ring);
 void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m);

@@ -12,6 +12,7 @@
 
 #include "compat.h"
 #include "counter.h"
+#include "post.h"
 #include "watch.h"
 
 /* Watches that fdinfo lists; a ring can have a million. */
@@ -139,21 +140,22 @@ static int watch_add(struct flowfd_ring *ring, struct file *file,
 		     const struct flowfd_ring_entry *entry, u32 mask)
 {
 	struct flowfd_watch *w;
-	u32 number;
-	int err;
+	int number, err;
 
 	if (!file_can_be_watched(file))
 		return -EPERM;
 	if (watch_find(ring, file, entry->fd))
 		return -EEXIST;
-	if (!ring->free_count)
-		return -ENOSPC;
+	number = flowfd_ring_take_item(ring);
+	if (number < 0)
+		return number;
 	w = flowfd_watch_alloc(ring, file, entry->fd);
-	if (!w)
+	if (!w) {
+		flowfd_ring_return_item(ring, number);
 		return -ENOMEM;
+	}
 	w->repoll.class = flowfd_counter_of(file) ? REPOLL_KERNEL :
 						    flowfd_repoll_class(file);
-	number = flowfd_ring_take_item(ring);
 	w->item = &ring->items[number];
 	w->index_entry = number + 1;
 	flowfd_ring_set_item(w->item, entry->data);
@@ -196,7 +198,7 @@ static int watch_control_locked(struct flowfd_ring *ring, struct file *file,
  * flowfd_watch_control - add, change or remove the watch of a file
  * @ring: ring
  * @file: file of entry->fd, no ring, epoll or io_uring; the caller keeps it
- * @entry: valid entry, not FLOWFD_RING_DEL_DATA
+ * @entry: valid entry that names a file
  *
  * Return: the result for user space.
  */
@@ -213,6 +215,29 @@ int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,
 }
 
 /**
+ * flowfd_watch_control_post - add or remove a post
+ * @ring: ring
+ * @entry: valid entry, FLOWFD_RING_ADD_POST or FLOWFD_RING_DEL_POST
+ *
+ * Return: the result for user space.
+ */
+int flowfd_watch_control_post(struct flowfd_ring *ring,
+			      const struct flowfd_ring_entry *entry)
+{
+	int result = mutex_lock_killable(&ring->lock);
+
+	if (result)
+		return result;
+	watch_remove_closed(ring, U32_MAX);
+	if (entry->op == FLOWFD_RING_ADD_POST)
+		result = flowfd_post_add(ring, entry->data);
+	else
+		result = flowfd_post_remove(ring, entry->fd);
+	mutex_unlock(&ring->lock);
+	return result;
+}
+
+/**
  * flowfd_watch_entry_is_valid - check an entry of FLOWFD_IOC_RING_CONTROL
  * @entry: from user space
  */
@@ -222,8 +247,10 @@ bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry)
 
 	switch (entry->op) {
 	case FLOWFD_RING_DEL:
+	case FLOWFD_RING_DEL_POST:
 		return !entry->events && !entry->data;
 	case FLOWFD_RING_DEL_DATA:
+	case FLOWFD_RING_ADD_POST:
 		return !entry->events && entry->fd == -1;
 	case FLOWFD_RING_ADD:
 	case FLOWFD_RING_ADD_PINNED:
@@ -255,11 +282,11 @@ static int watch_remove_each(struct flowfd_ring *ring, const u64 *data)
 }
 
 /**
- * flowfd_watch_remove_by_data - remove watches whose descriptors may be gone
+ * flowfd_watch_remove_by_data - remove watches whose descriptors may be gone, and posts
  * @ring: ring
- * @data: of the watches
+ * @data: of these
  *
- * Return: number of watches removed, -ENOENT if there is none, or -EINTR.
+ * Return: number of items removed, -ENOENT if there is none, or -EINTR.
  */
 int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data)
 {
@@ -267,7 +294,7 @@ int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data)
 
 	if (mutex_lock_killable(&ring->lock))
 		return -EINTR;
-	removed = watch_remove_each(ring, &data);
+	removed = watch_remove_each(ring, &data) + flowfd_posts_remove(ring, data);
 	mutex_unlock(&ring->lock);
 	return removed ?: -ENOENT;
 }
@@ -292,12 +319,13 @@ static void watch_show(const struct flowfd_watch *w, struct seq_file *m)
 /* No more than that, so that the time of a reader is bounded. */
 static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
 {
-	u32 all = ring->max_items - ring->free_count;
+	u32 all = ring->max_items - ring->free_count - ring->post_count;
 	u32 left = min(all, WATCH_SHOWN_MAX);
 	const struct flowfd_watch *w;
 	u32 i;
 
-	seq_printf(m, "flowfd-ring-watches: %u\n", all);
+	seq_printf(m, "flowfd-ring-watches: %u\nflowfd-ring-posts: %u\n", all,
+		   ring->post_count);
 	for (i = 0; left && !seq_has_overflowed(m); i++)
 		hlist_for_each_entry(w, &ring->watches[i], hash) {
 			watch_show(w, m);
@@ -309,7 +337,7 @@ static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
 }
 
 /**
- * flowfd_watch_show_all - list the watches of a ring, for fdinfo
+ * flowfd_watch_show_all - list the watches and posts of a ring, for fdinfo
  * @ring: ring
  * @m: output
  *
@@ -324,6 +352,7 @@ void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m)
 	}
 	watch_remove_closed(ring, WATCH_SHOWN_MAX);
 	watch_show_first(ring, m);
+	flowfd_posts_show(ring, m);
 	mutex_unlock(&ring->lock);
 }
 

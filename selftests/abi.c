@@ -86,10 +86,13 @@ TEST(layouts_of_the_ring)
 	EXPECT_EQ(8, offsetof(struct flowfd_create_ring, map_size));
 	EXPECT_EQ(20, offsetof(struct flowfd_create_ring, index_slots));
 
-	EXPECT_EQ(128, sizeof(struct flowfd_ring_header));
+	EXPECT_EQ(192, sizeof(struct flowfd_ring_header));
 	EXPECT_EQ(16, offsetof(struct flowfd_ring_header, map_size));
 	EXPECT_EQ(32, offsetof(struct flowfd_ring_header, flags));
 	EXPECT_EQ(64, offsetof(struct flowfd_ring_header, head));
+	EXPECT_EQ(68, offsetof(struct flowfd_ring_header, taken));
+	EXPECT_EQ(128, offsetof(struct flowfd_ring_header, posted));
+	EXPECT_EQ(132, offsetof(struct flowfd_ring_header, armed));
 
 	EXPECT_EQ(16, sizeof(struct flowfd_ring_item));
 	EXPECT_EQ(4, offsetof(struct flowfd_ring_item, queued));
@@ -144,8 +147,8 @@ TEST_F(device, ring_of_every_size)
 		}
 		ASSERT_LE(0, fd);
 		EXPECT_EQ(4096, future.known.map_size);
-		EXPECT_EQ(128, future.known.items_offset);
-		EXPECT_EQ(192, future.known.index_offset);
+		EXPECT_EQ(192, future.known.items_offset);
+		EXPECT_EQ(256, future.known.index_offset);
 		EXPECT_EQ(4, future.known.index_slots);
 		close(fd);
 	}
@@ -306,7 +309,7 @@ TEST_F(flowfd, query)
 	EXPECT_EQ(1000000000, query.token_rate_max);
 	EXPECT_EQ(FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
 		  FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
-		  FLOWFD_FEATURE_MAPPED, query.features);
+		  FLOWFD_FEATURE_MAPPED | FLOWFD_FEATURE_POSTS, query.features);
 }
 
 TEST_F(flowfd, query_sizes)

@@ -169,9 +169,9 @@ FIXTURE_VARIANT_ADD(faults, create_mapped)
 FIXTURE_VARIANT_ADD(faults, setup_mapped)
 { .call = call_setup_mapped, .undo = undo_close, .least = 5 };
 FIXTURE_VARIANT_ADD(faults, create_small_ring)
-{ .call = call_create_small_ring, .undo = undo_close, .least = 6 };
+{ .call = call_create_small_ring, .undo = undo_close, .least = 7 };
 FIXTURE_VARIANT_ADD(faults, create_ring)
-{ .call = call_create_ring, .undo = undo_close, .least = 5 };
+{ .call = call_create_ring, .undo = undo_close, .least = 6 };
 FIXTURE_VARIANT_ADD(faults, query)
 { .call = call_query, .undo = undo_nothing, .least = 1 };
 FIXTURE_VARIANT_ADD(faults, qos)

@@ -29,16 +29,16 @@ TEST(sizes)
 		ASSERT_EQ(0, ring_open(&r, sizes[i]));
 		EXPECT_EQ(FLOWFD_RING_MAGIC, r.header->magic);
 		EXPECT_EQ(FLOWFD_RING_VERSION, r.header->version);
-		EXPECT_EQ(128, r.header->header_size);
+		EXPECT_EQ(192, r.header->header_size);
 		EXPECT_EQ(sizes[i], r.header->max_items);
 		EXPECT_EQ(r.map_size, r.header->map_size);
-		EXPECT_EQ(128, r.header->items_offset);
+		EXPECT_EQ(192, r.header->items_offset);
 		EXPECT_EQ((char *)r.index - (char *)r.header,
 			  r.header->index_offset);
 		EXPECT_EQ(slots, r.header->index_slots);
 		EXPECT_EQ(0, r.header->flags);
 		EXPECT_EQ(0, r.header->head);
-		EXPECT_LE(128 + sizes[i] * 16, r.header->index_offset);
+		EXPECT_LE(192 + sizes[i] * 16, r.header->index_offset);
 		EXPECT_LE(r.header->index_offset + slots * 4 + 4, r.map_size);
 		EXPECT_EQ(0, r.index[slots]);
 		for (__u32 j = 0; j < slots; j++) {

@@ -87,6 +87,7 @@ struct eventfd_qos {
 #define FLOWFD_FEATURE_RING    (1ULL << 2) /* FLOWFD_IOC_CREATE_RING */
 #define FLOWFD_FEATURE_SETUP   (1ULL << 3) /* FLOWFD_IOC_SETUP_COUNTER */
 #define FLOWFD_FEATURE_MAPPED  (1ULL << 4) /* FLOWFD_MAPPED; 64-bit kernels have it */
+#define FLOWFD_FEATURE_POSTS   (1ULL << 5) /* FLOWFD_RING_ADD_POST */
 
 /**
  * struct flowfd_query - what the loaded module can do
@@ -296,7 +297,7 @@ struct flowfd_counter_consumer {
 
 /**
  * struct flowfd_create_ring - a new ring, and how to map it
- * @max_items: number of watches that it can hold, 1 to FLOWFD_RING_ITEMS_MAX
+ * @max_items: number of watches and posts that it can hold, 1 to FLOWFD_RING_ITEMS_MAX
  * @flags: FLOWFD_KEEP_ON_EXEC
  * @map_size: bytes to map; the kernel fills in this and the fields that follow
  * @items_offset: of the items in the mapping, in bytes
@@ -345,12 +346,18 @@ struct flowfd_create_ring {
  * @reserved: 0
  * @head: number of index slots that the consumer has emptied, modulo 2^32; the
  *	consumer stores it
- * @padding: gives @head a cache line of its own
+ * @taken: posts that the consumer has taken from the stack and not delivered yet: the
+ *	oldest, as an item number plus one, or 0; the consumer stores it
+ * @padding: gives @head and @taken a cache line of their own
+ * @posted: stack of posts, see struct flowfd_ring_item
+ * @armed: not 0: a post must call FLOWFD_IOC_RING_NOTIFY; the kernel stores it
+ * @padding2: gives @posted and @armed a cache line of their own
  *
- * 128 bytes, followed by the items and the index. The kernel writes every field but
- * @head once and does not read it again. By storing in the mapping, user space can
- * lose its own events, return from FLOWFD_IOC_RING_WAIT too early or too late, have
- * FLOWFD_RING_DEL_DATA remove the wrong watches of its ring, and do nothing else.
+ * 192 bytes, followed by the items and the index. The kernel writes every field but
+ * @head, @taken, @posted and @armed once and does not read it again. By storing in the
+ * mapping, user space can lose its own events, return from FLOWFD_IOC_RING_WAIT too early
+ * or too late, have FLOWFD_RING_DEL_DATA remove the wrong watches and posts of its ring,
+ * keep items of its ring from being used again, and do nothing else.
  */
 struct flowfd_ring_header {
 	__u32 magic;
@@ -364,14 +371,32 @@ struct flowfd_ring_header {
 	__u32 flags;
 	__u32 reserved[7];
 	__u32 head;
-	__u32 padding[15];
+	__u32 taken;
+	__u32 padding[14];
+	__u32 posted;
+	__u32 armed;
+	__u32 padding2[14];
 };
 
+/* Bits of @posted: an item number plus one, or 0. */
+#define FLOWFD_RING_POSTED_ITEM 0x001fffffU
+/* Bits of @posted: changed by a consumer that revives a post. The others are 0. */
+#define FLOWFD_RING_POSTED_EPOCH 0x3fe00000U
+
+/* @queued of an item in the index. */
+#define FLOWFD_RING_IN_INDEX 1U
+/* @queued of an item in the stack, above which is the next one as in @posted. */
+#define FLOWFD_RING_IN_STACK 3U
+/* What tells the two apart. */
+#define FLOWFD_RING_BY_POST 2U
+
 /**
- * struct flowfd_ring_item - a watched file in the mapping
- * @ready: EPOLL* bits that were published and not taken yet
- * @queued: not 0: a slot of the index names this item, or will; the kernel sets it
- * @data: @data of the control entry that added or last changed the watch
+ * struct flowfd_ring_item - a watched file in the mapping, or a post
+ * @ready: bits that were published or posted and not taken yet; of a file: EPOLL*
+ * @queued: not 0: a slot of the index names this item, or will (FLOWFD_RING_IN_INDEX,
+ *	set by the kernel); or the stack has it, or will (FLOWFD_RING_IN_STACK, set by
+ *	who posts)
+ * @data: @data of the control entry that added the item or last changed the watch
  *
  * 16 bytes. The index is an array of __u32 slots. A slot is 0 if it is empty, or the
  * number of an item plus one. One more slot follows the last and stays 0, so that a
@@ -393,6 +418,59 @@ struct flowfd_ring_header {
  * now. Events are edge-triggered. So the file must be non-blocking, and must be read
  * or written until EAGAIN. No bits: an earlier slot delivered them, or the watch was
  * removed.
+ *
+ * Posts are items without a file. FLOWFD_RING_ADD_POST adds one. Any thread of any process
+ * that has the mapping may post it, in memory, also in a signal handler. Its bits are the
+ * program's own. Posted items are in a stack, each once at most: the idea is that of lists
+ * without locks, as in <linux/llist.h>. All accesses are atomic:
+ *
+ *	post(n, bits), bits not 0:
+ *		or(&items[n].ready, bits);
+ *		full_barrier();
+ *	again:	h = load(&header->posted);
+ *		link = h << 2 | FLOWFD_RING_IN_STACK;
+ *		if (!compare_exchange(&items[n].queued, 0, link))
+ *			return;
+ *		while (!compare_exchange(&header->posted, h, epoch(h) | (n + 1))) {
+ *			old = link;
+ *			h = load(&header->posted);
+ *			link = h << 2 | FLOWFD_RING_IN_STACK;
+ *			if (!compare_exchange(&items[n].queued, old, link))
+ *				goto again;
+ *		}
+ *		full_barrier();
+ *		if (load(&header->armed))
+ *			ioctl(fd, FLOWFD_IOC_RING_NOTIFY);
+ *
+ * where epoch(h) is h & FLOWFD_RING_POSTED_EPOCH. The consumer looks for posts where it
+ * finds the index empty, and before that from time to time:
+ *
+ *	if (!(v = header->taken)) {
+ *		h = load(&header->posted);
+ *		h = exchange_acquire(&header->posted, epoch(h));
+ *		v = reverse the list that begins with item h & FLOWFD_RING_POSTED_ITEM;
+ *	}
+ *	while (v) {
+ *		header->taken = next(v);
+ *		store_release(&items[v - 1].queued, 0);
+ *		full_barrier();
+ *		bits = exchange(&items[v - 1].ready, 0);
+ *		if (bits)
+ *			deliver(bits, items[v - 1].data);
+ *		v = header->taken;
+ *	}
+ *
+ * where next(v) is items[v - 1].queued >> 2 & FLOWFD_RING_POSTED_ITEM. A consumer must
+ * make at most @max_items steps and check each number, as another process can store a
+ * cycle or nonsense.
+ *
+ * If a process dies after it set @queued and before it put the item into the stack, the
+ * item is silent: nobody delivers its bits. The consumer can revive it: it changes the
+ * epoch in @posted as it takes the stack, so that no earlier compare_exchange() there
+ * succeeds; if the item is not among what it has taken, and its link is of an earlier
+ * epoch, it replaces the link by 0 with compare_exchange(), and posts the bits. That is
+ * safe while others post the same item, unless one of them stops in the middle for so
+ * long that all 512 epochs pass.
  */
 struct flowfd_ring_item {
 	__u32 ready;
@@ -406,20 +484,24 @@ struct flowfd_ring_item {
 #define FLOWFD_RING_MOD	       3
 #define FLOWFD_RING_ADD_PINNED 4
 #define FLOWFD_RING_DEL_DATA   5
+#define FLOWFD_RING_ADD_POST   6
+#define FLOWFD_RING_DEL_POST   7
 
 /* @result of FLOWFD_RING_ADD and FLOWFD_RING_ADD_PINNED: the watch pins the file. */
 #define FLOWFD_RING_PINNED (1U << 0)
 
 /**
- * struct flowfd_ring_entry - control entry: one change of the watches of a ring
+ * struct flowfd_ring_entry - control entry: one change of the items of a ring
  * @op: FLOWFD_RING_ADD, FLOWFD_RING_ADD_PINNED, FLOWFD_RING_DEL,
- *	FLOWFD_RING_DEL_DATA, FLOWFD_RING_MOD; the result of any other is EINVAL
+ *	FLOWFD_RING_DEL_DATA, FLOWFD_RING_MOD, FLOWFD_RING_ADD_POST,
+ *	FLOWFD_RING_DEL_POST; the result of any other is EINVAL
  * @fd: file descriptor; as in epoll(7), a watch belongs to the open file description
- *	and this number; -1 with FLOWFD_RING_DEL_DATA
+ *	and this number; -1 with FLOWFD_RING_DEL_DATA and FLOWFD_RING_ADD_POST; the
+ *	number of the item with FLOWFD_RING_DEL_POST
  * @events: EPOLL* bits, with EPOLLET, perhaps with EPOLLONESHOT; EPOLLERR and
- *	EPOLLHUP are always added; 0 with FLOWFD_RING_DEL and FLOWFD_RING_DEL_DATA
+ *	EPOLLHUP are always added; 0 if @op does not add or change a watch
  * @result: filled in: 0 or more on success, or a negative errno: nothing was done
- * @data: returned with each event; 0 with FLOWFD_RING_DEL
+ * @data: returned with each event; 0 with FLOWFD_RING_DEL and FLOWFD_RING_DEL_POST
  *
  * 24 bytes.
  *
@@ -431,8 +513,9 @@ struct flowfd_ring_item {
  * unknown bit. EOPNOTSUPP: the file has more than two wait queues. EPERM: the file
  * cannot be polled, or the answer of its poll method depends on the calling task
  * (signalfd, binder). ELOOP: the file is a ring, an epoll or an io_uring. EEXIST: it
- * is watched under this number already. ENOSPC: the ring has @max_items watches.
- * ENOMEM: no memory.
+ * is watched under this number already. ENOSPC: the ring has @max_items watches and
+ * posts, counting posts that were removed before the consumer took them. ENOMEM: no
+ * memory.
  *
  * FLOWFD_RING_ADD_PINNED does the same, but also pins sockets, pipes and counters.
  * Such a file must be removed before it is closed. While any ring watches an unpinned
@@ -451,10 +534,20 @@ struct flowfd_ring_item {
  * @max_items files are watched.
  * EBADF: as above. EINVAL: @events or @data is not 0. ENOENT: there is no such watch.
  *
- * FLOWFD_RING_DEL_DATA ends every watch with this @data, as FLOWFD_RING_DEL does. The
- * result is the number of these watches. This removes a watch whose descriptor is
- * closed. It looks at every watch of the ring.
- * EINVAL: @fd is not -1, or @events is not 0. ENOENT: no watch has this @data.
+ * FLOWFD_RING_DEL_DATA ends every watch and removes every post with this @data, as
+ * FLOWFD_RING_DEL and FLOWFD_RING_DEL_POST do. The result is the number of these. This
+ * removes a watch whose descriptor is closed. It looks at every item of the ring.
+ * EINVAL: @fd is not -1, or @events is not 0. ENOENT: no watch or post has this @data.
+ *
+ * FLOWFD_RING_ADD_POST adds an item without a file. The result is its number, with which
+ * it can be posted: see struct flowfd_ring_item.
+ * EINVAL: @fd is not -1, or @events is not 0. ENOSPC: as above.
+ *
+ * FLOWFD_RING_DEL_POST removes such an item. A harvest that begins afterwards finds no
+ * bits that were posted before. Nobody may post it any more: its number will be that of
+ * another item. If it is in the stack, it is not used again before the consumer has
+ * taken it.
+ * EINVAL: @events or @data is not 0. ENOENT: @fd is not the number of a post.
  */
 struct flowfd_ring_entry {
 	__u32 op;
@@ -500,7 +593,8 @@ struct flowfd_ring_control {
  *	is enough; 0: wait for all of them until the timeout
  * @sigmask: address of the signal mask to wait with, as in ppoll(2); 0: none
  * @sigmask_size: bytes at @sigmask: 8, or 0 without a mask
- * @min_events: number of filled slots to wait for, at most @index_slots; 0: one
+ * @min_events: number of filled slots to wait for, at most @index_slots; 0: one. Any
+ *	post ends the wait, whatever this says
  * @flags: must be 0
  * @reserved: must be 0
  *
@@ -517,9 +611,10 @@ struct flowfd_ring_wait {
 };
 
 /*
- * Waits for filled slots in the index, and returns their number: at once if there are
- * enough, or when the timeout expires; then it may be 0 or less than @min_events. It
- * reads @head, so the consumer must store that first.
+ * Waits for filled slots in the index or for a post. Returns the number of filled slots,
+ * or 1 if there are none but posts: at once if there are enough, or when the timeout
+ * expires; then it may be 0 or less than @min_events. It reads @head and @taken, so the
+ * consumer must store these first.
  * EINVAL: the structure is shorter than FLOWFD_RING_WAIT_SIZE_VER0; an unknown flag;
  * @reserved is not 0; @min_events is too large; or @sigmask_size is wrong. E2BIG: as
  * FLOWFD_IOC_CREATE_COUNTER. EINTR: a signal came before the events; never restarted.
@@ -530,7 +625,10 @@ struct flowfd_ring_wait {
  *
  * poll(2), epoll(7) and io_uring wait for the same, also in another thread than the
  * one that harvests: a ring has EPOLLIN while @head is not the number of slots that
- * were filled. All pollers are woken, exclusive ones as well.
+ * were filled, or the stack or @taken has posts. All pollers are woken, exclusive ones
+ * as well.
+ *
+ * All of these set @armed before they look.
  */
 #define FLOWFD_IOC_RING_WAIT	   _IOW('J', 0x14, struct flowfd_ring_wait)
 #define FLOWFD_RING_WAIT_SIZE_VER0 40
@@ -543,5 +641,13 @@ struct flowfd_ring_wait {
  * EINVAL: the structure is shorter than FLOWFD_CREATE_RING_SIZE_VER0.
  */
 #define FLOWFD_IOC_RING_INFO _IOR('J', 0x16, struct flowfd_create_ring)
+
+/*
+ * Tells the kernel that an item was posted. If the stack or @taken has posts, it clears
+ * @armed and wakes all that sleep on the ring or poll it; otherwise it does nothing. The
+ * kernel does so by itself when a mapping or descriptor of the ring goes, in case that
+ * its process died after it posted and before it looked at @armed.
+ */
+#define FLOWFD_IOC_RING_NOTIFY _IO('J', 0x18)
 
 #endif /* _UAPI_LINUX_FLOWFD_H */

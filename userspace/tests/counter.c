@@ -117,7 +117,7 @@ static void test_sizes(void)
 	tap_is(answer.query.features,
 	       FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
 	       FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
-	       FLOWFD_FEATURE_MAPPED, "features");
+	       FLOWFD_FEATURE_MAPPED | FLOWFD_FEATURE_POSTS, "features");
 	tap_is(answer.more, 0, "the rest is zero");
 	tap_is(flowfd_query(&answer.query, 8), -EINVAL, "query too short");
 }

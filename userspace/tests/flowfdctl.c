@@ -114,6 +114,10 @@ static void test_ring(void)
 	tap_is(parse(RING_LINES "flowfd-ring-watches: 0\n", &object, 4),
 	       FDINFO_OBJECT, "a ring that watches nothing");
 	tap_is(object.watches + object.listed, 0, "no watches");
+	tap_is(parse(RING_LINES "flowfd-ring-watches: 0\nflowfd-ring-posts: 7\n"
+		     "post:        1 data:                2\n", &object, 4),
+	       FDINFO_OBJECT, "a ring with posts");
+	tap_is(object.posts, 7, "posts");
 	tap_is(parse(RING_LINES "flowfd-ring-busy: 1\n", &object, 4),
 	       FDINFO_OBJECT, "a ring that is being changed");
 	tap_is(object.busy, true, "is busy");
@@ -213,6 +217,9 @@ static void test_unknown(void)
 		RING_LINES "flowfd-ring-watches: x\n",
 		RING_LINES "flowfd-ring-watches: 4294967296\n",
 		RING_LINES "flowfd-ring-busy: 2\n",
+		RING_LINES "flowfd-ring-posts: 1\n",
+		RING_LINES "flowfd-ring-busy: 1\nflowfd-ring-posts: 1\n",
+		RING_LINES WATCHED "flowfd-ring-posts: 4294967296\n",
 		RING_LINES WATCHED "tfd:        5 events:       19\n",
 		RING_LINES WATCHED "tfd:       -1 events:       19 data:                "
 			   "1 pinned: 0\n",

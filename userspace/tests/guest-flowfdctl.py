@@ -88,7 +88,7 @@ def one_of_each():
     # mmap keeps a descriptor too. The first has the watches.
     rings = [{"id": id_of(fd, "flowfd-ring-id"), "pid": os.getpid(), "fd": fd,
               "command": "holder", "max_items": 5, "head": 1, "tail": 2,
-              "pending": 1, "busy": False, "watches": 2}
+              "pending": 1, "busy": False, "watches": 2, "posts": 0}
              for fd in range(3, 64)
              if os.path.islink(f"/proc/self/fd/{fd}") and
              os.readlink(f"/proc/self/fd/{fd}") == "anon_inode:[flowfd-ring]"]
@@ -134,7 +134,7 @@ def test_info(user):
     assert ctl("info", user=user).stdout == f"""module           {version}
 libflowfd        {version}
 ABI version      1
-features         maximum bucket ring setup mapped
+features         maximum bucket ring setup mapped posts
 token rate       at most 1000000000 a second
 ring             at most 1048576 watched files
 """
@@ -165,7 +165,7 @@ def test_nothing():
     assert listed() == EMPTY
     assert ctl("list", "--watches").stdout.split("\n") == [
         "COUNTER  PID  FD  COUNT  MAXIMUM  RATE  BURST  DEFERRED  TYPE  COMMAND", "",
-        "RING  PID  FD  WATCHES  MAX  HEAD  TAIL  PENDING  COMMAND", "",
+        "RING  PID  FD  WATCHES  POSTS  MAX  HEAD  TAIL  PENDING  COMMAND", "",
         "RING  FD  PINNED  DATA  EVENTS", ""]
 
 
@@ -192,8 +192,8 @@ def test_tables(holder):
     ring = holder.facts["rings"][0]
     assert table(text, "RING")[0] == {
         "RING": str(ring["id"]), "PID": str(holder.pid), "FD": str(ring["fd"]),
-        "WATCHES": "2", "MAX": "5", "HEAD": "1", "TAIL": "2", "PENDING": "1",
-        "COMMAND": "holder"}
+        "WATCHES": "2", "POSTS": "0", "MAX": "5", "HEAD": "1", "TAIL": "2",
+        "PENDING": "1", "COMMAND": "holder"}
     # Each watch once, although two descriptors have the ring.
     watches = table(text[text.index("RING  FD"):], "RING")
     assert sorted(tuple(row.values()) for row in watches) == sorted(

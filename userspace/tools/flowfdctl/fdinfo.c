@@ -24,6 +24,7 @@ enum key {
 	TAIL,
 	WATCHES, /* either this or the next */
 	BUSY,
+	POSTS, /* with WATCHES; modules without posts lack it */
 	KEYS,
 };
 
@@ -45,6 +46,7 @@ static const struct {
 	[TAIL] = { "flowfd-ring-tail:", 10, UINT32_MAX },
 	[WATCHES] = { "flowfd-ring-watches:", 10, UINT32_MAX },
 	[BUSY] = { "flowfd-ring-busy:", 10, 1 },
+	[POSTS] = { "flowfd-ring-posts:", 10, UINT32_MAX },
 };
 
 #define KEYS_FROM(key) ((1U << KEYS) - (1U << (key)))
@@ -127,12 +129,16 @@ static void fill(struct object *object, enum kind kind, const uint64_t *value)
 	object->tail = (uint32_t)value[TAIL];
 	object->watches = (uint32_t)value[WATCHES];
 	object->busy = value[BUSY];
+	object->posts = (uint32_t)value[POSTS];
 }
 
 static bool is_ring(unsigned int all)
 {
+	const unsigned int other = 1U << WATCHES | 1U << BUSY | 1U << POSTS;
+
 	return all == (RING_KEYS & ~(1U << BUSY)) ||
-	       all == (RING_KEYS & ~(1U << WATCHES));
+	       all == ((RING_KEYS & ~other) | 1U << WATCHES) ||
+	       all == ((RING_KEYS & ~other) | 1U << BUSY);
 }
 
 /**

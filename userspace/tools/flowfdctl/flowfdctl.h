@@ -40,6 +40,7 @@ struct watch {
  * @tail: entries published, modulo 2^32
  * @busy: the ring was locked, so its watches are unknown
  * @watches: how many files it watches
+ * @posts: how many items without a file it has
  * @listed: length of @watch
  * @watch: the first of its watches; the caller owns the array
  */
@@ -57,6 +58,7 @@ struct object {
 	uint32_t tail;
 	bool busy;
 	uint32_t watches;
+	uint32_t posts;
 	uint32_t listed;
 	struct watch *watch;
 };

@@ -25,6 +25,7 @@ static void print_features(uint64_t features)
 		{ .bit = FLOWFD_FEATURE_RING, .name = "ring" },
 		{ .bit = FLOWFD_FEATURE_SETUP, .name = "setup" },
 		{ .bit = FLOWFD_FEATURE_MAPPED, .name = "mapped" },
+		{ .bit = FLOWFD_FEATURE_POSTS, .name = "posts" },
 	};
 	size_t i;
 

@@ -92,6 +92,7 @@ static void add_ring(struct table *table, const struct descriptor *d)
 		table_add(table, "busy");
 	else
 		table_add(table, "%" PRIu32, ring->watches);
+	add_number(table, ring->posts, !ring->busy);
 	table_add(table, "%" PRIu32, ring->max_items);
 	table_add(table, "%" PRIu32, ring->head);
 	table_add(table, "%" PRIu32, ring->tail);
@@ -122,8 +123,9 @@ static void print_tables(const struct scan *scan, bool watches)
 							"COUNT",   "MAXIMUM",  "RATE",
 							"BURST",   "DEFERRED", "TYPE",
 							"COMMAND", NULL };
-	static const char *const ring_headings[] = { "RING",	"PID",	"FD",	"WATCHES",
-						     "MAX",	"HEAD", "TAIL", "PENDING",
+	static const char *const ring_headings[] = { "RING",	"PID",	 "FD",
+						     "WATCHES", "POSTS", "MAX",
+						     "HEAD",	"TAIL",	 "PENDING",
 						     "COMMAND", NULL };
 	static const char *const watch_headings[] = { "RING", "FD",	"PINNED",
 						      "DATA", "EVENTS", NULL };
@@ -192,13 +194,14 @@ static void json_watches(const struct object *ring)
 static void json_ring(const struct object *ring, bool watches)
 {
 	printf(", \"max_items\": %" PRIu32 ", \"head\": %" PRIu32 ", \"tail\": %" PRIu32
-	       ", \"pending\": %" PRIu32 ", \"busy\": %s, \"watches\": ",
+	       ", \"pending\": %" PRIu32 ", \"busy\": %s, ",
 	       ring->max_items, ring->head, ring->tail, object_pending(ring),
 	       boolean(ring->busy));
 	if (ring->busy)
-		printf("null");
+		printf("\"watches\": null, \"posts\": null");
 	else
-		printf("%" PRIu32, ring->watches);
+		printf("\"watches\": %" PRIu32 ", \"posts\": %" PRIu32, ring->watches,
+		       ring->posts);
 	/* Of several descriptors of a ring, one has the watches. */
 	if (watches && !ring->busy && (ring->listed || !ring->watches))
 		json_watches(ring);

@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Posts: items without a file. Adding and removing them, what wakes the consumer, and
+ * what heals a poster that dies. Many posters at once are in ring_post_stress.c.
+ */
+#include "ring_fixtures.h"
+#include "post_user.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+/* The data of the next post if it has these bits; 0: there is none; -1: other bits. */
+static long next_post(struct user_ring *r, __u32 bits)
+{
+	struct ring_event event;
+
+	if (!ring_take_post(r, &event))
+		return 0;
+	return event.events == bits ? (long)event.data : -1;
+}
+
+static __u32 posts_in_fdinfo(int fd)
+{
+	return fdinfo_number(fd, "flowfd-ring-posts", 10);
+}
+
+TEST_F(ring, numbers)
+{
+	struct user_ring *r = &self->ring;
+
+	for (int i = 0; i < 4; i++)
+		EXPECT_EQ(i, ring_add_post(r, 10 + i));
+	EXPECT_EQ(-ENOSPC, ring_add_post(r, 1));
+	EXPECT_EQ(-ENOSPC, ring_add(r, self->event, EPOLLIN, 1));
+	EXPECT_EQ(4, posts_in_fdinfo(r->fd));
+	EXPECT_EQ(0, ring_watched(r->fd));
+	EXPECT_EQ(0, ring_del_post(r, 2));
+	EXPECT_EQ(-ENOENT, ring_del_post(r, 2));
+	EXPECT_EQ(3, posts_in_fdinfo(r->fd));
+	EXPECT_LE(0, ring_add(r, self->event, EPOLLIN, 1));
+	EXPECT_EQ(-ENOENT, ring_del_post(r, 2));
+	EXPECT_EQ(-ENOSPC, ring_add_post(r, 1));
+	EXPECT_EQ(1, ring_watched(r->fd));
+}
+
+TEST_F(ring, bad_entries)
+{
+	struct user_ring *r = &self->ring;
+
+	EXPECT_EQ(0, ring_add_post(r, 1));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_ADD_POST, 0, 0, 1));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_ADD_POST, self->event, 0, 1));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_ADD_POST, -1, EPOLLIN, 1));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_ADD_POST, -1, EPOLLET, 1));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL_POST, 0, EPOLLIN, 0));
+	EXPECT_EQ(-EINVAL, ring_change(r, FLOWFD_RING_DEL_POST, 0, 0, 1));
+	EXPECT_EQ(-ENOENT, ring_del_post(r, -1));
+	EXPECT_EQ(-ENOENT, ring_del_post(r, 1));
+	EXPECT_EQ(-ENOENT, ring_del_post(r, 4));
+	EXPECT_EQ(-ENOENT, ring_del_post(r, INT_MAX));
+	EXPECT_EQ(-ENOENT, ring_del_post(r, INT_MIN));
+	EXPECT_EQ(-EINVAL, ring_change(r, 8, -1, 0, 0));
+	EXPECT_EQ(1, posts_in_fdinfo(r->fd));
+	EXPECT_EQ(-ENOTTY, ring_notify(self->event));
+	EXPECT_EQ(-ENOTTY, result_of(ioctl(r->fd, _IO('J', 0x19))));
+	EXPECT_EQ(-ENOTTY, result_of(ioctl(r->fd, _IOW('J', 0x18, __u32), &r)));
+}
+
+TEST_F(ring, fdinfo)
+{
+	char line[64];
+
+	ring_add_post(&self->ring, 0xabc);
+	fdinfo_line(self->ring.fd, "post", line, sizeof(line));
+	EXPECT_NE(NULL, strstr(line, "0 data:"))
+		TH_LOG("%s", line);
+	EXPECT_NE(NULL, strstr(line, " abc"));
+	ring_add(&self->ring, self->event, EPOLLIN, 1);
+	EXPECT_EQ(1, ring_shown(self->ring.fd));
+}
+
+/* All items of a ring, and more than fdinfo lists. */
+TEST(many_posts)
+{
+	enum { POSTS = 5000 };
+	struct ring_event event;
+	struct user_ring r;
+
+	ASSERT_EQ(0, ring_open(&r, POSTS));
+	for (int i = 0; i < POSTS; i++)
+		ASSERT_EQ(i, ring_add_post(&r, i));
+	EXPECT_EQ(-ENOSPC, ring_add_post(&r, 1));
+	EXPECT_EQ(POSTS, posts_in_fdinfo(r.fd));
+	EXPECT_EQ(POSTS - 4096, fdinfo_number(r.fd, "flowfd-ring-more-posts", 10));
+	for (int i = 0; i < POSTS; i++)
+		EXPECT_FALSE(ring_post(&r, i, 1));
+	for (int i = 0; i < POSTS; i++) {
+		ASSERT_TRUE(ring_take_post(&r, &event));
+		ASSERT_EQ(i, event.data);
+	}
+	EXPECT_EQ(0, next_post(&r, 1));
+	ring_close(&r);
+}
+
+TEST_F(ring, delivery)
+{
+	struct user_ring *r = &self->ring;
+	int a = ring_add_post(r, 100), b = ring_add_post(r, 101);
+
+	EXPECT_FALSE(ring_post(r, a, 5));
+	EXPECT_EQ(100, next_post(r, 5));
+	EXPECT_EQ(0, next_post(r, 5));
+	ring_post(r, b, 1);
+	ring_post(r, a, 1);
+	ring_post(r, b, 0x80000000);
+	EXPECT_EQ(101, next_post(r, 0x80000001));
+	ring_post(r, b, 1);
+	EXPECT_EQ(100, next_post(r, 1));
+	EXPECT_EQ(101, next_post(r, 1));
+	EXPECT_EQ(0, next_post(r, 1));
+}
+
+TEST_F(ring, with_files)
+{
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100);
+	struct ring_event event;
+
+	ASSERT_LE(0, ring_add(r, self->event, EPOLLIN, 7));
+	add(self->event, 1);
+	ring_post(r, post, 2);
+	EXPECT_EQ(EPOLLIN, ring_take_only(r));
+	EXPECT_EQ(100, next_post(r, 2));
+	ring_post(r, post, 2);
+	add(self->event, 1);
+	ASSERT_TRUE(ring_take_any(r, &event));
+	EXPECT_EQ(7, event.data);
+	ASSERT_TRUE(ring_take_any(r, &event));
+	EXPECT_EQ(100, event.data);
+	EXPECT_FALSE(ring_take_any(r, &event));
+}
+
+/* The item of a removed post is used again only when the consumer has taken it. */
+TEST(removed_in_the_stack)
+{
+	int event = eventfd(0, EFD_CLOEXEC);
+	struct user_ring r;
+
+	ASSERT_EQ(0, ring_open(&r, 2));
+	EXPECT_EQ(0, ring_add_post(&r, 100));
+	EXPECT_EQ(1, ring_add_post(&r, 101));
+	ring_post(&r, 1, 1);
+	ring_post(&r, 0, 1);
+	EXPECT_EQ(0, ring_del_post(&r, 0));
+	EXPECT_EQ(-ENOSPC, ring_add(&r, event, EPOLLIN, 7));
+	EXPECT_EQ(-ENOSPC, ring_add_post(&r, 7));
+	EXPECT_EQ(101, next_post(&r, 1));
+	EXPECT_EQ(0, next_post(&r, 1));
+	add(event, 1);
+	EXPECT_LE(0, ring_add(&r, event, EPOLLIN, 7));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+	EXPECT_EQ(0, ring_del(&r, event));
+	/* Others are used first. */
+	ring_post(&r, 1, 1);
+	EXPECT_EQ(0, ring_del_post(&r, 1));
+	EXPECT_EQ(0, ring_add_post(&r, 102));
+	EXPECT_EQ(-ENOSPC, ring_add_post(&r, 103));
+	ring_close(&r);
+	close(event);
+}
+
+/* The item of a removed file, which is still in the index, becomes a post. */
+TEST(item_of_a_file)
+{
+	int event = eventfd(1, EFD_CLOEXEC);
+	struct ring_event taken;
+	struct user_ring r;
+
+	ASSERT_EQ(0, ring_open(&r, 1));
+	ASSERT_LE(0, ring_add(&r, event, EPOLLIN, 7));
+	ASSERT_EQ(0, ring_del(&r, event));
+	ASSERT_EQ(0, ring_add_post(&r, 100));
+	ring_post(&r, 0, 4);
+	EXPECT_EQ(0, ring_stack(&r));
+	EXPECT_EQ(1, ring_wait_ms(&r, 1, 0));
+	ASSERT_TRUE(ring_take_any(&r, &taken));
+	EXPECT_EQ(100, taken.data);
+	EXPECT_EQ(4, taken.events);
+	EXPECT_FALSE(ring_take_any(&r, &taken));
+	ring_post(&r, 0, 4);
+	EXPECT_EQ(1, ring_stack(&r));
+	ring_close(&r);
+	close(event);
+}
+
+/* What was posted before is not delivered to the next user of the item. */
+TEST_F(ring, removed_with_bits)
+{
+	struct user_ring *r = &self->ring;
+
+	ring_add_post(r, 100);
+	ring_post(r, 0, 1);
+	EXPECT_EQ(0, ring_del_post(r, 0));
+	EXPECT_EQ(0, next_post(r, 1));
+	for (int i = 0; i < 4; i++)
+		EXPECT_LE(0, ring_add_post(r, 200 + i));
+	ring_post(r, 0, 2);
+	EXPECT_EQ(203, next_post(r, 2));
+}
+
+TEST_F(ring, removed_by_data)
+{
+	struct user_ring *r = &self->ring;
+
+	ring_add_post(r, 5);
+	ring_add_post(r, 6);
+	ring_add_post(r, 5);
+	ring_add(r, self->event, EPOLLIN, 5);
+	EXPECT_EQ(3, ring_del_data(r, 5));
+	EXPECT_EQ(-ENOENT, ring_del_data(r, 5));
+	EXPECT_EQ(1, posts_in_fdinfo(r->fd));
+	EXPECT_EQ(0, ring_watched(r->fd));
+	EXPECT_EQ(1, ring_del_data(r, 6));
+}
+
+/* FLOWFD_IOC_RING_WAIT or read, in a thread of its own. */
+struct waiter {
+	pthread_t thread;
+	pid_t tid;
+	bool finished;
+	bool reads;
+	__u32 min_events;
+	struct user_ring *ring;
+	long result;
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+	__u64 value = 0;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	if (w->reads)
+		w->result = result_of(read(w->ring->fd, &value, 8)) == 8 ? (long)value : -1;
+	else
+		w->result = ring_wait_with(w->ring, (struct flowfd_ring_wait){
+			.timeout = FLOWFD_RING_FOREVER, .min_events = w->min_events });
+	__atomic_store_n(&w->finished, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static bool waiter_start(struct waiter *w, struct user_ring *r, __u32 min_events, bool reads)
+{
+	*w = (struct waiter){ .ring = r, .min_events = min_events, .reads = reads };
+	return !pthread_create(&w->thread, NULL, waiter_run, w) &&
+	       wait_until_asleep(&w->tid, reads ? SYS_read : SYS_ioctl);
+}
+
+static bool waiter_ends(struct waiter *w)
+{
+	return wait_until_set(&w->finished) && !pthread_join(w->thread, NULL);
+}
+
+static bool waiter_sleeps(struct waiter *w)
+{
+	sleep_ms(QUIET_MS);
+	return !__atomic_load_n(&w->finished, __ATOMIC_ACQUIRE);
+}
+
+TEST_F(ring, ends_a_wait)
+{
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100);
+	struct waiter w;
+
+	EXPECT_FALSE(ring_is_armed(r));
+	for (int i = 0; i < 6; i++) {
+		/* Whatever it waits for. */
+		ASSERT_TRUE(waiter_start(&w, r, i, i == 5 ? true : false));
+		EXPECT_TRUE(ring_is_armed(r));
+		EXPECT_TRUE(ring_post(r, post, 1));
+		ASSERT_TRUE(waiter_ends(&w));
+		EXPECT_EQ(1, w.result);
+		EXPECT_FALSE(ring_is_armed(r));
+		EXPECT_EQ(100, next_post(r, 1));
+		EXPECT_FALSE(ring_post(r, post, 1));
+		EXPECT_EQ(100, next_post(r, 1));
+	}
+}
+
+TEST_F(ring, ends_all_waits)
+{
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100);
+	struct waiter w[4];
+
+	for (int i = 0; i < 4; i++)
+		ASSERT_TRUE(waiter_start(&w[i], r, i + 1, false));
+	EXPECT_TRUE(ring_post(r, post, 1));
+	for (int i = 0; i < 4; i++)
+		EXPECT_TRUE(waiter_ends(&w[i]));
+}
+
+/* A wait does not begin while there are posts, also such as were taken in part. */
+TEST_F(ring, wait_with_posts)
+{
+	struct user_ring *r = &self->ring;
+	int a = ring_add_post(r, 100), b = ring_add_post(r, 101);
+	__u64 value = 0;
+
+	set_nonblock(r->fd, true);
+	EXPECT_EQ(-EAGAIN, result_of(read(r->fd, &value, 8)));
+	ring_post(r, a, 1);
+	ring_post(r, b, 1);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(1, ring_wait_ms(r, 4, PATIENCE_MS));
+		EXPECT_EQ(8, read(r->fd, &value, 8));
+		EXPECT_EQ(1, value);
+		EXPECT_EQ(POLLIN, poll_now(r->fd));
+		EXPECT_EQ(100 + i, next_post(r, 1));
+	}
+	EXPECT_EQ(0, ring_wait_ms(r, 4, 1));
+	EXPECT_EQ(-EAGAIN, result_of(read(r->fd, &value, 8)));
+	EXPECT_EQ(0, poll_now(r->fd));
+	/* The number of slots, if there are any. */
+	ASSERT_LE(0, ring_add(r, self->event, EPOLLIN, 7));
+	add(self->event, 1);
+	ring_post(r, a, 1);
+	EXPECT_EQ(1, ring_wait_ms(r, 4, PATIENCE_MS));
+	EXPECT_EQ(EPOLLIN, ring_take_only(r));
+}
+
+/* Without a post, a notification wakes nobody, and the next post still does. */
+TEST_F(ring, needless_notification)
+{
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100);
+	struct waiter w;
+	long sleeps;
+
+	EXPECT_EQ(0, ring_notify(r->fd));
+	ASSERT_TRUE(waiter_start(&w, r, 1, false));
+	sleeps = thread_sleeps(w.tid);
+	for (int i = 0; i < 10; i++)
+		EXPECT_EQ(0, ring_notify(r->fd));
+	EXPECT_TRUE(ring_is_armed(r));
+	EXPECT_TRUE(waiter_sleeps(&w));
+	EXPECT_EQ(sleeps, thread_sleeps(w.tid));
+	EXPECT_TRUE(ring_post(r, post, 1));
+	EXPECT_TRUE(waiter_ends(&w));
+}
+
+/* A waiter that finds the posts gone sleeps again, and is armed again. */
+TEST_F(ring, posts_that_are_gone)
+{
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100);
+	struct waiter w;
+
+	ASSERT_TRUE(waiter_start(&w, r, 1, false));
+	for (int i = 0; i < 1000; i++) {
+		ring_post(r, post, 1);
+		/* Another thread takes it, against the rule. */
+		next_post(r, 1);
+		if (__atomic_load_n(&w.finished, __ATOMIC_ACQUIRE))
+			break;
+	}
+	if (!__atomic_load_n(&w.finished, __ATOMIC_ACQUIRE)) {
+		EXPECT_TRUE(waiter_sleeps(&w) ? ring_is_armed(r) : true);
+		ring_post(r, post, 1);
+	}
+	EXPECT_TRUE(waiter_ends(&w));
+}
+
+TEST_F(ring, epoll)
+{
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100), other = ring_add_post(r, 101);
+	int level = epoll_on(r->fd, EPOLLIN);
+	int edge = epoll_on(r->fd, EPOLLIN | EPOLLET);
+
+	EXPECT_EQ(0, epoll_take(level, 0));
+	EXPECT_EQ(0, epoll_take(edge, 0));
+	for (int i = 0; i < 20; i++) {
+		EXPECT_TRUE(ring_is_armed(r));
+		EXPECT_TRUE(ring_post(r, post, 1));
+		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(edge, 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
+		EXPECT_EQ(0, epoll_take(edge, 0));
+		/* An edge for each item while it is polled. */
+		ring_post(r, other, 1);
+		EXPECT_EQ(EPOLLIN, epoll_take(edge, 0));
+		EXPECT_EQ(100, next_post(r, 1));
+		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
+		EXPECT_EQ(101, next_post(r, 1));
+		EXPECT_EQ(0, epoll_take(level, 0));
+		EXPECT_EQ(0, epoll_take(edge, 0));
+	}
+	close(level);
+	close(edge);
+}
+
+TEST_F(ring, many_pollers)
+{
+	enum { POLLERS = 150 };
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100);
+	int eps[POLLERS];
+
+	for (int i = 0; i < POLLERS; i++)
+		eps[i] = epoll_on(r->fd, EPOLLIN | EPOLLET | (i % 3 ? 0 : EPOLLEXCLUSIVE));
+	for (int round = 0; round < 5; round++) {
+		ring_post(r, post, 1);
+		for (int i = 0; i < POLLERS; i++)
+			ASSERT_EQ(EPOLLIN, epoll_take(eps[i], PATIENCE_MS));
+		ASSERT_EQ(100, next_post(r, 1));
+	}
+	for (int i = 0; i < POLLERS; i++)
+		close(eps[i]);
+}
+
+TEST_F(ring, child_posts)
+{
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100);
+	struct waiter w;
+	pid_t child;
+
+	ASSERT_TRUE(waiter_start(&w, r, 1, false));
+	child = fork();
+	if (!child) {
+		ring_post(r, post, 8);
+		pause();
+		_exit(0);
+	}
+	EXPECT_TRUE(waiter_ends(&w));
+	EXPECT_EQ(100, next_post(r, 8));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+/* How a process ends, or what it does, after a push and before its look at @armed. */
+FIXTURE(death)
+{
+	struct user_ring ring;
+	int post;
+};
+
+FIXTURE_VARIANT(death)
+{
+	bool keeps_fd;
+	bool keeps_map;
+	bool killed;
+};
+
+FIXTURE_VARIANT_ADD(death, killed) { true, true, true };
+FIXTURE_VARIANT_ADD(death, killed_without_fd) { false, true, true };
+FIXTURE_VARIANT_ADD(death, unmaps) { true, false, false };
+FIXTURE_VARIANT_ADD(death, closes) { false, true, false };
+
+FIXTURE_SETUP(death)
+{
+	ASSERT_EQ(0, ring_open(&self->ring, 4));
+	self->post = ring_add_post(&self->ring, 100);
+	ASSERT_EQ(0, self->post);
+}
+
+FIXTURE_TEARDOWN(death)
+{
+	ring_close(&self->ring);
+}
+
+/* The order matters: what goes before the push heals nothing. */
+static void push_and_end(struct user_ring *r, int post, bool keeps_fd, bool keeps_map,
+			 bool killed)
+{
+	if (killed && !keeps_fd)
+		close(r->fd);
+	ring_push(r, post, 1);
+	if (killed)
+		kill(getpid(), SIGKILL);
+	if (!keeps_map)
+		munmap(r->header, r->map_size);
+	if (!keeps_fd)
+		close(r->fd);
+	pause();
+}
+
+TEST_F(death, sleeper_is_woken)
+{
+	struct user_ring *r = &self->ring;
+	struct waiter w;
+	pid_t child;
+
+	ASSERT_TRUE(waiter_start(&w, r, 3, false));
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		push_and_end(r, self->post, variant->keeps_fd, variant->keeps_map,
+			     variant->killed);
+		_exit(0);
+	}
+	EXPECT_TRUE(waiter_ends(&w));
+	EXPECT_EQ(1, w.result);
+	EXPECT_EQ(100, next_post(r, 1));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+TEST_F(death, poller_is_woken)
+{
+	struct user_ring *r = &self->ring;
+	int ep = epoll_on(r->fd, EPOLLIN | EPOLLET);
+	pid_t child;
+
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		push_and_end(r, self->post, variant->keeps_fd, variant->keeps_map,
+			     variant->killed);
+		_exit(0);
+	}
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	EXPECT_EQ(100, next_post(r, 1));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(ep);
+}
+
+/* The next poster, of another item, heals as well. */
+TEST_F(ring, healed_by_the_next)
+{
+	struct user_ring *r = &self->ring;
+	int a = ring_add_post(r, 100), b = ring_add_post(r, 101);
+	struct waiter w;
+
+	ASSERT_TRUE(waiter_start(&w, r, 1, false));
+	ring_push(r, a, 1);
+	EXPECT_TRUE(waiter_sleeps(&w));
+	EXPECT_TRUE(ring_post(r, b, 1));
+	EXPECT_TRUE(waiter_ends(&w));
+	EXPECT_EQ(100, next_post(r, 1));
+	EXPECT_EQ(101, next_post(r, 1));
+}
+
+static pid_t waits_once(int ep)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(epoll_take(ep, -1) != EPOLLIN);
+	return child > 0 && wait_until_asleep(&child, SYS_epoll_wait) ? child : -1;
+}
+
+/* Two tasks wait on one epoll; the one that is woken dies before it looks. */
+TEST_F(ring, one_of_two_waiters_is_killed)
+{
+	struct sched_param first = { .sched_priority = 1 }, other = { 0 };
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100), ep = epoll_on(r->fd, EPOLLIN);
+	pid_t victim, survivor;
+	cpu_set_t one, all;
+	int status = 0;
+
+	ASSERT_EQ(0, sched_getaffinity(0, sizeof(all), &all));
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
+	survivor = waits_once(ep);
+	ASSERT_LT(0, survivor);
+	victim = waits_once(ep);
+	ASSERT_LT(0, victim);
+	/* On one processor, the victim cannot run between these two calls. */
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
+	ring_post(r, post, 1);
+	kill(victim, SIGKILL);
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &other));
+	ASSERT_EQ(victim, waitpid(victim, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	for (int i = 0; i < PATIENCE_MS && !waitpid(survivor, &status, WNOHANG); i++)
+		sleep_ms(1);
+	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
+	kill(survivor, SIGKILL);
+	waitpid(survivor, NULL, 0);
+	sched_setaffinity(0, sizeof(all), &all);
+	close(ep);
+}
+
+/* The kernel follows no link: whatever is in the stack, posts only wake. */
+TEST_F(ring, hostile_links)
+{
+	static const __u32 values[] = { 1, 2, 4, 5, 0x1fffff, 0x3fffffff, 0xffffffff, 0xffe00000 };
+	struct user_ring *r = &self->ring;
+
+	ring_add_post(r, 1);
+	ring_add_post(r, 2);
+	for (int i = 0; i < 8 * 8 * 2; i++) {
+		r->items[0].queued = values[i % 8] << 2 | i % 4;
+		r->items[1].queued = 2 << 2 | 3;
+		if (i & 64)
+			r->header->posted = values[i / 8 % 8];
+		else
+			r->header->taken = values[i / 8 % 8];
+		EXPECT_EQ(0, ring_notify(r->fd));
+		if (r->header->taken || ring_stack(r)) {
+			EXPECT_EQ(1, ring_wait_ms(r, 3, PATIENCE_MS));
+			EXPECT_EQ(POLLIN, poll_now(r->fd));
+		} else {
+			EXPECT_EQ(0, ring_wait_ms(r, 3, 0));
+		}
+		r->header->posted = r->header->taken = 0;
+	}
+	/* Items that say that they are in the stack are not used; the others are. */
+	r->items[2].queued = 3;
+	EXPECT_EQ(3, ring_add_post(r, 3));
+	EXPECT_EQ(-ENOSPC, ring_add_post(r, 4));
+	r->items[2].queued = 1;
+	EXPECT_EQ(2, ring_add_post(r, 4));
+}
+
+struct toggler {
+	pthread_t thread;
+	struct user_ring *ring;
+	bool notifies;
+	int stop;
+};
+
+static void *toggle(void *arg)
+{
+	struct toggler *t = arg;
+	struct flowfd_ring_header *h = t->ring->header;
+
+	for (unsigned int i = 0; !__atomic_load_n(&t->stop, __ATOMIC_RELAXED); i++) {
+		__atomic_store_n(&h->posted, i & 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&h->armed, i >> 1 & 1, __ATOMIC_RELAXED);
+		if (t->notifies)
+			ring_notify(t->ring->fd);
+	}
+	return NULL;
+}
+
+/* A peer that toggles the words keeps nobody in the kernel: signals end each wait. */
+TEST_F_TIMEOUT(ring, hostile_toggling, 24 * 3600)
+{
+	struct toggler t[3];
+	struct waiter w[4];
+	__u64 end;
+	int ep;
+
+	catch_signal(0);
+	ring_add_post(&self->ring, 1);
+	ep = epoll_on(self->ring.fd, EPOLLIN | EPOLLET);
+	for (int i = 0; i < 3; i++) {
+		t[i] = (struct toggler){ .ring = &self->ring, .notifies = i };
+		ASSERT_EQ(0, pthread_create(&t[i].thread, NULL, toggle, &t[i]));
+	}
+	end = now_ns() + stress_ns();
+	while (now_ns() < end) {
+		for (int i = 0; i < 4; i++) {
+			w[i] = (struct waiter){ .ring = &self->ring, .min_events = i + 1 };
+			ASSERT_EQ(0, pthread_create(&w[i].thread, NULL, waiter_run, &w[i]));
+		}
+		epoll_take(ep, 0);
+		poll_now(self->ring.fd);
+		for (int i = 0; i < 4; i++) {
+			while (!__atomic_load_n(&w[i].finished, __ATOMIC_ACQUIRE)) {
+				pthread_kill(w[i].thread, SIGUSR1);
+				sched_yield();
+			}
+			pthread_join(w[i].thread, NULL);
+			EXPECT_TRUE(w[i].result == -EINTR || w[i].result == 1);
+		}
+	}
+	for (int i = 0; i < 3; i++) {
+		t[i].stop = 1;
+		pthread_join(t[i].thread, NULL);
+	}
+	close(ep);
+}
+
+TEST_HARNESS_MAIN
