@@ -78,6 +78,9 @@ void call_create_ring(const __u32 *a);
 void call_add(const __u32 *a);
 void call_change(const __u32 *a);
 void call_delete(const __u32 *a);
+void call_add_post(const __u32 *a);
+void call_delete_post(const __u32 *a);
+void call_notify_ring(const __u32 *a);
 void call_control(const __u32 *a);
 void call_wait(const __u32 *a);
 void call_query(const __u32 *a);
@@ -93,6 +96,8 @@ void call_remap(const __u32 *a);
 void call_protect(const __u32 *a);
 void call_advise(const __u32 *a);
 void call_scribble(const __u32 *a);
+void call_post(const __u32 *a);
+void call_take_posts(const __u32 *a);
 void call_harvest(const __u32 *a);
 
 /* waiting.c */

@@ -101,7 +101,7 @@ void call_advise(const __u32 *a)
 		madvise(m->at, m->size, advice[a[1] % 8]);
 }
 
-/* Half of the time at words that matter: the head, an item, the index, a count. */
+/* Half of the time at words that matter: head, posts, an item, the index, a count. */
 void call_scribble(const __u32 *a)
 {
 	struct map *m = any_map(a[0]);
@@ -110,13 +110,58 @@ void call_scribble(const __u32 *a)
 	if (!m->at)
 		return;
 	if (a[1] % 4 == 0)
-		offset = offsetof(struct flowfd_ring_header, head);
+		offset = a[2] % 2 ? offsetof(struct flowfd_ring_header, head) :
+				    offsetof(struct flowfd_ring_header, posted);
 	else if (a[1] % 4 == 2)
-		offset = a[1] % 8 == 2 ? 128 + a[1] / 8 % 64 * 4 :
+		offset = a[1] % 8 == 2 ? sizeof(struct flowfd_ring_header) + a[1] / 8 % 64 * 4 :
 					 a[1] / 8 % 4 * 4;
 	for (__u32 i = 0; i <= a[3] % 64; i++)
 		__atomic_store_n((__u32 *)(m->at + offset),
 				 (__u32)any_value(a[2] + i), __ATOMIC_RELAXED);
+}
+
+/*
+ * Half a post, of the first items, perhaps without the look at @armed: what is missing,
+ * another call may do.
+ */
+void call_post(const __u32 *a)
+{
+	struct map *m = any_map(a[0]);
+	struct flowfd_ring_header *header = (void *)m->at;
+	struct flowfd_ring_item *item = (void *)(header + 1);
+	__u32 number = a[1] % 8, top, none = 0;
+
+	if (!m->at)
+		return;
+	item += number;
+	__atomic_fetch_or(&item->ready, a[2], __ATOMIC_SEQ_CST);
+	top = __atomic_load_n(&header->posted, __ATOMIC_SEQ_CST);
+	if (!__atomic_compare_exchange_n(&item->queued, &none,
+					 top << 2 | FLOWFD_RING_IN_STACK, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_compare_exchange_n(&header->posted, &top, number + 1, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (a[3] % 4 && __atomic_load_n(&header->armed, __ATOMIC_SEQ_CST))
+		call_notify_ring(a + 3);
+}
+
+/* Takes the stack, and clears the marks of a few items. */
+void call_take_posts(const __u32 *a)
+{
+	struct map *m = any_map(a[0]);
+	struct flowfd_ring_header *header = (void *)m->at;
+	struct flowfd_ring_item *items = (void *)(header + 1);
+	__u32 number;
+
+	if (!m->at)
+		return;
+	number = __atomic_exchange_n(&header->posted, 0, __ATOMIC_SEQ_CST);
+	for (__u32 i = 0; i < 8 && number && number <= 8; i++) {
+		header->taken = a[1] % 8 ? 0 : number;
+		number = __atomic_exchange_n(&items[number - 1].queued, 0,
+					     __ATOMIC_SEQ_CST) >> 2;
+	}
 }
 
 /* The harvest of <linux/flowfd.h>; several threads may do it at the same time. */
@@ -124,7 +169,7 @@ void call_harvest(const __u32 *a)
 {
 	struct map *m = any_map(a[0]);
 	struct flowfd_ring_header *header = (void *)m->at;
-	struct flowfd_ring_item *items = (void *)(m->at + 128);
+	struct flowfd_ring_item *items = (void *)(header + 1);
 	__u32 *index, head, v;
 
 	if (!m->at || header->index_offset >= PAGE - 64)

@@ -75,18 +75,48 @@ void call_delete(const __u32 *a)
 	control(any_ring(a[0]), &entry, 1, 0);
 }
 
+void call_add_post(const __u32 *a)
+{
+	struct flowfd_ring_entry entry = {
+		.op = FLOWFD_RING_ADD_POST,
+		.fd = -1,
+		.data = a[1] % 4,
+	};
+
+	control(any_ring(a[0]), &entry, 1, 0);
+}
+
+void call_delete_post(const __u32 *a)
+{
+	struct flowfd_ring_entry entry = {
+		.op = FLOWFD_RING_DEL_POST,
+		.fd = a[1] % 8 ? (__s32)(a[1] / 8 % 8) : (__s32)any_value(a[1] / 8),
+	};
+
+	control(any_ring(a[0]), &entry, 1, 0);
+}
+
+void call_notify_ring(const __u32 *a)
+{
+	ioctl(any_ring(a[0]), FLOWFD_IOC_RING_NOTIFY);
+}
+
 void call_control(const __u32 *a)
 {
 	struct flowfd_ring_entry entries[4] = { 0 };
 	__u32 bits = a[1];
 
-	for (int i = 0; i < 4; i++, bits /= 6) {
-		entries[i].op = bits % 6;
+	for (int i = 0; i < 4; i++, bits /= 8) {
+		entries[i].op = bits % 8;
 		entries[i].fd = any_fd(bits + i * a[2]);
-		if (entries[i].op == FLOWFD_RING_DEL)
+		if (entries[i].op == FLOWFD_RING_DEL_POST)
+			entries[i].fd = bits / 8 % 8;
+		if (entries[i].op == FLOWFD_RING_DEL ||
+		    entries[i].op == FLOWFD_RING_DEL_POST)
 			continue;
 		entries[i].data = i;
-		if (entries[i].op == FLOWFD_RING_DEL_DATA)
+		if (entries[i].op == FLOWFD_RING_DEL_DATA ||
+		    entries[i].op == FLOWFD_RING_ADD_POST)
 			entries[i].fd = -1;
 		else
 			entries[i].events = any_events(bits) | EPOLLET;
@@ -148,10 +178,10 @@ static size_t good_structure(unsigned int number, void *at)
 void call_any_ioctl(const __u32 *a)
 {
 	static const unsigned char numbers[] = {
-		0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0,
+		0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0,
 	};
 	__u64 space[16] = { 0 };
-	unsigned int number = numbers[a[1] % 8];
+	unsigned int number = numbers[a[1] % sizeof(numbers)];
 	size_t size = good_structure(number, space);
 	int fd;
 
