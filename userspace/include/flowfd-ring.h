@@ -12,19 +12,21 @@
  * time the event is taken.
  *
  * Threads: only one thread at a time may take events (flowfd_ring_next(),
- * flowfd_ring_harvest(), a cursor from its begin to its end) or wait
- * (flowfd_ring_wait(), flowfd_ring_wait_with()); threads may hand both over under a
- * lock of their own. Programs compiled with FLOWFD_DEBUG defined abort if two threads
- * take events at the same time. Any thread may poll the descriptor, and add, change
- * and remove files, at any time. flowfd_ring_destroy() must be called when no
- * other function uses the ring. All functions except flowfd_ring_strerror() are
- * async-signal-safe, but a signal handler counts as another consumer.
+ * flowfd_ring_harvest(), a cursor from its begin to its end), revive posts
+ * (flowfd_ring_revive_post()) or wait (flowfd_ring_wait(), flowfd_ring_wait_with());
+ * threads may hand all of that over under a lock of their own. Programs compiled with
+ * FLOWFD_DEBUG defined abort if two threads take events at the same time. Any thread may
+ * poll the descriptor, post, and add, change and remove files and posts, at any time.
+ * flowfd_ring_destroy() must be called when no other function uses the ring. All
+ * functions except flowfd_ring_strerror() are async-signal-safe, but a signal handler
+ * counts as another consumer.
  *
  * The functions return a negative errno on failure and never set errno.
  */
 #ifndef FLOWFD_RING_H
 #define FLOWFD_RING_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,25 +53,30 @@ extern "C" {
  * It may be moved (copied, and the original not used any more) while no function
  * uses it and no cursor is open. Two copies must not both take events, as each has
  * its own position in the index; the same is true of parent and child after fork(2).
+ * Any number of copies may post, if they are made while no function takes events.
  */
 struct flowfd_ring {
 	int fd;
 	/* private: */
 	uint32_t mask;
-	uint32_t head;
-	uint32_t consuming;
+	uint32_t map_size;
+	uint32_t max_items;
 	struct flowfd_ring_header *header;
 	struct flowfd_ring_item *items;
 	uint32_t *index;
-	uint32_t map_size;
-	uint32_t reserved[5];
+	/* The consumer's, 64 bytes away from what posting reads. */
+	uint32_t reserved[15];
+	uint32_t posts_at;
+	uint32_t head;
+	uint32_t consuming;
 };
 
 /**
- * struct flowfd_event - what happened to a watched file
- * @events: EPOLL* bits that the file announced since its last event was taken
+ * struct flowfd_event - what happened to a watched file, or what was posted
+ * @events: EPOLL* bits that the file announced since its last event was taken; of a
+ *          post, the bits that were posted since then
  * @reserved: 0
- * @data: as given when the file was added or changed
+ * @data: as given when the file or the post was added, or the file changed
  */
 struct flowfd_event {
 	uint32_t events;
@@ -80,7 +87,7 @@ struct flowfd_event {
 /**
  * flowfd_ring_create - create a ring and map it
  * @ring: filled in, if the call succeeds
- * @max_items: how many files it can watch, 1 to FLOWFD_RING_ITEMS_MAX
+ * @max_items: how many files and posts it can have, 1 to FLOWFD_RING_ITEMS_MAX
  * @flags: FLOWFD_KEEP_ON_EXEC, or 0
  *
  * Returns 0, an error of opening the device as flowfd_counter_create(), or
@@ -97,9 +104,9 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned in
  * @fd: its descriptor as it was received; @ring owns it after success
  *
  * Continues where the previous consumer stopped. That consumer must not take events
- * any more, and must not have stopped in the middle of a harvest. Processes that map
- * a ring must trust each other: each can write its memory, and harvesting uses the
- * numbers in the index unchecked. Returns 0, or
+ * any more, and must not have stopped in the middle of a harvest. A process may also
+ * attach only to post. Processes that map a ring must trust each other: each can write
+ * its memory, and harvesting uses the numbers in the index unchecked. Returns 0, or
  *   -EPROTONOSUPPORT  a ring of a version that this library does not know
  *   -ENOTTY           not a ring
  *   -EBADF            not a descriptor
@@ -134,7 +141,8 @@ void flowfd_ring_destroy(struct flowfd_ring *ring);
  *   -EPERM       this kind of file cannot be watched
  *   -ELOOP       a ring, an epoll or an io_uring
  *   -EEXIST      watched already
- *   -ENOSPC      the ring watches max_items files
+ *   -ENOSPC      the ring has max_items files and posts, counting posts that were
+ *                removed before they were taken
  *   -ENOMEM      no memory
  * flowfd_ring_strerror() describes them. To learn whether the file is pinned, use
  * flowfd_ring_control(): the result of the entry then has FLOWFD_RING_PINNED.
@@ -180,18 +188,54 @@ int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
 int flowfd_ring_del(const struct flowfd_ring *ring, int fd);
 
 /**
- * flowfd_ring_del_data - remove every watch with this data
+ * flowfd_ring_del_data - remove every watch and every post with this data
  * @ring: ring
- * @data: as given to flowfd_ring_add() or flowfd_ring_mod()
+ * @data: as given to flowfd_ring_add(), flowfd_ring_mod() or flowfd_ring_add_post()
  *
  * Use it to remove a file that was closed while it was pinned. It examines all
- * watches of the ring, so flowfd_ring_del() is cheaper. Returns 0, or -ENOENT if no
- * watch has this data.
+ * items of the ring, so flowfd_ring_del() is cheaper. Returns 0, or -ENOENT if no
+ * watch or post has this data.
  */
 int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data);
 
 /**
- * flowfd_ring_control - add, change and remove many files in one system call
+ * flowfd_ring_add_post - add an item that any thread can post
+ * @ring: ring
+ * @data: returned with each event
+ *
+ * A post takes the place of an eventfd by which other threads and processes tell the
+ * consumer of something: the consumer gets it among the events of the files. Returns the
+ * number of the item, 0 or more, to be given to flowfd_ring_post(), or
+ *   -ENOSPC  as flowfd_ring_add()
+ *   -EINVAL  the module has no posts (FLOWFD_FEATURE_POSTS)
+ */
+int flowfd_ring_add_post(const struct flowfd_ring *ring, uint64_t data);
+
+/**
+ * flowfd_ring_del_post - remove such an item
+ * @ring: ring
+ * @item: its number
+ *
+ * No event of it is taken afterwards. Nobody may post it any more, as its number will be
+ * that of another item. Returns 0, or -ENOENT if @item is not a post.
+ */
+int flowfd_ring_del_post(const struct flowfd_ring *ring, uint32_t item);
+
+/**
+ * flowfd_ring_revive_post - deliver what a process left that died as it posted
+ * @ring: ring; the caller is its consumer
+ * @item: a post, which may have been removed
+ *
+ * A process that is killed in the middle of flowfd_ring_post() can leave the item
+ * silent: it is marked as posted, but the consumer does not find it. Call this when a
+ * process has died that posted the item; others may post it at the same time. It looks
+ * at all items that are posted. Returns 1 if the item was silent and its bits are now
+ * posted, 0 if there was nothing to do, or -EINVAL if @item is out of range.
+ */
+int flowfd_ring_revive_post(struct flowfd_ring *ring, uint32_t item);
+
+/**
+ * flowfd_ring_control - add, change and remove many files and posts in one system call
  * @ring: ring
  * @entries: array of control entries, carried out in order; each receives its
  *           result
@@ -212,8 +256,8 @@ int flowfd_ring_control(const struct flowfd_ring *ring, struct flowfd_ring_entry
  *
  * Call it when there is nothing to harvest; otherwise it returns at once. Returns
  * how many entries the index has, 1 or more (an entry has no event if its file was
- * removed, so a harvest can take fewer), 0 after the timeout, or -EINTR if a signal
- * interrupted it.
+ * removed, so a harvest can take fewer), 1 if there are only posts, 0 after the timeout,
+ * or -EINTR if a signal interrupted it.
  */
 int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout);
 
@@ -222,6 +266,8 @@ int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout);
  * @ring: ring
  * @args: how to wait
  * @size: sizeof(*args) in the compiled caller, in bytes
+ *
+ * Any post ends the wait, whatever @min_events of @args says.
  *
  * Returns as flowfd_ring_wait(), after the timeout how many entries there are, or
  *   -EINVAL           an unknown flag, a reserved field that is not zero, more
@@ -246,6 +292,10 @@ const char *flowfd_ring_strerror(int error);
 #ifndef FLOWFD_INLINE
 #define FLOWFD_INLINE static inline
 #endif
+/* How many events of files flowfd_ring_next() takes before it looks for posts. */
+#define FLOWFD_RING_TURN 64
+/* What must not make the compiler store a cursor in memory. */
+#define FLOWFD_ALWAYS_INLINE __attribute__((__always_inline__)) static inline
 
 /**
  * struct flowfd_cursor - the position of a consumer while it takes events
@@ -281,10 +331,11 @@ static inline struct flowfd_cursor flowfd_cursor_begin(struct flowfd_ring *ring)
  * @event: receives it
  *
  * Files may be added and removed between two calls: events of a removed file are
- * not taken any more. Returns 1, or 0 if there is none.
+ * not taken any more. Posts are taken where there is no event of a file, and each time
+ * the cursor has gone around the index. Returns 1, or 0 if there is none.
  */
-static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
-				     struct flowfd_event *event);
+FLOWFD_ALWAYS_INLINE int flowfd_cursor_next(struct flowfd_cursor *cursor,
+					    struct flowfd_event *event);
 
 /**
  * flowfd_cursor_end - stop taking events
@@ -322,6 +373,32 @@ FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
  *		handle(&event);
  */
 FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event *event);
+
+/**
+ * flowfd_ring_post - tell the consumer of a ring something, without a system call
+ * @ring: ring, or a copy of it
+ * @item: from flowfd_ring_add_post()
+ * @bits: of the program's own choice; 0: nothing is posted
+ *
+ * In any thread of any process that has mapped the ring, and in a signal handler. The
+ * consumer gets one event with all bits that were posted since the last. Posts arrive in
+ * the order in which their items were first posted; a post that the consumer has not
+ * taken yet keeps its place. What the caller has stored before, the consumer sees.
+ *
+ * Only if somebody sleeps on the ring or polls it, this calls the kernel. Returns 0, or
+ *   -EINVAL  @item is out of range
+ *   -EBADF   the ring's descriptor was closed: the item is posted, but nobody was woken
+ */
+FLOWFD_INLINE int flowfd_ring_post(const struct flowfd_ring *ring, uint32_t item,
+				   uint32_t bits);
+
+/**
+ * flowfd_ring_notify - wake those that wait for a ring with posts
+ * @ring: ring
+ *
+ * flowfd_ring_post() calls this where needed. Returns 0, or -EBADF.
+ */
+int flowfd_ring_notify(const struct flowfd_ring *ring);
 
 #ifdef FLOWFD_DEBUG
 static inline void flowfd_ring_claim(struct flowfd_ring *ring)
@@ -385,20 +462,117 @@ static inline struct flowfd_cursor flowfd_cursor_begin(struct flowfd_ring *ring)
 	return cursor;
 }
 
+/*
+ * Reverses the list of posts, so that it begins with the oldest; returns that, as an
+ * item number plus one, or 0. Its items are the caller's from the exchange (h) until
+ * their flags are cleared. At most so many steps as there are items: another process can
+ * store a cycle.
+ */
+static inline uint32_t flowfd_ring_reverse_posts(const struct flowfd_ring *ring,
+						 uint32_t number)
+{
+	uint32_t oldest = 0, left = ring->max_items, link;
+
+	for (; number - 1 < ring->max_items && left; left--) {
+		uint32_t *queued = &ring->items[number - 1].queued;
+
+		link = __atomic_load_n(queued, __ATOMIC_RELAXED);
+		__atomic_store_n(queued, oldest << 2 | FLOWFD_RING_IN_STACK,
+				 __ATOMIC_RELAXED);
+		oldest = number;
+		number = link >> 2 & FLOWFD_RING_POSTED_ITEM;
+	}
+	return oldest;
+}
+
+/* H7: takes the whole stack. Only a consumer changes the epoch. */
+static inline uint32_t flowfd_ring_take_stack(const struct flowfd_ring *ring,
+					      uint32_t epoch)
+{
+	/* h: an acquire, before the links. Pairs with the pushes (i). */
+	return __atomic_exchange_n(&ring->header->posted, epoch, __ATOMIC_ACQUIRE) &
+	       FLOWFD_RING_POSTED_ITEM;
+}
+
+static inline uint32_t flowfd_ring_epoch(const struct flowfd_ring *ring)
+{
+	return __atomic_load_n(&ring->header->posted, __ATOMIC_RELAXED) &
+	       FLOWFD_RING_POSTED_EPOCH;
+}
+
+static inline int flowfd_ring_has_posts(const struct flowfd_ring *ring)
+{
+	const struct flowfd_ring_header *header = ring->header;
+
+	return (__atomic_load_n(&header->posted, __ATOMIC_RELAXED) &
+		FLOWFD_RING_POSTED_ITEM) ||
+	       header->taken;
+}
+
+/*
+ * Takes the oldest post; no events: there is none.
+ *
+ * @is_turn: it is the posts' turn, at position @head of the index, which may have more
+ * entries there. The consumer then delivers all that it takes from the stack at once, and
+ * goes on, even if there is more: neither files nor posts wait for the others to end.
+ */
+FLOWFD_ALWAYS_INLINE struct flowfd_event flowfd_ring_find_post(struct flowfd_ring *ring,
+							       int is_turn, uint32_t head)
+{
+	struct flowfd_ring_header *header = ring->header;
+	struct flowfd_event event = { 0, 0, 0 };
+	uint32_t left = ring->max_items, number = header->taken;
+	struct flowfd_ring_item *item;
+
+	if (!number) {
+		if (is_turn && ring->posts_at == head)
+			return event;
+		ring->posts_at = head;
+		number = flowfd_ring_take_stack(ring, flowfd_ring_epoch(ring));
+		number = flowfd_ring_reverse_posts(ring, number);
+	}
+	for (; number - 1 < ring->max_items && left; left--) {
+		item = &ring->items[number - 1];
+		number = __atomic_load_n(&item->queued, __ATOMIC_RELAXED) >> 2 &
+			 FLOWFD_RING_POSTED_ITEM;
+		/* H8, before the flag is cleared (c). */
+		__atomic_store_n(&header->taken, number, __ATOMIC_RELAXED);
+		event.events = flowfd_ring_take_bits(item);
+		if (event.events) {
+			event.data = __atomic_load_n(&item->data, __ATOMIC_RELAXED);
+			return event;
+		}
+	}
+	__atomic_store_n(&header->taken, 0, __ATOMIC_RELAXED);
+	return event;
+}
+
+/* For cursors: without pointers, so that cursor and event stay in registers. */
+__attribute__((__noinline__, __unused__)) static struct flowfd_event
+flowfd_ring_take_post(struct flowfd_ring *ring, int is_turn, uint32_t head)
+{
+	return flowfd_ring_find_post(ring, is_turn, head);
+}
+
+FLOWFD_ALWAYS_INLINE int flowfd_cursor_is_at_end(const struct flowfd_cursor *cursor)
+{
+	return cursor->slot == cursor->ring->index + cursor->ring->mask + 1;
+}
+
 /* Behind the last slot is one that stays empty: goes back to the first. */
-static inline int flowfd_cursor_wrap(struct flowfd_cursor *cursor)
+FLOWFD_ALWAYS_INLINE int flowfd_cursor_wrap(struct flowfd_cursor *cursor)
 {
 	const struct flowfd_ring *ring = cursor->ring;
 
-	if (cursor->slot != ring->index + ring->mask + 1)
+	if (!flowfd_cursor_is_at_end(cursor))
 		return 0;
 	cursor->slot = ring->index;
 	cursor->head += ring->mask + 1;
 	return 1;
 }
 
-static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
-				     struct flowfd_event *event)
+FLOWFD_ALWAYS_INLINE int flowfd_cursor_next(struct flowfd_cursor *cursor,
+					    struct flowfd_event *event)
 {
 	struct flowfd_ring_item *item;
 	uint32_t number;
@@ -407,8 +581,17 @@ static inline int flowfd_cursor_next(struct flowfd_cursor *cursor,
 		/* H1: an acquire, as the C language has no dependencies. */
 		number = __atomic_load_n(cursor->slot, __ATOMIC_ACQUIRE);
 		if (__builtin_expect(!number, 0)) {
-			if (!flowfd_cursor_wrap(cursor))
+			if (__builtin_expect(flowfd_ring_has_posts(cursor->ring), 0)) {
+				*event = flowfd_ring_take_post(
+					cursor->ring, flowfd_cursor_is_at_end(cursor),
+					cursor->head);
+				if (!cursor->ring->header->taken)
+					flowfd_cursor_wrap(cursor);
+				if (event->events)
+					return 1;
+			} else if (!flowfd_cursor_wrap(cursor)) {
 				return 0;
+			}
 			continue;
 		}
 		/* H2, before the flag is cleared (c): the next entry may come here. */
@@ -435,22 +618,197 @@ static inline void flowfd_cursor_end(const struct flowfd_cursor *cursor)
 	flowfd_ring_disclaim(ring);
 }
 
+/* A turn of the posts before those of the files, for at most half of the events. */
+__attribute__((__noinline__, __cold__, __unused__)) static unsigned int
+flowfd_ring_harvest_posts(struct flowfd_ring *ring, struct flowfd_event *events,
+			  unsigned int count)
+{
+	unsigned int taken = 0;
+
+	if (!ring->header->taken)
+		ring->posts_at = ring->head - 1;
+	while (taken < count / 2) {
+		events[taken] = flowfd_ring_take_post(ring, 1, ring->head);
+		if (!events[taken].events)
+			break;
+		taken++;
+	}
+	return taken;
+}
+
 FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
 					       struct flowfd_event *events,
 					       unsigned int count)
 {
-	struct flowfd_cursor cursor = flowfd_cursor_begin(ring);
+	struct flowfd_cursor cursor;
 	unsigned int taken = 0;
 
+	if (count == 1)
+		return (unsigned int)flowfd_ring_next(ring, events);
+	cursor = flowfd_cursor_begin(ring);
+	if (__builtin_expect(flowfd_ring_has_posts(ring), 0))
+		taken = flowfd_ring_harvest_posts(ring, events, count);
 	while (taken < count && flowfd_cursor_next(&cursor, &events[taken]))
 		taken++;
 	flowfd_cursor_end(&cursor);
 	return taken;
 }
 
+/* H2 to H5 for one entry; no events: they were taken before, or the file was removed. */
+static inline uint32_t flowfd_ring_take_entry(struct flowfd_ring *ring, uint32_t *slot,
+					      uint32_t number, struct flowfd_event *event)
+{
+	struct flowfd_ring_item *item = ring->items + number - 1;
+	uint32_t bits;
+
+	__atomic_store_n(slot, 0, __ATOMIC_RELAXED);
+	bits = flowfd_ring_take_bits(item);
+	event->events = bits;
+	event->reserved = 0;
+	event->data = __atomic_load_n(&item->data, __ATOMIC_RELAXED);
+	ring->head++;
+	__atomic_store_n(&ring->header->head, ring->head, __ATOMIC_RELEASE);
+	return bits;
+}
+
+/* There is more than one post; @number is the head of a stack that was taken, or 0. */
+__attribute__((__noinline__, __unused__)) static int
+flowfd_ring_next_of_posts(struct flowfd_ring *ring, struct flowfd_event *event,
+			  uint32_t number)
+{
+	struct flowfd_event post;
+
+	if (number)
+		ring->header->taken = flowfd_ring_reverse_posts(ring, number);
+	post = flowfd_ring_find_post(ring, 0, ring->head);
+	flowfd_ring_disclaim(ring);
+	if (!post.events)
+		return 0;
+	*event = post;
+	return 1;
+}
+
+/* Where the slot is empty and there are posts: only the steps that the only one needs. */
+__attribute__((__noinline__, __unused__)) static int
+flowfd_ring_next_post(struct flowfd_ring *ring, struct flowfd_event *event)
+{
+	struct flowfd_ring_header *header = ring->header;
+	struct flowfd_ring_item *item;
+	uint32_t number, mark, bits;
+
+	flowfd_ring_claim(ring);
+	if (__builtin_expect(header->taken != 0, 0))
+		return flowfd_ring_next_of_posts(ring, event, 0);
+	number = flowfd_ring_take_stack(ring, flowfd_ring_epoch(ring));
+	if (__builtin_expect(number - 1 >= ring->max_items, 0)) {
+		flowfd_ring_disclaim(ring);
+		return 0;
+	}
+	item = &ring->items[number - 1];
+	mark = __atomic_load_n(&item->queued, __ATOMIC_RELAXED);
+	if (__builtin_expect(mark > FLOWFD_RING_IN_STACK, 0))
+		return flowfd_ring_next_of_posts(ring, event, number);
+	bits = flowfd_ring_take_bits(item);
+	flowfd_ring_disclaim(ring);
+	if (!bits)
+		return 0;
+	event->events = bits;
+	event->reserved = 0;
+	event->data = __atomic_load_n(&item->data, __ATOMIC_RELAXED);
+	return 1;
+}
+
+/* Where it is the posts' turn, and after an entry of no events. */
+__attribute__((__noinline__, __unused__)) static int
+flowfd_ring_next_slowly(struct flowfd_ring *ring, struct flowfd_event *event)
+{
+	struct flowfd_event post;
+	uint32_t number, *slot;
+	int found;
+
+	flowfd_ring_claim(ring);
+	do {
+		slot = ring->index + (ring->head & ring->mask);
+		number = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+		if ((!number || !(ring->head % FLOWFD_RING_TURN)) &&
+		    flowfd_ring_has_posts(ring)) {
+			post = flowfd_ring_find_post(ring, number != 0, ring->head);
+			found = post.events != 0;
+			if (found) {
+				*event = post;
+				break;
+			}
+		}
+		found = number && flowfd_ring_take_entry(ring, slot, number, event);
+	} while (number && !found);
+	flowfd_ring_disclaim(ring);
+	return found;
+}
+
+/* As with a cursor, but only the steps that one event needs. */
 FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event *event)
 {
-	return (int)flowfd_ring_harvest(ring, event, 1);
+	uint32_t *slot = ring->index + (ring->head & ring->mask);
+	uint32_t number = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+	int found = 0;
+
+	flowfd_ring_claim(ring);
+	if (__builtin_expect(number && ring->head % FLOWFD_RING_TURN, 1))
+		found = flowfd_ring_take_entry(ring, slot, number, event) != 0;
+	flowfd_ring_disclaim(ring);
+	if (__builtin_expect(found, 1))
+		return 1;
+	if (number)
+		return flowfd_ring_next_slowly(ring, event);
+	return flowfd_ring_has_posts(ring) ? flowfd_ring_next_post(ring, event) : 0;
+}
+
+/*
+ * P2 to P4 of docs/ring.md: marks an item, by number plus one, and puts it into the stack.
+ * Returns 0 if it was marked already.
+ */
+static inline int flowfd_ring_push_post(const struct flowfd_ring *ring, uint32_t number)
+{
+	uint32_t *queued = &ring->items[number - 1].queued;
+	uint32_t *posted = &ring->header->posted;
+	uint32_t top = __atomic_load_n(posted, __ATOMIC_RELAXED);
+	uint32_t mark = 0, link, next, found;
+
+	do {
+		link = top << 2 | FLOWFD_RING_IN_STACK;
+		found = mark;
+		/* a: after the bits, also where it fails. */
+		while (!__atomic_compare_exchange_n(queued, &found, link, 0,
+						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+			if (!mark)
+				return 0;
+			/* The consumer has revived it. */
+			mark = 0;
+			found = 0;
+		}
+		mark = link;
+		next = (top & FLOWFD_RING_POSTED_EPOCH) | number;
+		/* i: after the link, and before the look at @armed. */
+	} while (!__atomic_compare_exchange_n(posted, &top, next, 0, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	return 1;
+}
+
+FLOWFD_INLINE int flowfd_ring_post(const struct flowfd_ring *ring, uint32_t item,
+				   uint32_t bits)
+{
+	const uint32_t *armed = &ring->header->armed;
+
+	if (item >= ring->max_items)
+		return -EINVAL;
+	if (!bits)
+		return 0;
+	__atomic_fetch_or(&ring->items[item].ready, bits, __ATOMIC_SEQ_CST); /* P1 */
+	if (!flowfd_ring_push_post(ring, item + 1))
+		return 0;
+	if (__builtin_expect(__atomic_load_n(armed, __ATOMIC_SEQ_CST) != 0, 0))
+		return flowfd_ring_notify(ring);
+	return 0;
 }
 
 #ifdef __cplusplus

@@ -58,7 +58,8 @@ const char *flowfd_ring_strerror(int error)
 		return "events must include EPOLLET, and may include EPOLLIN,"
 		       " EPOLLPRI, EPOLLOUT, EPOLLRDHUP and EPOLLONESHOT, not"
 		       " EPOLLEXCLUSIVE or EPOLLWAKEUP; max_items is 1 to"
-		       " 1048576; unused fields are 0";
+		       " 1048576; unused fields are 0; the number of a post is"
+		       " below max_items; the module may be too old for posts";
 	case -EPERM:
 		return "this kind of file cannot be watched (regular file,"
 		       " directory, signalfd, binder)";
@@ -72,10 +73,11 @@ const char *flowfd_ring_strerror(int error)
 		       " flowfd_ring_mod() changes that";
 	case -ENOENT:
 		return "the ring does not watch this descriptor,"
-		       " or nothing with this data";
+		       " or has no such post, or nothing with this data";
 	case -ENOSPC:
-		return "the ring watches max_items files, as many as it was"
-		       " created for";
+		return "the ring has max_items files and posts, as many as it"
+		       " was created for; a post that was removed counts until"
+		       " the next harvest";
 	case -EBADF:
 		return "not a descriptor: if the file was closed before it was"
 		       " removed, flowfd_ring_del_data() removes it";

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -34,6 +35,7 @@ static int ring_map(struct flowfd_ring *ring, int fd,
 	*ring = (struct flowfd_ring){
 		.fd = fd,
 		.mask = layout->index_slots - 1,
+		.max_items = layout->max_items,
 		.head = header->head,
 		.header = header,
 		.items = (void *)((char *)header + layout->items_offset),
@@ -180,6 +182,94 @@ int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data)
 	};
 
 	return control_one(ring, &entry);
+}
+
+int flowfd_ring_add_post(const struct flowfd_ring *ring, uint64_t data)
+{
+	struct flowfd_ring_entry entry = {
+		.op = FLOWFD_RING_ADD_POST,
+		.fd = -1,
+		.data = data,
+	};
+	int ret = flowfd_ring_control(ring, &entry, 1);
+
+	return ret < 0 ? ret : entry.result;
+}
+
+int flowfd_ring_del_post(const struct flowfd_ring *ring, uint32_t item)
+{
+	struct flowfd_ring_entry entry = {
+		.op = FLOWFD_RING_DEL_POST,
+		.fd = (int)item,
+	};
+
+	return control_one(ring, &entry);
+}
+
+int flowfd_ring_notify(const struct flowfd_ring *ring)
+{
+	return flowfd__ioctl(ring->fd, FLOWFD_IOC_RING_NOTIFY, NULL);
+}
+
+/*
+ * Looks for an item, by number plus one, in the list that begins with @first. Returns
+ * whether it is there, and in @last the end of the list.
+ */
+static bool find_post(const struct flowfd_ring *ring, uint32_t first, uint32_t number,
+		      struct flowfd_ring_item **last)
+{
+	uint32_t left = ring->max_items;
+	bool found = false;
+
+	*last = NULL;
+	for (; first - 1 < ring->max_items && left; left--) {
+		*last = &ring->items[first - 1];
+		found |= first == number;
+		first = __atomic_load_n(&(*last)->queued, __ATOMIC_RELAXED) >> 2 &
+			FLOWFD_RING_POSTED_ITEM;
+	}
+	return found;
+}
+
+/*
+ * Begins another epoch as it takes the stack: no push that is under way now succeeds, and
+ * its poster then looks whether its mark is still there. So a mark of an earlier epoch,
+ * on an item that was not in the stack, can be removed without harm to a poster that
+ * lives. The marks of items that the consumer has taken have no epoch.
+ */
+int flowfd_ring_revive_post(struct flowfd_ring *ring, uint32_t item)
+{
+	struct flowfd_ring_header *header = ring->header;
+	struct flowfd_ring_item *last, *end, *silent;
+	uint32_t epoch, added, mark;
+	bool found;
+
+	if (item >= ring->max_items)
+		return -EINVAL;
+	flowfd_ring_claim(ring);
+	epoch = flowfd_ring_epoch(ring) + FLOWFD_RING_POSTED_ITEM + 1;
+	epoch &= FLOWFD_RING_POSTED_EPOCH;
+	added = flowfd_ring_reverse_posts(ring, flowfd_ring_take_stack(ring, epoch));
+	found = find_post(ring, header->taken, item + 1, &last);
+	found |= find_post(ring, added, item + 1, &end);
+	if (last)
+		__atomic_store_n(&last->queued, added << 2 | FLOWFD_RING_IN_STACK,
+				 __ATOMIC_RELAXED);
+	else
+		header->taken = added;
+	flowfd_ring_disclaim(ring);
+	if (found)
+		return 0;
+	silent = &ring->items[item];
+	mark = __atomic_load_n(&silent->queued, __ATOMIC_RELAXED);
+	if (!(mark & FLOWFD_RING_BY_POST) ||
+	    (mark >> 2 & FLOWFD_RING_POSTED_EPOCH) == epoch)
+		return 0;
+	if (!__atomic_compare_exchange_n(&silent->queued, &mark, 0, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return 0;
+	flowfd_ring_post(ring, item, __atomic_load_n(&silent->ready, __ATOMIC_SEQ_CST));
+	return 1;
 }
 
 int flowfd_ring_wait_with(const struct flowfd_ring *ring,

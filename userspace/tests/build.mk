@@ -19,12 +19,12 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 # that would take too many steps.
 plain_test := $(O)/tests/eventfd
 stepped_test := $(O)/tests/doorbell
-guest_programs := $(O)/tests/guest-ring
+guest_programs := $(O)/tests/guest-ring $(O)/tests/guest-post
 
 # 32-bit callers of the library, if the compiler can make them.
 ifneq ($(shell printf '\043include <stdint.h>\nint main(void) { return 0; }\n' | \
 	$(CC) -m32 -x c -o /dev/null - 2>/dev/null && echo yes),)
-guest_programs += $(O)/tests/guest-ring32
+guest_programs += $(O)/tests/guest-ring32 $(O)/tests/guest-post32
 endif
 
 # Programs that scripts run, also in the virtual machine.
@@ -75,8 +75,9 @@ $(test_programs): $(O)/tests/%: $(O)/tests/%.o $(sanitized)
 
 check: $(guest_programs)
 
-$(O)/tests/guest-ring32: tests/guest-ring.c tests/tap.h $(wildcard lib/*.[ch]) \
-			 $(wildcard include/*.h) ../uapi/linux/flowfd.h $(O)/flags
+$(O)/tests/guest-ring32 $(O)/tests/guest-post32: $(O)/tests/%32: tests/%.c tests/tap.h \
+			 $(wildcard lib/*.[ch]) $(wildcard include/*.h) \
+			 ../uapi/linux/flowfd.h $(O)/flags
 	@mkdir -p $(@D)
 	$(CC) -m32 $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.c,$^) -pthread
 

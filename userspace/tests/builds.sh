@@ -163,6 +163,21 @@ taking() {
 	tap_ok "adds and takes $what" fixed "$here/mapped"
 }
 
+# posting WHAT FLAG...: tests/post.c as another program, with the library's sources
+posting() {
+	what=$1
+	shift
+	tap_ok "compiles posts $what" "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
+		-Wall -Wextra -Werror \
+		-DFLOWFD_VERSION='""' -I"$top/include" -I"$top/../uapi" -I"$top" \
+		"$@" -o "$here/post" "$top/tests/post.c" "$top"/lib/*.c -pthread
+	if setarch -R true 2>/dev/null; then
+		tap_ok "posts $what" setarch -R "$here/post"
+	else
+		tap_ok "posts $what" "$here/post"
+	fi
+}
+
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
 # shellcheck disable=SC2086
 able $sanitize || sanitize=
@@ -170,12 +185,15 @@ able $sanitize || sanitize=
 taking "with FLOWFD_DEBUG" -DFLOWFD_DEBUG $sanitize
 taking "by the library" -DLINKED
 taking "without optimizing" -O0
+posting "with FLOWFD_DEBUG" -DFLOWFD_DEBUG
+posting "without optimizing" -O0
 
 # 32 bits have the code of all architectures except x86-64. The library, of 64 bits, is
 # not linked.
 library=
 if able -m32; then
 	taking "with 32 bits" -m32
+	posting "with 32 bits" -m32
 	taking "with 32 bits and FLOWFD_DEBUG" -m32 -DFLOWFD_DEBUG
 else
 	tap_skip "32 bits" "the compiler cannot"
@@ -185,6 +203,7 @@ if [ "$(uname -m)" != x86_64 ]; then
 	tap_skip "ThreadSanitizer" "for x86-64 alone"
 elif able -fsanitize=thread; then
 	taking "with ThreadSanitizer" -fsanitize=thread
+	posting "with ThreadSanitizer" -fsanitize=thread
 else
 	tap_skip "ThreadSanitizer" "the compiler cannot"
 fi
