@@ -132,7 +132,7 @@ demo: build
 
 instructions: build
 	@$(LAB)/boot --instructions --time 2700 $(KERNEL) \
-		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check cost ring control wakeup memory'
+		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check cost ring control post wakeup memory'
 
 # In the root of 7.2, for herd7 is not in Debian before forky.
 prove:

@@ -202,6 +202,7 @@ extern const struct bench bench_ring;
 extern const struct bench bench_control;
 extern const struct bench bench_mark;
 extern const struct bench bench_memory;
+extern const struct bench bench_post;
 extern const struct bench bench_wakeup;
 extern const struct bench bench_producers;
 extern const struct bench bench_creators;

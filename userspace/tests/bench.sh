@@ -38,7 +38,7 @@ refuses 64 "pipe: neither eventfd nor flowfd" --only=pipe
 refuses 64 "--check compares, --only does not" --check --only=eventfd
 
 tap_is "$("$bench" --list | cut -d' ' -f1 | xargs)" \
-	"cost ring control mark memory burst latency coalesce bucket wakeup producers creators" \
+	"cost ring control mark memory post burst latency coalesce bucket wakeup producers creators" \
 	"--list names all benchmarks"
 if [ -e /dev/flowfd ]; then
 	tap_skip "says that the module is missing" "it is loaded"
@@ -51,7 +51,7 @@ fi
 tap_ok "measures eventfd alone" "$bench" --short --rounds=2 --only=eventfd \
 	--json="$dir/result"
 tap_is "$(facts "$dir/result" '[b["name"] for b in r["benchmarks"]]')" \
-	"['cost', 'ring', 'control', 'mark', 'memory', 'burst', 'latency', 'coalesce', 'bucket', 'wakeup', 'producers', 'creators']" \
+	"['cost', 'ring', 'control', 'mark', 'memory', 'post', 'burst', 'latency', 'coalesce', 'bucket', 'wakeup', 'producers', 'creators']" \
 	"the result holds every benchmark"
 tap_is "$(facts "$dir/result" '{row["subject"] for b in r["benchmarks"]
 	for row in b["rows"] if "subject" in row}')" \
@@ -64,7 +64,7 @@ tap_is "$(facts "$dir/result" '{len(f["values"]) for b in r["benchmarks"]
 	if isinstance(f, dict) and "values" in f}')" \
 	"{2}" "every figure has a value of each round"
 tap_is "$(facts "$dir/result" '[v["value"] for v in
-	r["benchmarks"][8]["verdicts"]]')" "[0.0]" "no event was lost"
+	r["benchmarks"][9]["verdicts"]]')" "[0.0]" "no event was lost"
 tap_is "$("$bench" --short --only=eventfd --json=- coalesce 2>/dev/null |
 	facts /dev/stdin 'r["format"], r["version"], len(r["benchmarks"])')" \
 	"('flowfd-bench', 1, 1)" "--json=- gives JSON and nothing else"
@@ -84,7 +84,7 @@ tap_is $? 1 "the report refuses what is not JSON"
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 	tap_ok "the report is made" "$report" -o "$dir/page" "$dir/result"
 	tap_is "$(grep -o '<h2>[a-z]*' "$dir/page" | xargs)" \
-		"<h2>cost <h2>ring <h2>control <h2>mark <h2>memory <h2>burst <h2>latency <h2>coalesce <h2>bucket <h2>wakeup <h2>producers <h2>creators" \
+		"<h2>cost <h2>ring <h2>control <h2>mark <h2>memory <h2>post <h2>burst <h2>latency <h2>coalesce <h2>bucket <h2>wakeup <h2>producers <h2>creators" \
 		"it has a section for every benchmark"
 	tap_is "$(grep -c '<svg' "$dir/page")" 10 \
 		"and plots of what there is without flowfd"
@@ -93,7 +93,7 @@ if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 r = json.load(open(sys.argv[1]))
 r["machine"].update(processor="QEMU Virtual CPU", cpus=1)
 r["settings"].update(unit="instructions")
-r["benchmarks"][8]["verdicts"][0].update(met=False)
+r["benchmarks"][9]["verdicts"][0].update(met=False)
 json.dump(r, open(sys.argv[2], "w"))' "$dir/result" "$dir/emulated"
 	tap_ok "a report with another machine beside" "$report" -o "$dir/page3" \
 		--beside "$dir/result" "$dir/emulated"
