@@ -9,6 +9,7 @@
 #include <linux/uaccess.h>
 
 #include "abi.h"
+#include "flowfd.h"
 
 static_assert(sizeof(struct flowfd_query) == FLOWFD_QUERY_SIZE_VER0);
 
@@ -74,7 +75,7 @@ static long answer_query(void __user *argp, size_t size)
 		.features = FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
 			    FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
 			    FLOWFD_FEATURE_POSTS |
-			    (IS_ENABLED(CONFIG_64BIT) ? FLOWFD_FEATURE_MAPPED : 0),
+			    (MAPPED_IS_POSSIBLE ? FLOWFD_FEATURE_MAPPED : 0),
 	};
 
 	if (size < FLOWFD_QUERY_SIZE_VER0)

@@ -43,10 +43,10 @@ static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 }
 
 /*
- * A mapped counter seems full and empty to read and write, so they ask these: others pay
- * nothing for it. It may have become a mapped one while they slept.
+ * What the next two return if all is done. A mapped counter seems full and empty to read
+ * and write, so they ask these: others pay nothing for it.
  */
-#define COUNTER_IS_MAPPED 1
+#define COUNTER_DONE 1
 
 /*
  * A write that does not fit now. The maximum says whether it ever can, and may change
@@ -56,12 +56,12 @@ static noinline int counter_await_room(struct flowfd_counter *c, u64 value, bool
 {
 	int err = 0;
 
-	if (!c->mapped && count_can_fit(c->maximum, value)) {
+	if (c->mapped)
+		return flowfd_mapped_add(c, value, nonblock) ?: COUNTER_DONE;
+	if (count_can_fit(c->maximum, value)) {
 		c->write_refused |= nonblock;
 		err = nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLOUT, value);
 	}
-	if (err >= 0 && c->mapped)
-		return COUNTER_IS_MAPPED;
 	if (!err && !counter_has_room(c, value))
 		err = -EINVAL;
 	return err;
@@ -78,9 +78,7 @@ static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool
 		err = counter_await_room(c, value, nonblock);
 		if (err) {
 			spin_unlock_irq(&c->wqh.lock);
-			return err == COUNTER_IS_MAPPED ?
-				       flowfd_mapped_add(c, value, nonblock) :
-				       err;
+			return err == COUNTER_DONE ? 0 : err;
 		}
 	}
 	counter_set(c, c->count + value);
@@ -108,13 +106,12 @@ static __always_inline void counter_wake_writers(struct flowfd_counter *c, u64 b
 	flowfd_counter_wake(c, EPOLLOUT);
 }
 
-static noinline int counter_await_count(struct flowfd_counter *c, bool nonblock)
+static noinline int counter_await_count(struct flowfd_counter *c, u64 *value,
+					bool nonblock)
 {
-	int err = 0;
-
-	if (!c->mapped)
-		err = nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLIN, 0);
-	return err >= 0 && c->mapped ? COUNTER_IS_MAPPED : err;
+	if (c->mapped)
+		return flowfd_mapped_take(c, value, nonblock) ?: COUNTER_DONE;
+	return nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLIN, 0);
 }
 
 static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
@@ -124,12 +121,10 @@ static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
 
 	spin_lock_irq(&c->wqh.lock);
 	if (unlikely(!c->count)) {
-		err = counter_await_count(c, nonblock);
+		err = counter_await_count(c, value, nonblock);
 		if (err) {
 			spin_unlock_irq(&c->wqh.lock);
-			return err == COUNTER_IS_MAPPED ?
-				       flowfd_mapped_take(c, value, nonblock) :
-				       err;
+			return err == COUNTER_DONE ? 0 : err;
 		}
 	}
 	*value = c->semaphore ? 1 : c->count;
@@ -285,13 +280,8 @@ __poll_t flowfd_counter_poll(struct file *file, poll_table *wait)
 {
 	struct flowfd_counter *c = file->private_data;
 
-	__poll_t events;
-
 	poll_wait(file, &c->wqh, wait);
-	events = READ_ONCE(c->events);
-	if (unlikely(events & COUNTER_EVENTS_MAPPED))
-		return flowfd_mapped_poll(c, wait);
-	return events;
+	return READ_ONCE(c->events);
 }
 
 static int counter_set_maximum(struct flowfd_counter *c, u64 maximum)
@@ -386,16 +376,13 @@ static bool counter_is_untouched(const struct flowfd_counter *c)
  * @c: counter, which may be in use already
  * @args: checked settings; a maximum of 0 is no maximum
  *
- * Return: 0; -EBUSY if it has settings or a count; or -ENOMEM.
+ * Return: 0, or -EBUSY if it has settings or a count.
  */
 int flowfd_counter_set_up(struct flowfd_counter *c,
 			  const struct flowfd_create_counter *args)
 {
-	struct flowfd_mapped *mapped = counter_alloc_mapped(args);
 	bool untouched;
 
-	if (IS_ERR(mapped))
-		return PTR_ERR(mapped);
 	spin_lock_irq(&c->wqh.lock);
 	untouched = counter_is_untouched(c);
 	if (untouched) {
@@ -403,18 +390,12 @@ int flowfd_counter_set_up(struct flowfd_counter *c,
 		c->semaphore = args->flags & FLOWFD_SEMAPHORE;
 		c->maximum = args->maximum ?: U64_MAX;
 		flowfd_bucket_replace(c, &args->qos);
-		if (mapped)
-			flowfd_mapped_attach(c, mapped);
-		else
-			counter_set(c, args->initial);
+		counter_set(c, args->initial);
 		if (c->count)
 			counter_wake_readers(c);
 	}
 	spin_unlock_irq(&c->wqh.lock);
-	if (untouched)
-		return 0;
-	flowfd_mapped_free(mapped);
-	return -EBUSY;
+	return untouched ? 0 : -EBUSY;
 }
 
 /**
@@ -438,7 +419,7 @@ static void counter_construct(void *object)
 }
 
 /**
- * flowfd_counter_init - make the slab cache of counters
+ * flowfd_counter_init - make what all counters share
  *
  * A cache with a constructor is never merged with another cache, so a counter that
  * leaked is reported when the module is removed.
@@ -447,13 +428,21 @@ static void counter_construct(void *object)
  */
 int flowfd_counter_init(void)
 {
+	int err = flowfd_mapped_init();
+
+	if (err)
+		return err;
 	counter_cache = kmem_cache_create("flowfd_counter", sizeof(struct flowfd_counter),
 					  0, SLAB_ACCOUNT, counter_construct);
-	return counter_cache ? 0 : -ENOMEM;
+	if (counter_cache)
+		return 0;
+	flowfd_mapped_exit();
+	return -ENOMEM;
 }
 
 /** flowfd_counter_exit - the last counter is gone */
 void flowfd_counter_exit(void)
 {
 	kmem_cache_destroy(counter_cache);
+	flowfd_mapped_exit();
 }

@@ -19,8 +19,8 @@
  * @wqh: readers, writers and pollers; its lock protects the members below
  * @count: what a read returns, never above @maximum
  * @maximum: writes keep @count below it
- * @mapped: of a mapped counter, whose @count and @maximum are 0; or NULL. Set once.
- * @events: what poll returns, or COUNTER_EVENTS_MAPPED; read without the lock
+ * @mapped: of a mapped counter, whose @count and @maximum are 0; or NULL. Fixed.
+ * @events: what poll returns, but of a mapped counter; read without the lock
  * @semaphore: a read takes 1
  * @write_refused: a write failed with EAGAIN since pollers were last told of room
  * @sealed: has its settings, and may not create others; never cleared
@@ -52,9 +52,6 @@ struct flowfd_counter {
 	struct hrtimer timer;
 	struct rb_root hooks;
 };
-
-/* No event that poll returns. */
-#define COUNTER_EVENTS_MAPPED EPOLLNVAL
 
 /* Under the lock, or by a caller that is in the queue if it wants to be woken. */
 static inline bool counter_has_queue(struct flowfd_counter *c)

@@ -68,12 +68,12 @@ static long counter_get_qos(struct flowfd_counter *c, void __user *argp)
 	return copy_to_user(argp, &qos, sizeof(qos)) ? -EFAULT : 0;
 }
 
-/* Semaphores would need a take of their own. u64 is atomic on 64-bit kernels only. */
+/* Semaphores would need a take of their own. */
 static bool counter_mapping_is_valid(u32 flags)
 {
 	if (!(flags & FLOWFD_MAPPED))
 		return !(flags & FLOWFD_EDGE_PER_TAKE);
-	return IS_ENABLED(CONFIG_64BIT) && !(flags & FLOWFD_SEMAPHORE);
+	return MAPPED_IS_POSSIBLE && !(flags & FLOWFD_SEMAPHORE);
 }
 
 static bool counter_args_are_valid(const struct flowfd_create_counter *args, u32 flags)
@@ -108,15 +108,13 @@ static long counter_set_up(struct file *file, const void __user *argp, size_t si
 
 	if (~file->f_mode & (FMODE_READ | FMODE_WRITE))
 		return -EBADF;
-	err = counter_get_args(&args,
-			       FLOWFD_SEMAPHORE | FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE,
-			       argp, size);
+	err = counter_get_args(&args, FLOWFD_SEMAPHORE, argp, size);
 	return err ?: flowfd_counter_set_up(file->private_data, &args);
 }
 
 static long counter_notify(struct flowfd_counter *c)
 {
-	if (!READ_ONCE(c->mapped))
+	if (!c->mapped)
 		return -ENODEV;
 	flowfd_mapped_notify(c);
 	return 0;
@@ -154,7 +152,6 @@ long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	return flowfd_common_ioctl(cmd, argp);
 }
 
-#ifdef CONFIG_PROC_FS
 static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct flowfd_counter *c = file->private_data;
@@ -191,23 +188,28 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 		   count, c->id, semaphore, maximum, qos.token_capacity, qos.token_rate,
 		   deferred, references, mapped);
 }
-#endif
 
 static int counter_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct flowfd_counter *c = file->private_data;
-	struct flowfd_mapped *m = READ_ONCE(c->mapped);
+	const struct flowfd_counter *c = file->private_data;
 
-	return m ? flowfd_mapped_map(m, vma) : -ENODEV;
+	return flowfd_mapped_map(c->mapped, vma);
 }
 
 static int counter_flush(struct file *file, fl_owner_t id)
 {
+	const struct flowfd_counter *c = file->private_data;
+
+	flowfd_mapped_closed(c->mapped);
+	return 0;
+}
+
+static __poll_t counter_poll_mapped(struct file *file, poll_table *wait)
+{
 	struct flowfd_counter *c = file->private_data;
 
-	if (unlikely(READ_ONCE(c->mapped)))
-		flowfd_mapped_closed(c);
-	return 0;
+	poll_wait(file, &c->wqh, wait);
+	return flowfd_mapped_poll(c, wait);
 }
 
 static int counter_release(struct inode *inode, struct file *file)
@@ -228,24 +230,33 @@ static int counter_refuse_lock(struct file *file, int cmd, struct file_lock *loc
 	return -EOPNOTSUPP;
 }
 
+/* clang-format off */
+#define COUNTER_METHODS						\
+	.owner = THIS_MODULE,					\
+	.release = counter_release,				\
+	.read = flowfd_counter_read,				\
+	.write = flowfd_counter_write,				\
+	.read_iter = flowfd_counter_read_iter,			\
+	.write_iter = flowfd_counter_write_iter,		\
+	.unlocked_ioctl = flowfd_counter_ioctl,			\
+	.compat_ioctl = compat_ptr_ioctl,			\
+	.llseek = noop_llseek,					\
+	.lock = counter_refuse_lock,				\
+	.flock = counter_refuse_lock,				\
+	.show_fdinfo = counter_show_fdinfo
+/* clang-format on */
+
 const struct file_operations flowfd_counter_fops = {
-	.owner = THIS_MODULE,
-	.flush = counter_flush,
-	.release = counter_release,
-	.read = flowfd_counter_read,
-	.write = flowfd_counter_write,
-	.read_iter = flowfd_counter_read_iter,
-	.write_iter = flowfd_counter_write_iter,
+	COUNTER_METHODS,
 	.poll = flowfd_counter_poll,
+};
+
+/* Other counters have no flush: io_uring closes a file that has one in a worker. */
+static const struct file_operations mapped_fops = {
+	COUNTER_METHODS,
+	.poll = counter_poll_mapped,
 	.mmap = counter_mmap,
-	.unlocked_ioctl = flowfd_counter_ioctl,
-	.compat_ioctl = compat_ptr_ioctl,
-	.llseek = noop_llseek,
-	.lock = counter_refuse_lock,
-	.flock = counter_refuse_lock,
-#ifdef CONFIG_PROC_FS
-	.show_fdinfo = counter_show_fdinfo,
-#endif
+	.flush = counter_flush,
 };
 
 /**
@@ -312,7 +323,7 @@ long flowfd_counter_create(const void __user *argp, size_t size)
 	c = flowfd_counter_alloc(&args);
 	if (IS_ERR(c))
 		return PTR_ERR(c);
-	file = anon_inode_getfile("[flowfd]", &flowfd_counter_fops, c,
+	file = anon_inode_getfile("[flowfd]", c->mapped ? &mapped_fops : &flowfd_counter_fops, c,
 				  args.flags & FLOWFD_NONBLOCK ? O_RDWR | O_NONBLOCK :
 								 O_RDWR);
 	if (IS_ERR(file)) {

@@ -19,9 +19,9 @@
  *	      |		wakeup that would signal an eventfd is deferred, see
  *	      |		flowfd_ring_wake(). So the chain does not come back.
  *
- * A wait queue's lock is taken under the mutexes, and that of a mapped counter or a ring
- * also under the mmap lock of a process that unmaps it. Nothing sleeps or accesses user
- * memory under it. User memory is not accessed under the mutexes either.
+ * A wait queue's lock is taken under the mutexes, and that of a ring also under the mmap
+ * lock of a process that ends. Nothing sleeps or accesses user memory under it. User
+ * memory is not accessed under the mutexes either.
  *
  * CONTRIBUTING.md shows which file calls which. A file calls only what is below it.
  */
@@ -32,5 +32,11 @@
 #include <linux/types.h>
 
 #include "../uapi/linux/flowfd.h"
+
+/*
+ * The kernel's atomic operations must work against those of programs, and its memory be
+ * theirs. On 32-bit kernels those on u64 take locks, and so do all on PA-RISC.
+ */
+#define MAPPED_IS_POSSIBLE (IS_ENABLED(CONFIG_64BIT) && !IS_ENABLED(CONFIG_PARISC))
 
 #endif /* FLOWFD_PRIVATE_H */

@@ -25,6 +25,8 @@ static_assert(sizeof(struct flowfd_counter_consumer) == 16);
 /* How often poll arms before it returns what it saw. */
 #define MAPPED_POLLS 4
 
+static struct workqueue_struct *mapped_workqueue;
+
 /* Looks once more if somebody took meanwhile; false: @count may be too high. */
 static bool mapped_count_exactly(const struct flowfd_mapped *m, u64 *count)
 {
@@ -157,7 +159,7 @@ static void mapped_wake_writers(struct flowfd_counter *c)
 	}
 }
 
-/* Some may have been taken. */
+/* Some may have been taken. If nothing was since the last time, this is no edge. */
 static void mapped_tell_writers(struct flowfd_counter *c)
 {
 	struct flowfd_mapped *m = c->mapped;
@@ -165,14 +167,11 @@ static void mapped_tell_writers(struct flowfd_counter *c)
 
 	if (!(atomic_read(m->armed) & FLOWFD_ARMED_WRITERS))
 		return;
-	if (!mapped_has_room(m, 1)) {
+	if (consumed == m->told_consumed || !mapped_has_room(m, 1)) {
 		flowfd_sleepers_wake(c, EPOLLOUT);
 		return;
 	}
-	/* Nothing was taken since, so this is no edge. */
-	if (mapped_keeps_writers(c) && consumed == READ_ONCE(m->told_consumed))
-		return;
-	WRITE_ONCE(m->told_consumed, consumed);
+	m->told_consumed = consumed;
 	mapped_wake_writers(c);
 }
 
@@ -215,34 +214,45 @@ void flowfd_mapped_notify(struct flowfd_counter *c)
 }
 
 /*
- * Does what a program that ends may have left undone. It may have died after an add or
+ * Does what a process that ended may have left undone. It may have died after an add or
  * take and before it looked at the bits, or after it was woken and before it looked at
- * the count.
+ * the count: so this wakes all again.
+ *
+ * A process can have many mappings and descriptors of one counter, and wakeups take time
+ * in proportion to the queue. So a work item does it, once for all that ended until then.
  */
-static void mapped_heal(struct flowfd_counter *c)
+static void mapped_heal(struct work_struct *work)
 {
+	struct flowfd_mapped *m = container_of(work, struct flowfd_mapped, heal);
+	struct flowfd_counter *c = m->counter;
+
 	spin_lock_irq(&c->wqh.lock);
 	counter_arm_readers(c);
+	mapped_arm_writers(c);
+	/* Not what it was. */
+	m->told_consumed = atomic64_read(m->consumed) - 1;
 	mapped_notify(c);
 	spin_unlock_irq(&c->wqh.lock);
 }
 
 /**
  * flowfd_mapped_closed - a descriptor is closed, perhaps because its process was killed
- * @c: mapped counter
+ * @m: of a mapped counter
  *
- * Its number is free already, and may be another file's. So this counts first, without
- * the lock: programs that add in memory until then take the number for this counter.
+ * Its number is free already, and may be another file's: programs that add in memory
+ * until this counts take the number for this counter. A process that goes on has left
+ * nothing undone.
  */
-void flowfd_mapped_closed(struct flowfd_counter *c)
+void flowfd_mapped_closed(struct flowfd_mapped *m)
 {
-	atomic64_inc(c->mapped->closes);
-	mapped_heal(c);
+	atomic64_inc(m->closes);
+	if (current->flags & PF_EXITING)
+		queue_work(mapped_workqueue, &m->heal);
 }
 
 /**
  * flowfd_mapped_add - add to the count by a call
- * @c: mapped counter
+ * @c: locked mapped counter; the lock is released while this sleeps
  * @value: what to add
  * @nonblock: do not sleep
  *
@@ -254,7 +264,8 @@ int flowfd_mapped_add(struct flowfd_counter *c, u64 value, bool nonblock)
 	bool refused = false;
 	int err;
 
-	spin_lock_irq(&c->wqh.lock);
+	lockdep_assert_held(&c->wqh.lock);
+
 	while ((err = mapped_try_add(m, value))) {
 		if (err == -EAGAIN && !count_can_fit(m->maximum, value)) {
 			err = -EINVAL;
@@ -273,13 +284,12 @@ int flowfd_mapped_add(struct flowfd_counter *c, u64 value, bool nonblock)
 	}
 	if (!err)
 		mapped_tell_readers(c);
-	spin_unlock_irq(&c->wqh.lock);
 	return err;
 }
 
 /**
  * flowfd_mapped_take - take the count by a call
- * @c: mapped counter
+ * @c: locked mapped counter; the lock is released while this sleeps
  * @value: result
  * @nonblock: do not sleep
  *
@@ -291,7 +301,8 @@ int flowfd_mapped_take(struct flowfd_counter *c, u64 *value, bool nonblock)
 	bool refused = false;
 	int err;
 
-	spin_lock_irq(&c->wqh.lock);
+	lockdep_assert_held(&c->wqh.lock);
+
 	while ((err = mapped_try_take(m, value))) {
 		if (err == -EAGAIN && !nonblock) {
 			err = flowfd_sleeper_wait(c, EPOLLIN, 0);
@@ -310,7 +321,6 @@ int flowfd_mapped_take(struct flowfd_counter *c, u64 *value, bool nonblock)
 		counter_arm_readers(c);
 		mapped_notify(c);
 	}
-	spin_unlock_irq(&c->wqh.lock);
 	return err;
 }
 
@@ -361,44 +371,61 @@ static __poll_t mapped_events(struct flowfd_counter *c)
 }
 
 /* Which bits must be set for a poller that sees these events. */
-static int mapped_wanted(const struct flowfd_counter *c, __poll_t events)
+static int mapped_wanted(const struct flowfd_counter *c, const poll_table *wait,
+			 __poll_t events)
 {
 	const struct flowfd_mapped *m = c->mapped;
 	/* Without the lock: the next notification corrects a wrong answer. */
 	bool limited = data_race(bucket_is_limited(&c->bucket));
+	__poll_t key = poll_requested_events(wait);
 	int bits = 0;
 
-	if (!READ_ONCE(c->wakeup_deferred)) {
+	if (key & EPOLLIN && !READ_ONCE(c->wakeup_deferred)) {
 		bits |= FLOWFD_ARMED_WATCHED;
 		if (!(events & EPOLLIN) || READ_ONCE(m->edge_in))
 			bits |= FLOWFD_ARMED_READERS;
 	}
-	if (!(events & EPOLLOUT) || (READ_ONCE(m->edge_out) && !limited))
+	if (key & EPOLLOUT &&
+	    (!(events & EPOLLOUT) || (READ_ONCE(m->edge_out) && !limited)))
 		bits |= FLOWFD_ARMED_WRITERS;
 	return bits;
+}
+
+/*
+ * From here on each take is an edge. One that others wait for may not have notified yet,
+ * and would not be told apart from this.
+ */
+static noinline void mapped_note_edge_out(struct flowfd_counter *c)
+{
+	struct flowfd_mapped *m = c->mapped;
+	unsigned long flags;
+	s64 consumed;
+
+	spin_lock_irqsave(&c->wqh.lock, flags);
+	consumed = atomic64_read_acquire(m->consumed);
+	mapped_tell_writers(c);
+	m->told_consumed = consumed;
+	WRITE_ONCE(m->edge_out, true);
+	spin_unlock_irqrestore(&c->wqh.lock, flags);
 }
 
 /*
  * A poller with EPOLLET gets an edge for each add, as from an eventfd: some never take.
  * With EPOLLONESHOT as well it gets one event, and polls again before the next.
  */
-static void mapped_note_edges(struct flowfd_mapped *m, const poll_table *wait)
+static void mapped_note_edges(struct flowfd_counter *c, const poll_table *wait)
 {
-	__poll_t key = wait ? wait->_key : 0;
+	struct flowfd_mapped *m = c->mapped;
+	__poll_t key = wait ? poll_requested_events(wait) : 0;
 
 	if (m->edge_per_take || (key & (EPOLLET | EPOLLONESHOT)) != EPOLLET)
 		return;
-	if (key & EPOLLIN && !READ_ONCE(m->edge_in)) {
+	if (key & EPOLLIN && !READ_ONCE(m->edge_in))
 		WRITE_ONCE(m->edge_in, true);
-		/* e: before the look at the bits. */
-		smp_mb();
-	}
-	if (key & EPOLLOUT && !READ_ONCE(m->edge_out)) {
-		WRITE_ONCE(m->told_consumed, atomic64_read(m->consumed));
-		WRITE_ONCE(m->edge_out, true);
-		/* e, likewise. */
-		smp_mb();
-	}
+	if (key & EPOLLOUT && !READ_ONCE(m->edge_out))
+		mapped_note_edge_out(c);
+	/* e: before the look at the bits, also if another poller made the note. */
+	smp_mb();
 }
 
 /**
@@ -413,21 +440,18 @@ static void mapped_note_edges(struct flowfd_mapped *m, const poll_table *wait)
  */
 __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait)
 {
-	struct flowfd_mapped *m;
+	struct flowfd_mapped *m = c->mapped;
 	unsigned int tries;
 	__poll_t events;
 	int armed, wanted;
 
-	/* The caller has seen COUNTER_EVENTS_MAPPED. Pairs with flowfd_mapped_attach(). */
-	smp_acquire__after_ctrl_dep();
-	m = c->mapped;
 	if (!counter_has_queue(c))
 		return mapped_events(c);
-	mapped_note_edges(m, wait);
+	mapped_note_edges(c, wait);
 	for (tries = 0; tries < MAPPED_POLLS; tries++) {
 		armed = atomic_read_acquire(m->armed);
 		events = mapped_events(c);
-		wanted = mapped_wanted(c, events);
+		wanted = mapped_wanted(c, wait, events);
 		if (!(wanted & ~armed))
 			break;
 		mapped_arm(m, wanted);
@@ -480,6 +504,7 @@ struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *ar
 		kfree(m);
 		return ERR_PTR(err);
 	}
+	INIT_WORK(&m->heal, mapped_heal);
 	consumer = m->memory.start + 2 * PAGE_SIZE;
 	m->header = m->memory.start;
 	m->produced = m->memory.start + PAGE_SIZE;
@@ -502,45 +527,42 @@ struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *ar
 /**
  * flowfd_mapped_free - free the memory of a mapped counter
  * @m: memory that nothing maps any more; may be NULL
+ *
+ * Waits for the work item if it runs: the queue of the counter is empty by now.
  */
 void flowfd_mapped_free(struct flowfd_mapped *m)
 {
 	if (!m)
 		return;
+	cancel_work_sync(&m->heal);
 	flowfd_memory_free(&m->memory);
 	kfree(m);
 }
 
 /**
- * flowfd_mapped_attach - make a counter a mapped one
- * @c: locked counter without a count, or one that nothing else refers to yet
+ * flowfd_mapped_attach - make a new counter a mapped one
+ * @c: counter that nothing else refers to yet
  * @m: its memory
  *
  * Its own count and maximum are 0 from now on, so that it seems empty and full to those
- * that look at them: they then look here. What is in the queue already has not armed.
+ * that look at them: they then look here.
  */
 void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m)
 {
 	c->count = 0;
 	c->maximum = 0;
-	if (counter_has_queue(c)) {
-		m->edge_in = !m->edge_per_take;
-		m->edge_out = !m->edge_per_take;
-		atomic_set(m->armed, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS |
-					     FLOWFD_ARMED_WATCHED);
-	}
+	c->mapped = m;
+	m->counter = c;
 	m->header->id = c->id;
-	/* After all that it points to: some load it without the lock. */
-	smp_store_release(&c->mapped, m);
-	/* After that. Pairs with flowfd_mapped_poll(). */
-	smp_store_release(&c->events, COUNTER_EVENTS_MAPPED);
-	mapped_notify(c);
 }
 
-/* Also when a process exits. */
+/* A process that goes on has left nothing undone. */
 static void mapped_close(struct vm_area_struct *vma)
 {
-	mapped_heal(vma->vm_file->private_data);
+	struct flowfd_mapped *m = vma->vm_private_data;
+
+	if (!atomic_read(&vma->vm_mm->mm_users))
+		queue_work(mapped_workqueue, &m->heal);
 }
 
 static const struct vm_operations_struct mapped_vm_ops = {
@@ -554,7 +576,7 @@ static const struct vm_operations_struct mapped_vm_ops = {
  *
  * Return: 0 or a negative errno.
  */
-int flowfd_mapped_map(const struct flowfd_mapped *m, struct vm_area_struct *vma)
+int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma)
 {
 	int err;
 
@@ -565,7 +587,28 @@ int flowfd_mapped_map(const struct flowfd_mapped *m, struct vm_area_struct *vma)
 		vm_flags_clear(vma, VM_MAYWRITE);
 	}
 	err = flowfd_memory_map(&m->memory, vma);
-	if (!err)
-		vma->vm_ops = &mapped_vm_ops;
-	return err;
+	if (err)
+		return err;
+	vma->vm_private_data = m;
+	vma->vm_ops = &mapped_vm_ops;
+	return 0;
+}
+
+/**
+ * flowfd_mapped_init - make the workqueue
+ *
+ * It runs one item at a time: users pay nothing for it, so it takes one processor at most.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int flowfd_mapped_init(void)
+{
+	mapped_workqueue = alloc_workqueue("flowfd_heal", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
+	return mapped_workqueue ? 0 : -ENOMEM;
+}
+
+/** flowfd_mapped_exit - the last counter is gone */
+void flowfd_mapped_exit(void)
+{
+	destroy_workqueue(mapped_workqueue);
 }

@@ -8,6 +8,7 @@
 
 #include <linux/atomic.h>
 #include <linux/poll.h>
+#include <linux/workqueue.h>
 
 #include "count.h"
 #include "flowfd.h"
@@ -27,8 +28,9 @@ struct flowfd_counter;
  * @edge_per_take: FLOWFD_EDGE_PER_TAKE; fixed
  * @edge_in: an edge-triggered poller wants each add; set without the lock
  * @edge_out: an edge-triggered poller wants each take; set without the lock
- * @told_consumed: @consumed when pollers were last told of room: if each take must
- *	notify, notifications of adds come as well
+ * @told_consumed: @consumed when writers were last told of room
+ * @counter: whose memory this is
+ * @heal: for processes that ended; queued by those that have the file
  *
  * The lock is that of the counter's wait queue.
  */
@@ -44,6 +46,8 @@ struct flowfd_mapped {
 	bool edge_in;
 	bool edge_out;
 	s64 told_consumed;
+	struct flowfd_counter *counter;
+	struct work_struct heal;
 };
 
 /*
@@ -90,10 +94,12 @@ void flowfd_mapped_wake_readers(struct flowfd_counter *c);
 bool flowfd_mapped_ends_early(const struct flowfd_counter *c);
 
 /* mapped.c */
+int flowfd_mapped_init(void);
+void flowfd_mapped_exit(void);
 struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *args);
 void flowfd_mapped_free(struct flowfd_mapped *m);
 void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m);
-int flowfd_mapped_map(const struct flowfd_mapped *m, struct vm_area_struct *vma);
+int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma);
 u64 flowfd_mapped_count(const struct flowfd_mapped *m);
 int flowfd_mapped_add(struct flowfd_counter *c, u64 value, bool nonblock);
 int flowfd_mapped_take(struct flowfd_counter *c, u64 *value, bool nonblock);
@@ -101,6 +107,6 @@ void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value);
 __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait);
 int flowfd_mapped_set_maximum(struct flowfd_counter *c, u64 maximum);
 void flowfd_mapped_notify(struct flowfd_counter *c);
-void flowfd_mapped_closed(struct flowfd_counter *c);
+void flowfd_mapped_closed(struct flowfd_mapped *m);
 
 #endif /* FLOWFD_MAPPED_H */

@@ -261,10 +261,11 @@ static __poll_t ring_poll(struct file *file, poll_table *wait)
 	return EPOLLIN | EPOLLRDNORM;
 }
 
-/* Also when a process exits. */
+/* A process that goes on has left nothing undone. */
 static void ring_vm_close(struct vm_area_struct *vma)
 {
-	flowfd_ring_heal(vma->vm_file->private_data);
+	if (!atomic_read(&vma->vm_mm->mm_users))
+		flowfd_ring_heal(vma->vm_file->private_data);
 }
 
 static const struct vm_operations_struct ring_vm_ops = {
@@ -281,10 +282,11 @@ static int ring_mmap(struct file *file, struct vm_area_struct *vma)
 	return err;
 }
 
-/* A descriptor is closed, perhaps because its process was killed. */
+/* Perhaps the process was killed between its wakeup and its look at the ring. */
 static int ring_flush(struct file *file, fl_owner_t id)
 {
-	flowfd_ring_heal(file->private_data);
+	if (current->flags & PF_EXITING)
+		flowfd_ring_heal(file->private_data);
 	return 0;
 }
 

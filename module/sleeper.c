@@ -59,18 +59,20 @@ static void sleeper_join(struct sleeper *s)
 	c->last_sleeper = &s->entry.entry;
 }
 
+/* False for a poller, and at the end of the queue. Sleepers stand together in it. */
+static bool list_is_sleeper(const struct flowfd_counter *c, const struct list_head *at)
+{
+	return !list_is_head(at, &c->wqh.head) &&
+	       list_entry(at, wait_queue_entry_t, entry)->func == sleeper_wake;
+}
+
 static void sleeper_leave(struct sleeper *s)
 {
 	struct flowfd_counter *c = s->counter;
-	wait_queue_entry_t *before = list_prev_entry(&s->entry, entry);
+	struct list_head *before = s->entry.entry.prev;
 
-	if (c->last_sleeper == &s->entry.entry) {
-		c->last_sleeper = NULL;
-		/* Sleepers stand together. */
-		if (!list_is_head(&before->entry, &c->wqh.head) &&
-		    before->func == sleeper_wake)
-			c->last_sleeper = &before->entry;
-	}
+	if (c->last_sleeper == &s->entry.entry)
+		c->last_sleeper = list_is_sleeper(c, before) ? before : NULL;
 	list_del_init(&s->entry.entry);
 }
 
@@ -89,6 +91,16 @@ static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int s
 	return woken;
 }
 
+/* The one that sleeps longest, or the head of the queue. */
+static struct list_head *sleepers_begin(struct flowfd_counter *c)
+{
+	struct list_head *at = c->last_sleeper ?: &c->wqh.head;
+
+	while (list_is_sleeper(c, at) && list_is_sleeper(c, at->prev))
+		at = at->prev;
+	return at;
+}
+
 /**
  * flowfd_sleepers_wake - wake sleepers in read or write, and no pollers
  * @c: locked counter
@@ -96,13 +108,13 @@ static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int s
  */
 void flowfd_sleepers_wake(struct flowfd_counter *c, __poll_t events)
 {
-	wait_queue_entry_t *entry, *next;
+	struct list_head *at = sleepers_begin(c), *next;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
-		if (entry->func == sleeper_wake)
-			flowfd_counter_wake_one(entry, events);
+	for (; list_is_sleeper(c, at); at = next) {
+		next = at->next;
+		flowfd_counter_wake_one(list_entry(at, wait_queue_entry_t, entry), events);
 	}
 }
 
@@ -132,15 +144,10 @@ void flowfd_sleepers_wake_exclusive(struct flowfd_counter *c, __poll_t events)
  */
 bool flowfd_sleepers_want(const struct flowfd_counter *c, __poll_t event)
 {
-	const struct list_head *at = c->last_sleeper;
-	const wait_queue_entry_t *entry;
+	const struct list_head *at;
 
-	/* Sleepers stand together. */
-	for (; at && at != &c->wqh.head; at = at->prev) {
-		entry = list_entry(at, wait_queue_entry_t, entry);
-		if (entry->func != sleeper_wake)
-			break;
-		if (container_of(entry, struct sleeper, entry)->event == event)
+	for (at = c->last_sleeper; at && list_is_sleeper(c, at); at = at->prev) {
+		if (container_of(at, struct sleeper, entry.entry)->event == event)
 			return true;
 	}
 	return false;

@@ -425,6 +425,100 @@ TEST_F(attack, pollers_that_leave)
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
+/* The same page of the memory very often, and all of it gone by one call: in us. */
+static __u64 time_to_replace_mappings(int fd, int n)
+{
+	long size = sysconf(_SC_PAGESIZE);
+	char *area = mmap(NULL, n * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u64 start;
+
+	for (int i = 0; i < n; i++)
+		mmap(area + i * size, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, size);
+	start = now_ns();
+	mmap(area, n * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	return (now_ns() - start) / 1000;
+}
+
+/* Likewise for descriptors. */
+static __u64 time_to_close_copies(int fd, int n)
+{
+	__u64 start;
+
+	for (int i = 0; i < n; i++)
+		dup(fd);
+	start = now_ns();
+	syscall(SYS_close_range, fd + 1, ~0U, 0);
+	return (now_ns() - start) / 1000;
+}
+
+/* A process with both that ends: until its parent knows. */
+static __u64 time_to_end(int fd, int n)
+{
+	int status, ends[2];
+	pid_t child;
+	__u64 start;
+
+	if (pipe(ends))
+		return ~0ULL;
+	child = fork();
+	if (!child) {
+		for (int i = 0; i < n; i++) {
+			mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, sysconf(_SC_PAGESIZE));
+			dup(fd);
+		}
+		(void)!write(ends[1], "", 1);
+		pause();
+	}
+	(void)!read(ends[0], &status, 1);
+	start = now_ns();
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	start = now_ns() - start;
+	close(ends[0]);
+	close(ends[1]);
+	return start / 1000;
+}
+
+/*
+ * A mapped counter with a count, many pollers, and many mappings and descriptors. Their
+ * end must cost the sum, not the product.
+ */
+static int heal_often(void)
+{
+	static __u64 (*const ends[])(int fd, int n) = {
+		time_to_replace_mappings, time_to_close_copies, time_to_end,
+	};
+	const int pollers = 3000, copies = 900;
+	struct flowfd_create_counter args = { .flags = FLOWFD_MAPPED, .initial = 1 };
+	struct epoll_event watched = { .events = EPOLLIN };
+	__u64 alone[3], all;
+	/* Above all other descriptors. */
+	int fd = fcntl(create_counter(&args), F_DUPFD, pollers + 50);
+
+	for (int i = 0; i < 3; i++)
+		alone[i] = ends[i](fd, copies);
+	for (int i = 0; i < pollers; i++) {
+		int ep = epoll_create1(EPOLL_CLOEXEC);
+
+		if (ep < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, fd, &watched))
+			return 1;
+	}
+	for (int i = 0; i < 3; i++) {
+		all = ends[i](fd, copies);
+		dprintf(1, "# %llu us, with %d pollers %llu us\n", alone[i], pollers,
+			all);
+		if (all > 4 * alone[i] + 20000)
+			return 2 + i;
+	}
+	return 0;
+}
+
+TEST_F(attack, mappings)
+{
+	ASSERT_EQ(0, start_attack(self, heal_often));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
 /* Clears the flags of queued items at once, so that each event fills a new slot. */
 static void *never_queued(void *arg)
 {

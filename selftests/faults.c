@@ -34,9 +34,9 @@ static long call_create_mapped(struct place *p)
 	return result_of(ioctl(p->device, FLOWFD_IOC_CREATE_COUNTER, &args));
 }
 
-static long setup_with(__u32 flags)
+static long call_setup(struct place *p)
 {
-	struct flowfd_create_counter args = { .flags = flags, .qos = { 1, 10 } };
+	struct flowfd_create_counter args = { .qos = { 1, 10 } };
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	long result;
 
@@ -46,16 +46,6 @@ static long setup_with(__u32 flags)
 	if (result < 0)
 		close(fd);
 	return result < 0 ? result : fd;
-}
-
-static long call_setup(struct place *p)
-{
-	return setup_with(0);
-}
-
-static long call_setup_mapped(struct place *p)
-{
-	return setup_with(FLOWFD_MAPPED);
 }
 
 static long call_create_ring(struct place *p)
@@ -166,8 +156,6 @@ FIXTURE_VARIANT_ADD(faults, setup)
 { .call = call_setup, .undo = undo_close, .least = 2 };
 FIXTURE_VARIANT_ADD(faults, create_mapped)
 { .call = call_create_mapped, .undo = undo_close, .least = 6 };
-FIXTURE_VARIANT_ADD(faults, setup_mapped)
-{ .call = call_setup_mapped, .undo = undo_close, .least = 5 };
 FIXTURE_VARIANT_ADD(faults, create_small_ring)
 { .call = call_create_small_ring, .undo = undo_close, .least = 7 };
 FIXTURE_VARIANT_ADD(faults, create_ring)

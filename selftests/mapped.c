@@ -76,15 +76,6 @@ static long try_create(struct flowfd_create_counter args)
 	return fd < 0 ? fd : 0;
 }
 
-static long try_setup(struct flowfd_create_counter args)
-{
-	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
-	long result = result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
-
-	close(fd);
-	return result;
-}
-
 TEST(flags)
 {
 	static const struct { __u32 flags; long result; } all[] = {
@@ -99,7 +90,6 @@ TEST(flags)
 		struct flowfd_create_counter args = { .flags = all[i].flags };
 
 		EXPECT_EQ(all[i].result, try_create(args));
-		EXPECT_EQ(all[i].result, try_setup(args));
 	}
 	EXPECT_EQ(-EINVAL, try_create((struct flowfd_create_counter){
 		.flags = FLOWFD_MAPPED, .initial = 3, .maximum = 3 }));
@@ -262,10 +252,11 @@ static int fill_the_limit(void)
 
 	while (n < 16 && (fds[n] = create_counter(&args)) >= 0)
 		n++;
-	if (n != 5 || fds[n] != -ENOMEM || try_setup(args) != -ENOMEM)
+	if (n != 5 || fds[n] != -ENOMEM)
 		return 1;
-	close(fds[--n]);
-	if (try_setup(args))
+	close(fds[n - 1]);
+	fds[n - 1] = create_counter(&args);
+	if (fds[n - 1] < 0)
 		return 2;
 	args.flags = 0;
 	if (create_counter(&args) < 0)
@@ -282,55 +273,18 @@ TEST(memory_is_charged)
 	}
 }
 
+/* A counter is created as a mapped one, or never is one. */
 TEST(set_up)
 {
-	struct flowfd_create_counter args = {
-		.flags = FLOWFD_MAPPED, .initial = 2, .maximum = 10,
-	};
-	int fd = open(DEVICE, O_RDWR | O_NONBLOCK);
-	struct mapped m;
-	__u64 value;
-
-	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
-	EXPECT_EQ(-EBUSY, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
-	ASSERT_EQ(0, mapped_map(&m, fd));
-	EXPECT_EQ(8, mapped_add(&m, 3));
-	EXPECT_EQ(8, take(fd, &value));
-	EXPECT_EQ(5, value);
-	mapped_close(&m);
-	fd = open(DEVICE, O_RDWR);
-	ASSERT_EQ(8, add(fd, 1));
-	EXPECT_EQ(-EBUSY, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
-	EXPECT_EQ(MAP_FAILED, map_page(fd, 1, PROT_READ));
-	close(fd);
-}
-
-/* It sleeps and polls already when it becomes a mapped one. */
-TEST(set_up_while_it_is_used)
-{
-	struct flowfd_create_counter args = { .flags = FLOWFD_MAPPED, .maximum = 4 };
+	struct flowfd_create_counter args = { .flags = FLOWFD_MAPPED };
 	int fd = open(DEVICE, O_RDWR);
-	int level = epoll_on(fd, EPOLLIN);
-	int edge = epoll_on(fd, EPOLLIN | EPOLLET);
-	struct call reader;
-	struct mapped m;
 
-	ASSERT_TRUE(start_read(&reader, fd));
-	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
-	ASSERT_EQ(0, mapped_map(&m, fd));
-	EXPECT_EQ(0, epoll_take(edge, 0));
-	EXPECT_FALSE(call_finished(&reader));
-	EXPECT_EQ(8, mapped_add(&m, 3));
-	EXPECT_TRUE(call_join(&reader));
-	EXPECT_EQ(8, reader.result);
-	EXPECT_EQ(3, reader.value);
-	EXPECT_EQ(8, mapped_add(&m, 2));
-	EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
-	EXPECT_EQ(EPOLLIN, epoll_take(edge, 0));
-	EXPECT_EQ(0, epoll_take(edge, 0));
-	close(level);
-	close(edge);
-	mapped_close(&m);
+	EXPECT_EQ(-EINVAL, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
+	args.flags = 0;
+	EXPECT_EQ(0, ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
+	EXPECT_EQ(MAP_FAILED, map_page(fd, 1, PROT_READ));
+	EXPECT_EQ(ENODEV, errno);
+	close(fd);
 }
 
 TEST_F(mapped, calls_and_memory_share_the_count)
@@ -502,6 +456,29 @@ TEST_F(mapped, writers_arm)
 	EXPECT_GE(2, m->calls);
 }
 
+/*
+ * A consumer has taken, and is interrupted before it looks for writers. Meanwhile the
+ * first edge-triggered poller comes, for which a take is an edge from there on.
+ */
+TEST_F(mapped, edge_poller_between_the_steps_of_a_take)
+{
+	struct mapped *m = &self->m;
+	__u64 value, produced;
+	int level, edge;
+
+	ASSERT_EQ(0, set_maximum(m->fd, 2));
+	ASSERT_EQ(8, mapped_add(m, 1));
+	level = epoll_on(m->fd, EPOLLOUT);
+	EXPECT_EQ(0, epoll_take(level, 0));
+	produced = mapped_consume(m, &value);
+	edge = epoll_on(m->fd, EPOLLOUT | EPOLLET);
+	mapped_arm(m, produced);
+	EXPECT_EQ(EPOLLOUT, epoll_take(level, 0));
+	EXPECT_EQ(EPOLLOUT, epoll_take(edge, 0));
+	close(level);
+	close(edge);
+}
+
 /* A notification without reason wakes nobody. */
 TEST_F(mapped, idle_notifications)
 {
@@ -620,7 +597,7 @@ TEST_F(death, of_a_consumer)
 	EXPECT_EQ(0, mapped_count(m));
 	EXPECT_EQ(0, epoll_take(ep, 0));
 	EXPECT_EQ(8, mapped_add(m, 1));
-	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
 	die_at(m, HALF_ARMED);
 	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
 	close(ep);
@@ -659,6 +636,21 @@ TEST_F(death, of_a_waiter_without_mapping)
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	close(ep);
+}
+
+/* Only a process that ends has left something undone, and takes a token for it. */
+TEST_F(mapped, living_processes_heal_nothing)
+{
+	struct mapped *m = &self->m, other;
+	int ep = epoll_on(m->fd, EPOLLIN | EPOLLET);
+
+	ASSERT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	close(dup(m->fd));
+	ASSERT_EQ(0, mapped_map(&other, m->fd));
+	mapped_unmap(&other);
+	EXPECT_EQ(0, epoll_take(ep, QUIET_MS));
 	close(ep);
 }
 
@@ -781,19 +773,12 @@ TEST_F(mapped, closes_are_counted)
 	EXPECT_EQ(7, header->closes);
 }
 
-/* Also when it was mapped later, and when the close is the last. */
-TEST(closes_of_one_that_was_set_up)
+TEST(last_close_counts)
 {
-	struct flowfd_create_counter args = { .flags = FLOWFD_MAPPED };
-	int fd = open(DEVICE, O_RDWR), copy = dup(fd);
 	struct mapped m;
 
-	close(copy);
-	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args));
-	ASSERT_EQ(0, mapped_map(&m, fd));
-	EXPECT_EQ(0, m.header->closes);
-	EXPECT_EQ(id_of(fd), m.header->id);
-	close(fd);
+	ASSERT_EQ(0, MAPPED_CREATE(&m));
+	close(m.fd);
 	EXPECT_EQ(1, m.header->closes);
 	mapped_unmap(&m);
 }

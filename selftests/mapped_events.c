@@ -577,4 +577,31 @@ TEST_F(mapped, bucket_step_by_step)
 	close(ep);
 }
 
+/* A bucket has pollers told of room only if they wait for it; without one, of each take. */
+TEST_F(mapped, edges_of_takes_without_the_bucket)
+{
+	struct eventfd_qos limited = { 1, 1 }, none = { 0, 0 };
+	struct mapped *m = &self->m;
+	__u64 value;
+	int ep;
+
+	if (variant->flags)
+		SKIP(return, "each take is an edge only without FLOWFD_EDGE_PER_TAKE");
+	ASSERT_EQ(0, ioctl(m->fd, EFD_IOC_SET_QOS, &limited));
+	ep = epoll_on(m->fd, EPOLLOUT | EPOLLET);
+	EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(8, mapped_add(m, 1));
+		ASSERT_EQ(8, mapped_take(m, &value));
+		EXPECT_EQ(0, epoll_take(ep, 0));
+	}
+	ASSERT_EQ(0, ioctl(m->fd, EFD_IOC_SET_QOS, &none));
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(8, mapped_add(m, 1));
+		ASSERT_EQ(8, mapped_take(m, &value));
+		EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
+	}
+	close(ep);
+}
+
 TEST_HARNESS_MAIN

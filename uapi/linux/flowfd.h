@@ -154,11 +154,11 @@ struct flowfd_create_counter {
 /*
  * Sets up the counter of a descriptor from open(), and revokes the descriptor's right
  * to create. Must be done before the counter is used, and once. @flags must not have
- * FLOWFD_NONBLOCK and FLOWFD_KEEP_ON_EXEC: for these, open() has flags of its own.
- * EINVAL, E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EINVAL also: FLOWFD_NONBLOCK or
- * FLOWFD_KEEP_ON_EXEC. EBUSY: the counter was created or set up, its count is not 0,
+ * FLOWFD_NONBLOCK and FLOWFD_KEEP_ON_EXEC: for these, open() has flags of its own. Nor
+ * FLOWFD_MAPPED: a mapped counter must be created.
+ * EINVAL, E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EINVAL also: one of these flags. EBUSY: the counter was created or set up, its count is not 0,
  * or a maximum or bucket was set. EBADF: the descriptor is not open for reading and
- * writing. ENOMEM: no memory, or RLIMIT_MEMLOCK would be exceeded by a mapped counter.
+ * writing.
  */
 #define FLOWFD_IOC_SETUP_COUNTER _IOW('J', 0x15, struct flowfd_create_counter)
 
@@ -172,8 +172,7 @@ struct flowfd_create_counter {
  * @page_size: bytes of each of the three pages
  * @flags: FLOWFD_MAPPED, perhaps with FLOWFD_EDGE_PER_TAKE
  * @maximum: as EFD_IOC_GET_MAXIMUM; it can change
- * @closes: descriptors of this counter that were closed since it is mapped, in all
- *	processes
+ * @closes: descriptors of this counter that were closed, in all processes
  * @id: as FLOWFD_IOC_COUNTER_ID
  * @reserved: 0
  *
@@ -217,8 +216,19 @@ struct flowfd_create_counter {
  *			ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY);
  *		return p - c;
  *
+ * compare_exchange is sequentially consistent, or has at least release order in an add
+ * and acquire and release order in a take. Less than 2^64 must be added in all between the
+ * loads of an operation and its exchange.
+ *
  * Both need a descriptor, so a program must keep one. To sleep, it calls read(2),
- * write(2), poll(2) or whatever else waits for a descriptor. If the maximum is lowered
+ * write(2), poll(2) or whatever else waits for a descriptor. These fail with EINTR also
+ * if the descriptor is non-blocking and a signal arrives while others change the count all
+ * the time. A thread must not leave an operation between its steps, by siglongjmp(3) or
+ * asynchronous cancellation: wakeups could be lost until the next add, take or poll of
+ * somebody else. If a process ends there, the kernel makes up for it, and wakes all that
+ * wait, as for an add: so the end of a process that has the counter can be an edge.
+ *
+ * If the maximum is lowered
  * while others add in memory, the count can reach or exceed it: then poll(2) reports
  * EPOLLERR, and a read returns the whole count.
  *
@@ -231,9 +241,10 @@ struct flowfd_create_counter {
  *
  * Pollers that are level-triggered see no difference to an eventfd. Those that are
  * edge-triggered get an edge for each add, and therefore each add makes a system call
- * while there is one. With FLOWFD_EDGE_PER_TAKE they get an edge for the first add after
- * a take, and must take after each edge. An edge-triggered poller of a level-triggered
- * epoll that polls the counter gets an edge per take in any case.
+ * while there is one. With FLOWFD_EDGE_PER_TAKE they get an EPOLLIN edge for the first add
+ * after a take, and must take after each edge; and an EPOLLOUT edge only for room after an
+ * add that failed. An edge-triggered poller of a level-triggered epoll that polls the
+ * counter gets an edge per take in any case.
  *
  * Whoever has the counter can write any value to the pages of producers and consumers.
  * That disturbs those who use this counter, and nobody else: they can lose counts and

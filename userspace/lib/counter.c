@@ -42,6 +42,21 @@ int flowfd_counter_create_on(int device, const struct flowfd_create_counter *cou
 	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
+/* A mapped counter is created, and another descriptor is needed meanwhile. */
+static int create_mapped(const struct flowfd_create_counter *counter, size_t size)
+{
+	int device = flowfd__open(O_CLOEXEC);
+	int ret;
+
+	if (device < 0)
+		return device;
+	ret = flowfd__check(device);
+	if (!ret)
+		ret = flowfd_counter_create_on(device, counter, size);
+	flowfd__close(device);
+	return ret;
+}
+
 /* open(2) takes the flags that it knows, the counter all other settings. */
 int flowfd_counter_create_from(const struct flowfd_create_counter *counter, size_t size)
 {
@@ -52,6 +67,8 @@ int flowfd_counter_create_from(const struct flowfd_create_counter *counter, size
 	ret = flowfd__settings_copy(&settings, counter, size);
 	if (ret)
 		return ret;
+	if (settings.counter.flags & FLOWFD_MAPPED)
+		return create_mapped(counter, size);
 	if (settings.counter.flags & FLOWFD_KEEP_ON_EXEC)
 		flags = 0;
 	if (settings.counter.flags & FLOWFD_NONBLOCK)

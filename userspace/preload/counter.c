@@ -22,8 +22,8 @@ static int call(long number, long first, long second, long third, long fourth)
 	return ret < 0 ? -errno : (int)ret;
 }
 
-static int set_up(const struct settings *settings, int fd, unsigned int initial,
-		  int flags, unsigned int mapped)
+static struct flowfd_create_counter counter_of(const struct settings *settings,
+					       unsigned int initial, int flags)
 {
 	struct flowfd_create_counter counter = {
 		.initial = initial,
@@ -35,11 +35,33 @@ static int set_up(const struct settings *settings, int fd, unsigned int initial,
 	if (flags & EFD_SEMAPHORE) {
 		counter.flags = FLOWFD_SEMAPHORE;
 	} else {
-		counter.flags = mapped;
 		counter.qos.token_rate = settings->rate;
 		counter.qos.token_capacity = settings->burst;
 	}
-	return call(SYS_ioctl, fd, FLOWFD_IOC_SETUP_COUNTER, (long)&counter, 0);
+	return counter;
+}
+
+/* Takes the number of the opened device, which eventfd(2) would have returned. */
+static int take_place(int fd, int device, int flags)
+{
+	int ret = call(SYS_dup3, fd, device, flags & EFD_CLOEXEC, 0);
+
+	call(SYS_close, fd, 0, 0, 0);
+	return ret;
+}
+
+static int make_mapped(const struct settings *settings, int device,
+		       struct flowfd_create_counter counter, int flags)
+{
+	int fd;
+
+	counter.flags = FLOWFD_MAPPED;
+	if (settings->edge_per_take)
+		counter.flags |= FLOWFD_EDGE_PER_TAKE;
+	if (flags & EFD_NONBLOCK)
+		counter.flags |= FLOWFD_NONBLOCK;
+	fd = call(SYS_ioctl, device, FLOWFD_IOC_CREATE_COUNTER, (long)&counter, 0);
+	return fd < 0 ? fd : take_place(fd, device, flags);
 }
 
 static const char *refuse_mapping(int fd, int flags)
@@ -48,26 +70,22 @@ static const char *refuse_mapping(int fd, int flags)
 }
 
 /* A counter that cannot be mapped is one that is not. */
-static int set_up_mapped(const struct settings *settings, int fd, unsigned int initial,
-			 int flags, struct mapping *mapping)
+static int set_up(const struct settings *settings, int fd, unsigned int initial, int flags,
+		  struct mapping *mapping)
 {
-	unsigned int mapped = FLOWFD_MAPPED;
+	struct flowfd_create_counter counter = counter_of(settings, initial, flags);
 	int ret;
 
 	mapping->wanted = settings->mapped;
 	mapping->why = mapping->wanted ? refuse_mapping(fd, flags) : NULL;
 	mapping->error = 0;
-	if (!mapping->wanted || mapping->why)
-		return set_up(settings, fd, initial, flags, 0);
-	if (settings->edge_per_take)
-		mapped |= FLOWFD_EDGE_PER_TAKE;
-	ret = set_up(settings, fd, initial, flags, mapped);
-	if (ret < 0) {
-		mapping->error = -ret;
-		return set_up(settings, fd, initial, flags, 0);
+	if (mapping->wanted && !mapping->why) {
+		ret = make_mapped(settings, fd, counter, flags);
+		mapping->error = ret < 0 ? -ret : cells_map(fd);
+		if (ret >= 0)
+			return 0;
 	}
-	mapping->error = cells_map(fd);
-	return 0;
+	return call(SYS_ioctl, fd, FLOWFD_IOC_SETUP_COUNTER, (long)&counter, 0);
 }
 
 _Static_assert(EFD_CLOEXEC == O_CLOEXEC && EFD_NONBLOCK == O_NONBLOCK,
@@ -82,7 +100,7 @@ int counter_open(const struct settings *settings, unsigned int initial, int flag
 		  O_RDWR | O_NOCTTY | (flags & (EFD_CLOEXEC | EFD_NONBLOCK)), 0);
 	if (fd < 0)
 		return fd;
-	ret = set_up_mapped(settings, fd, initial, flags, mapping);
+	ret = set_up(settings, fd, initial, flags, mapping);
 	if (ret < 0) {
 		call(SYS_close, fd, 0, 0, 0);
 		return ret;

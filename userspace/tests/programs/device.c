@@ -73,7 +73,7 @@ static int set_up(int fd, const struct flowfd_create_counter *args)
 {
 	struct counter *c = map(fd);
 
-	if (!c || !(args->flags & FLOWFD_MAPPED)) {
+	if (!c) {
 		errno = EPROTO;
 		return -1;
 	}
@@ -101,6 +101,16 @@ static int open_device(int flags)
 	return fd;
 }
 
+static int create(const struct flowfd_create_counter *args)
+{
+	int fd = open_device(O_CLOEXEC | (args->flags & FLOWFD_NONBLOCK ? O_NONBLOCK : 0));
+
+	if (fd < 0 || !set_up(fd, args))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 long syscall(long number, ...)
 {
 	long (*function)(long number, ...) = next("syscall");
@@ -113,8 +123,8 @@ long syscall(long number, ...)
 	va_end(list);
 	if (number == SYS_openat && strcmp((char *)a[1], "/dev/flowfd") == 0)
 		return open_device(a[2]);
-	if (number == SYS_ioctl && a[1] == FLOWFD_IOC_SETUP_COUNTER)
-		return set_up(a[0], (void *)a[2]);
+	if (number == SYS_ioctl && a[1] == FLOWFD_IOC_CREATE_COUNTER)
+		return create((void *)a[2]);
 	if (number == SYS_ioctl && a[1] == FLOWFD_IOC_COUNTER_ID && id_of(a[0]) >= 0)
 		return id_of(a[0]);
 	if (number == SYS_close)
