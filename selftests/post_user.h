@@ -68,13 +68,15 @@ static inline bool ring_post(struct user_ring *r, __u32 number, __u32 bits)
 /* The number plus one of the oldest post in the stack, which is empty afterwards. */
 static inline __u32 ring_take_stack(struct user_ring *r)
 {
-	__u32 top = __atomic_load_n(&r->header->posted, __ATOMIC_RELAXED), oldest = 0, link;
+	__u32 epoch = __atomic_load_n(&r->header->posted, __ATOMIC_RELAXED) &
+		      FLOWFD_RING_POSTED_EPOCH;
+	__u32 top, oldest = 0, link;
 
-	top = __atomic_exchange_n(&r->header->posted, top & FLOWFD_RING_POSTED_EPOCH,
-				  __ATOMIC_ACQUIRE) & FLOWFD_RING_POSTED_ITEM;
+	top = __atomic_exchange_n(&r->header->posted, epoch, __ATOMIC_ACQUIRE) &
+	      FLOWFD_RING_POSTED_ITEM;
 	for (__u32 n = 0; n <= r->mask && top && top <= r->mask + 1; n++) {
 		link = r->items[top - 1].queued;
-		r->items[top - 1].queued = oldest << 2 | FLOWFD_RING_IN_STACK;
+		r->items[top - 1].queued = (epoch | oldest) << 2 | FLOWFD_RING_IN_STACK;
 		oldest = top;
 		top = link >> 2 & FLOWFD_RING_POSTED_ITEM;
 	}

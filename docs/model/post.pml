@@ -6,9 +6,8 @@
  * twice. A poster that died between P2 and P4 leaves its item silent, and the consumer
  * revives it at the end.
  *
- * The conventions are those of ring.pml. The list that the consumer has taken is private
- * here. What the kernel does with posts that are taken and not delivered is left out: the
- * consumer delivers all before it sleeps.
+ * The conventions are those of ring.pml. What the kernel does with posts that are taken
+ * and not delivered is left out: the consumer delivers all before it sleeps.
  *
  * An exchange or compare-and-exchange acts on memory at once. Where a barrier keeps a
  * later load behind one, the -D that removes the barrier loads first.
@@ -50,6 +49,12 @@
 #define EPOCH(posted) ((posted) & 12)
 #define NEXT_EPOCH(posted) (EPOCH((posted) + 4))
 #define LINK(posted) ((posted) << 2 | 3)
+/* In the list that the consumer has taken. */
+#ifdef NO_EPOCH_IN_LINKS
+#define TAKEN_LINK(next) LINK(next)
+#else
+#define TAKEN_LINK(next) LINK(EPOCH(memory[POSTED]) | (next))
+#endif
 
 /* Bits that were posted and not yet delivered. */
 byte due[ITEMS + 1];
@@ -283,10 +288,15 @@ reverse:
 		fi;
 		if
 		:: first == 0 -> goto harvest
+		:: else -> memory[QUEUED(first - 1)] = TAKEN_LINK(second)
+		fi;
+		if
+		:: second != 0 -> memory[QUEUED(second - 1)] = TAKEN_LINK(0)
 		:: else
 		fi
 	};
 deliver:
+	assert(memory[QUEUED(first - 1)] == TAKEN_LINK(second)); /* a taken list is cut */
 #ifndef TAKES_FIRST
 	store(CONSUMER, QUEUED(first - 1), 0);
 #endif

@@ -471,9 +471,11 @@ struct flowfd_ring_header {
  *		v = header->taken;
  *	}
  *
- * where next(v) is items[v - 1].queued >> 2 & FLOWFD_RING_POSTED_ITEM. A consumer must
- * make at most @max_items steps and check each number, as another process can store a
- * cycle or nonsense.
+ * where next(v) is items[v - 1].queued >> 2 & FLOWFD_RING_POSTED_ITEM. The links that the
+ * consumer stores must have the epoch that @posted has then, as those of posters have:
+ * (epoch(h) | next) << 2 | FLOWFD_RING_IN_STACK, with 0 as the next of the last. A
+ * consumer must make at most @max_items steps and check each number, as another process
+ * can store a cycle or nonsense.
  *
  * If a process dies after it set @queued and before it put the item into the stack, the
  * item is silent: nobody delivers its bits. The consumer can revive it: it changes the
@@ -481,7 +483,8 @@ struct flowfd_ring_header {
  * succeeds; if the item is not among what it has taken, and its link is of an earlier
  * epoch, it replaces the link by 0 with compare_exchange(), and posts the bits. That is
  * safe while others post the same item, unless one of them stops in the middle for so
- * long that all 512 epochs pass.
+ * long that all 512 epochs pass: a poster whose link was replaced finds it nowhere again,
+ * not in the stack and not in a list that the consumer has taken.
  */
 struct flowfd_ring_item {
 	__u32 ready;

@@ -462,22 +462,31 @@ static inline struct flowfd_cursor flowfd_cursor_begin(struct flowfd_ring *ring)
 	return cursor;
 }
 
+/* Only a consumer changes it. */
+static inline uint32_t flowfd_ring_epoch(const struct flowfd_ring *ring)
+{
+	return __atomic_load_n(&ring->header->posted, __ATOMIC_RELAXED) &
+	       FLOWFD_RING_POSTED_EPOCH;
+}
+
 /*
  * Reverses the list of posts, so that it begins with the oldest; returns that, as an
  * item number plus one, or 0. Its items are the caller's from the exchange (h) until
- * their flags are cleared. At most so many steps as there are items: another process can
- * store a cycle.
+ * their flags are cleared. Their links have the present epoch: a poster that was stopped
+ * before one of them was revived compares with a mark of an earlier epoch (P3). At most
+ * so many steps as there are items: another process can store a cycle.
  */
 static inline uint32_t flowfd_ring_reverse_posts(const struct flowfd_ring *ring,
 						 uint32_t number)
 {
-	uint32_t oldest = 0, left = ring->max_items, link;
+	uint32_t epoch = flowfd_ring_epoch(ring), left = ring->max_items;
+	uint32_t oldest = 0, link;
 
 	for (; number - 1 < ring->max_items && left; left--) {
 		uint32_t *queued = &ring->items[number - 1].queued;
 
 		link = __atomic_load_n(queued, __ATOMIC_RELAXED);
-		__atomic_store_n(queued, oldest << 2 | FLOWFD_RING_IN_STACK,
+		__atomic_store_n(queued, (epoch | oldest) << 2 | FLOWFD_RING_IN_STACK,
 				 __ATOMIC_RELAXED);
 		oldest = number;
 		number = link >> 2 & FLOWFD_RING_POSTED_ITEM;
@@ -485,19 +494,13 @@ static inline uint32_t flowfd_ring_reverse_posts(const struct flowfd_ring *ring,
 	return oldest;
 }
 
-/* H7: takes the whole stack. Only a consumer changes the epoch. */
+/* H7: takes the whole stack. */
 static inline uint32_t flowfd_ring_take_stack(const struct flowfd_ring *ring,
 					      uint32_t epoch)
 {
 	/* h: an acquire, before the links. Pairs with the pushes (i). */
 	return __atomic_exchange_n(&ring->header->posted, epoch, __ATOMIC_ACQUIRE) &
 	       FLOWFD_RING_POSTED_ITEM;
-}
-
-static inline uint32_t flowfd_ring_epoch(const struct flowfd_ring *ring)
-{
-	return __atomic_load_n(&ring->header->posted, __ATOMIC_RELAXED) &
-	       FLOWFD_RING_POSTED_EPOCH;
 }
 
 static inline int flowfd_ring_has_posts(const struct flowfd_ring *ring)
@@ -706,7 +709,7 @@ flowfd_ring_next_post(struct flowfd_ring *ring, struct flowfd_event *event)
 	}
 	item = &ring->items[number - 1];
 	mark = __atomic_load_n(&item->queued, __ATOMIC_RELAXED);
-	if (__builtin_expect(mark > FLOWFD_RING_IN_STACK, 0))
+	if (__builtin_expect(mark >> 2 & FLOWFD_RING_POSTED_ITEM, 0))
 		return flowfd_ring_next_of_posts(ring, event, number);
 	bits = flowfd_ring_take_bits(item);
 	flowfd_ring_disclaim(ring);

@@ -235,7 +235,8 @@ static bool find_post(const struct flowfd_ring *ring, uint32_t first, uint32_t n
  * Begins another epoch as it takes the stack: no push that is under way now succeeds, and
  * its poster then looks whether its mark is still there. So a mark of an earlier epoch,
  * on an item that was not in the stack, can be removed without harm to a poster that
- * lives. The marks of items that the consumer has taken have no epoch.
+ * lives. When the item has been pushed again, each mark of it has a later epoch, also in
+ * the list that the consumer has taken.
  */
 int flowfd_ring_revive_post(struct flowfd_ring *ring, uint32_t item)
 {
@@ -253,7 +254,8 @@ int flowfd_ring_revive_post(struct flowfd_ring *ring, uint32_t item)
 	found = find_post(ring, header->taken, item + 1, &last);
 	found |= find_post(ring, added, item + 1, &end);
 	if (last)
-		__atomic_store_n(&last->queued, added << 2 | FLOWFD_RING_IN_STACK,
+		__atomic_store_n(&last->queued,
+				 (epoch | added) << 2 | FLOWFD_RING_IN_STACK,
 				 __ATOMIC_RELAXED);
 	else
 		header->taken = added;

@@ -450,6 +450,19 @@ static void revive_between_posts(void)
 	step_post(0, 8);
 }
 
+/* The consumer is in the middle of what it has taken, and the item is in the rest. */
+static void revive_post_and_take_one(void)
+{
+	step_take_all();
+	flowfd_ring_revive_post(&step.ring, 0);
+	step_take_all();
+	step_post(2, 2);
+	step_post(0, 4);
+	step_post(1, 4);
+	step_post(3, 4);
+	step_take_one();
+}
+
 static void die(void)
 {
 	siglongjmp(step.out, 1);
@@ -542,6 +555,7 @@ static void test_steps(void)
 	step_all(work_of_a_poster, post_and_revive, "and with another post");
 	step_all(work_of_a_poster, revive_and_post, "and posted again");
 	step_all(work_of_a_poster, revive_between_posts, "and taken");
+	step_all(work_of_a_poster, revive_post_and_take_one, "and taken in part");
 	step_all(work_of_a_poster, die, "a poster that dies");
 }
 #else
