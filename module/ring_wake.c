@@ -234,13 +234,17 @@ void flowfd_ring_notify(struct flowfd_ring *ring)
  * @ring: ring
  *
  * It may have died after a push and before it looked at @armed, or after it was woken
- * and before it looked at the ring: so this wakes pollers again.
+ * and before it looked at the ring. So pollers are armed as if one had looked: if there
+ * is no post by now, the next one wakes them. A sleeper arms the ring by itself.
  */
 void flowfd_ring_heal(struct flowfd_ring *ring)
 {
-	if (!flowfd_ring_has_posts(ring))
-		return;
-	atomic_or(RING_POLLERS, &ring->listening);
+	/* A poller that joins now looks by itself. */
+	if (waitqueue_active(&ring->wqh)) {
+		flowfd_ring_arm(ring, RING_POLLERS);
+		/* e: pairs with i of posters. */
+		smp_mb();
+	}
 	flowfd_ring_notify(ring);
 }
 

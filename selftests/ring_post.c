@@ -544,11 +544,14 @@ static pid_t waits_once(int ep)
 	return child > 0 && wait_until_asleep(&child, SYS_epoll_wait) ? child : -1;
 }
 
-/* Two tasks wait on one epoll; the one that is woken dies before it looks. */
-TEST_F(ring, one_of_two_waiters_is_killed)
+/*
+ * Two tasks wait on one epoll; the one that is woken dies before it looks. @taken: another
+ * task has taken the post by then, and the next post must wake the survivor.
+ */
+static void kill_one_of_two_waiters(struct __test_metadata *_metadata, struct user_ring *r,
+				    bool taken)
 {
 	struct sched_param first = { .sched_priority = 1 }, other = { 0 };
-	struct user_ring *r = &self->ring;
 	int post = ring_add_post(r, 100), ep = epoll_on(r->fd, EPOLLIN);
 	pid_t victim, survivor;
 	cpu_set_t one, all;
@@ -562,13 +565,19 @@ TEST_F(ring, one_of_two_waiters_is_killed)
 	ASSERT_LT(0, survivor);
 	victim = waits_once(ep);
 	ASSERT_LT(0, victim);
-	/* On one processor, the victim cannot run between these two calls. */
+	/* On one processor, the victim cannot run between these calls. */
 	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
 	ring_post(r, post, 1);
+	if (taken) {
+		EXPECT_EQ(100, next_post(r, 1));
+	}
 	kill(victim, SIGKILL);
 	ASSERT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &other));
 	ASSERT_EQ(victim, waitpid(victim, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status));
+	if (taken) {
+		EXPECT_TRUE(ring_post(r, post, 1));
+	}
 	for (int i = 0; i < PATIENCE_MS && !waitpid(survivor, &status, WNOHANG); i++)
 		sleep_ms(1);
 	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
@@ -576,6 +585,16 @@ TEST_F(ring, one_of_two_waiters_is_killed)
 	waitpid(survivor, NULL, 0);
 	sched_setaffinity(0, sizeof(all), &all);
 	close(ep);
+}
+
+TEST_F(ring, one_of_two_waiters_is_killed)
+{
+	kill_one_of_two_waiters(_metadata, &self->ring, false);
+}
+
+TEST_F(ring, one_of_two_waiters_is_killed_without_a_post)
+{
+	kill_one_of_two_waiters(_metadata, &self->ring, true);
 }
 
 /* The kernel follows no link: whatever is in the stack, posts only wake. */

@@ -658,9 +658,11 @@ struct flowfd_ring_wait {
 
 /*
  * Tells the kernel that an item was posted. If the stack or @taken has posts, it clears
- * @armed and wakes all that sleep on the ring or poll it; otherwise it does nothing. The
- * kernel does so by itself when a mapping or descriptor of the ring goes, in case that
- * its process died after it posted and before it looked at @armed.
+ * @armed and wakes all that sleep on the ring or poll it, except pollers that were woken
+ * in the same tick and have not looked at the ring since. Without posts it does nothing.
+ * The kernel does so by itself when a process ends that has a mapping or descriptor of the
+ * ring, in case that it died after it posted and before it looked at @armed; it then arms
+ * the ring for pollers first, in case that it died after it was woken.
  */
 #define FLOWFD_IOC_RING_NOTIFY _IO('J', 0x18)
 
