@@ -31,8 +31,8 @@ static inline bool ring_is_armed(const struct user_ring *r)
 	return __atomic_load_n(&r->header->armed, __ATOMIC_SEQ_CST);
 }
 
-/* All but the look at @armed; false: the item was marked already. */
-static inline bool ring_push(struct user_ring *r, __u32 number, __u32 bits)
+/* All but the look at @armed. */
+static inline void ring_push(struct user_ring *r, __u32 number, __u32 bits)
 {
 	__u32 *queued = &r->items[number].queued, *posted = &r->header->posted;
 	__u32 top, mark = 0, link, found;
@@ -45,7 +45,7 @@ static inline bool ring_push(struct user_ring *r, __u32 number, __u32 bits)
 		while (!__atomic_compare_exchange_n(queued, &found, link, false,
 						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 			if (!mark)
-				return false;
+				return;
 			mark = 0;
 			found = 0;
 		}
@@ -53,13 +53,13 @@ static inline bool ring_push(struct user_ring *r, __u32 number, __u32 bits)
 	} while (!__atomic_compare_exchange_n(posted, &top,
 					      (top & FLOWFD_RING_POSTED_EPOCH) | (number + 1),
 					      false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-	return true;
 }
 
 /* Returns whether it called the kernel. */
 static inline bool ring_post(struct user_ring *r, __u32 number, __u32 bits)
 {
-	if (!ring_push(r, number, bits) || !ring_is_armed(r))
+	ring_push(r, number, bits);
+	if (!ring_is_armed(r))
 		return false;
 	ring_notify(r->fd);
 	return true;

@@ -519,7 +519,7 @@ TEST_F(death, poller_is_woken)
 	close(ep);
 }
 
-/* The next poster, of another item, heals as well. */
+/* A poster is stopped before its look at @armed: the next poster of another item wakes. */
 TEST_F(ring, healed_by_the_next)
 {
 	struct user_ring *r = &self->ring;
@@ -533,6 +533,22 @@ TEST_F(ring, healed_by_the_next)
 	EXPECT_TRUE(waiter_ends(&w));
 	EXPECT_EQ(100, next_post(r, 1));
 	EXPECT_EQ(101, next_post(r, 1));
+}
+
+/* And so does the next poster of the same item. */
+TEST_F(ring, healed_by_the_next_of_the_item)
+{
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100);
+	struct waiter w;
+
+	ASSERT_TRUE(waiter_start(&w, r, 1, false));
+	ring_push(r, post, 1);
+	EXPECT_TRUE(waiter_sleeps(&w));
+	EXPECT_TRUE(ring_post(r, post, 2));
+	EXPECT_TRUE(waiter_ends(&w));
+	EXPECT_EQ(100, next_post(r, 3));
+	EXPECT_EQ(0, next_post(r, 1));
 }
 
 static pid_t waits_once(int ep)

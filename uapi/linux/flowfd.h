@@ -441,7 +441,7 @@ struct flowfd_ring_header {
  *	again:	h = load(&header->posted);
  *		link = h << 2 | FLOWFD_RING_IN_STACK;
  *		if (!compare_exchange(&items[n].queued, 0, link))
- *			return;
+ *			goto look;
  *		while (!compare_exchange(&header->posted, h, epoch(h) | (n + 1))) {
  *			old = link;
  *			h = load(&header->posted);
@@ -449,11 +449,13 @@ struct flowfd_ring_header {
  *			if (!compare_exchange(&items[n].queued, old, link))
  *				goto again;
  *		}
- *		full_barrier();
+ *	look:	full_barrier();
  *		if (load(&header->armed))
  *			ioctl(fd, FLOWFD_IOC_RING_NOTIFY);
  *
- * where epoch(h) is h & FLOWFD_RING_POSTED_EPOCH. The consumer looks for posts where it
+ * where epoch(h) is h & FLOWFD_RING_POSTED_EPOCH. The look at @armed is also for an item
+ * that was marked: the poster that marked it may be stopped before its own look. The
+ * consumer looks for posts where it
  * finds the index empty, and before that from time to time:
  *
  *	if (!(v = header->taken)) {

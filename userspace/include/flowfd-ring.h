@@ -767,10 +767,10 @@ FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event
 }
 
 /*
- * P2 to P4 of docs/ring.md: marks an item, by number plus one, and puts it into the stack.
- * Returns 0 if it was marked already.
+ * P2 to P4 of docs/ring.md: marks an item, by number plus one, and puts it into the stack,
+ * unless it was marked already.
  */
-static inline int flowfd_ring_push_post(const struct flowfd_ring *ring, uint32_t number)
+static inline void flowfd_ring_push_post(const struct flowfd_ring *ring, uint32_t number)
 {
 	uint32_t *queued = &ring->items[number - 1].queued;
 	uint32_t *posted = &ring->header->posted;
@@ -784,7 +784,7 @@ static inline int flowfd_ring_push_post(const struct flowfd_ring *ring, uint32_t
 		while (!__atomic_compare_exchange_n(queued, &found, link, 0,
 						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 			if (!mark)
-				return 0;
+				return;
 			/* The consumer has revived it. */
 			mark = 0;
 			found = 0;
@@ -794,7 +794,6 @@ static inline int flowfd_ring_push_post(const struct flowfd_ring *ring, uint32_t
 		/* i: after the link, and before the look at @armed. */
 	} while (!__atomic_compare_exchange_n(posted, &top, next, 0, __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
-	return 1;
 }
 
 FLOWFD_INLINE int flowfd_ring_post(const struct flowfd_ring *ring, uint32_t item,
@@ -807,8 +806,8 @@ FLOWFD_INLINE int flowfd_ring_post(const struct flowfd_ring *ring, uint32_t item
 	if (!bits)
 		return 0;
 	__atomic_fetch_or(&ring->items[item].ready, bits, __ATOMIC_SEQ_CST); /* P1 */
-	if (!flowfd_ring_push_post(ring, item + 1))
-		return 0;
+	flowfd_ring_push_post(ring, item + 1);
+	/* P5, also for an item that was marked: its poster may be stopped before P5. */
 	if (__builtin_expect(__atomic_load_n(armed, __ATOMIC_SEQ_CST) != 0, 0))
 		return flowfd_ring_notify(ring);
 	return 0;

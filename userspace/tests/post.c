@@ -122,6 +122,14 @@ static void test_post(void)
 	tap_is(flowfd_ring_post(&ring, ITEMS, 1), -EINVAL, "no such item");
 	tap_is(flowfd_ring_post(&ring, UINT32_MAX, 1), -EINVAL, "nor this");
 	tap_ok(at_rest(&memory), "are not posted");
+	/* There is no descriptor to notify by. */
+	flowfd_ring_post(&ring, 3, 1);
+	memory.header.armed = 1;
+	tap_is(flowfd_ring_post(&ring, 3, 2), -EBADF, "a post of a posted item notifies");
+	tap_is(flowfd_ring_post(&ring, 4, 1), -EBADF, "as does that of another");
+	tap_is(next_is(&ring, 3), 103, "and both are posted");
+	tap_is(next_is(&ring, 1), 104, "in order");
+	tap_ok(at_rest(&memory), "nothing is left");
 }
 
 static void test_order(void)
