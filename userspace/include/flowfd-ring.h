@@ -385,9 +385,13 @@ FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event
  * the order in which their items were first posted; a post that the consumer has not
  * taken yet keeps its place. What the caller has stored before, the consumer sees.
  *
- * Only if somebody sleeps on the ring or polls it, this calls the kernel. Returns 0, or
+ * Only if somebody sleeps on the ring or polls it, this calls the kernel. While a thread
+ * is stopped in the middle of a post, what others post to the same item may have to wait
+ * for it. Returns 0, or
  *   -EINVAL  @item is out of range
  *   -EBADF   the ring's descriptor was closed: the item is posted, but nobody was woken
+ * or another error of ioctl(2) on what has the number of the descriptor, with the same
+ * effect: -ENOTTY if it was used again for another file.
  */
 FLOWFD_INLINE int flowfd_ring_post(const struct flowfd_ring *ring, uint32_t item,
 				   uint32_t bits);
@@ -396,7 +400,7 @@ FLOWFD_INLINE int flowfd_ring_post(const struct flowfd_ring *ring, uint32_t item
  * flowfd_ring_notify - wake those that wait for a ring with posts
  * @ring: ring
  *
- * flowfd_ring_post() calls this where needed. Returns 0, or -EBADF.
+ * flowfd_ring_post() calls this where needed. Returns 0, or an error as that does.
  */
 int flowfd_ring_notify(const struct flowfd_ring *ring);
 

@@ -85,7 +85,10 @@ static void test_functions(void)
 	ring.header->armed = 1;
 	tap_is(flowfd_ring_post(&ring, 1, 1), -EBADF, "the descriptor was closed");
 	tap_is(next_is(1), 12, "but it is posted");
-	munmap(ring.header, ring.map_size);
+	dup2(file, ring.fd);
+	tap_is(flowfd_ring_post(&ring, 1, 1), -ENOTTY, "its number is another file's");
+	tap_is(next_is(1), 12, "it is posted as well");
+	flowfd_ring_destroy(&ring);
 	close(file);
 }
 
