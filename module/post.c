@@ -22,7 +22,7 @@
  */
 int flowfd_post_add(struct flowfd_ring *ring, u64 data)
 {
-	int number = flowfd_ring_take_item(ring);
+	int number = flowfd_ring_take_item(ring, U32_MAX);
 
 	if (number < 0)
 		return number;

@@ -112,14 +112,16 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number)
 /**
  * flowfd_ring_take_item - take a free item
  * @ring: locked ring
+ * @resting: bits of @queued with which an item rests until the consumer has taken it
  *
- * An item that was removed while it was in the stack of posts rests until the consumer
- * has taken it: if its poster died before it put the item there, nobody ever does, and
- * the events of a file would be lost.
+ * For a file, FLOWFD_RING_BY_POST: if a poster died before it put the item into the stack,
+ * nobody ever does, and the events of the file would be lost. An entry of an earlier file
+ * in the index is no harm. For a post, all: it would not be put into the stack while there
+ * is such an entry, and would not end a wait for more entries.
  *
  * Return: number of the item, or -ENOSPC.
  */
-int flowfd_ring_take_item(struct flowfd_ring *ring)
+int flowfd_ring_take_item(struct flowfd_ring *ring, u32 resting)
 {
 	u32 number, left;
 
@@ -129,7 +131,7 @@ int flowfd_ring_take_item(struct flowfd_ring *ring)
 		number = ring->free[ring->free_first];
 		ring->free_first = (ring->free_first + 1) % ring->max_items;
 		ring->free_count--;
-		if (!(READ_ONCE(ring->items[number].queued) & FLOWFD_RING_BY_POST))
+		if (!(READ_ONCE(ring->items[number].queued) & resting))
 			return number;
 		flowfd_ring_return_item(ring, number);
 		cond_resched();

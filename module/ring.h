@@ -95,7 +95,7 @@ void flowfd_ring_describe(const struct flowfd_ring *ring,
 void flowfd_ring_queue_work(struct flowfd_ring *ring, struct workqueue_struct *queue,
 			    struct work_struct *work);
 void flowfd_ring_end_work(struct flowfd_ring *ring);
-int flowfd_ring_take_item(struct flowfd_ring *ring);
+int flowfd_ring_take_item(struct flowfd_ring *ring, u32 resting);
 void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number);
 void flowfd_ring_set_item(struct flowfd_ring_item *item, u64 data);
 void flowfd_ring_clear_item(struct flowfd_ring_item *item);

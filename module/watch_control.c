@@ -146,7 +146,7 @@ static int watch_add(struct flowfd_ring *ring, struct file *file,
 		return -EPERM;
 	if (watch_find(ring, file, entry->fd))
 		return -EEXIST;
-	number = flowfd_ring_take_item(ring);
+	number = flowfd_ring_take_item(ring, FLOWFD_RING_BY_POST);
 	if (number < 0)
 		return number;
 	w = flowfd_watch_alloc(ring, file, entry->fd);

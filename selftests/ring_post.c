@@ -19,6 +19,50 @@ static long next_post(struct user_ring *r, __u32 bits)
 	return event.events == bits ? (long)event.data : -1;
 }
 
+/* FLOWFD_IOC_RING_WAIT or read, in a thread of its own. */
+struct waiter {
+	pthread_t thread;
+	pid_t tid;
+	bool finished;
+	bool reads;
+	__u32 min_events;
+	struct user_ring *ring;
+	long result;
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+	__u64 value = 0;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	if (w->reads)
+		w->result = result_of(read(w->ring->fd, &value, 8)) == 8 ? (long)value : -1;
+	else
+		w->result = ring_wait_with(w->ring, (struct flowfd_ring_wait){
+			.timeout = FLOWFD_RING_FOREVER, .min_events = w->min_events });
+	__atomic_store_n(&w->finished, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static bool waiter_start(struct waiter *w, struct user_ring *r, __u32 min_events, bool reads)
+{
+	*w = (struct waiter){ .ring = r, .min_events = min_events, .reads = reads };
+	return !pthread_create(&w->thread, NULL, waiter_run, w) &&
+	       wait_until_asleep(&w->tid, reads ? SYS_read : SYS_ioctl);
+}
+
+static bool waiter_ends(struct waiter *w)
+{
+	return wait_until_set(&w->finished) && !pthread_join(w->thread, NULL);
+}
+
+static bool waiter_sleeps(struct waiter *w)
+{
+	sleep_ms(QUIET_MS);
+	return !__atomic_load_n(&w->finished, __ATOMIC_ACQUIRE);
+}
+
 static __u32 posts_in_fdinfo(int fd)
 {
 	return fdinfo_number(fd, "flowfd-ring-posts", 10);
@@ -169,28 +213,35 @@ TEST(removed_in_the_stack)
 	close(event);
 }
 
-/* The item of a removed file, which is still in the index, becomes a post. */
+/*
+ * The item of a removed file becomes a post only when the consumer has taken its entry:
+ * while it is in the index, a post would not end a wait for more entries.
+ */
 TEST(item_of_a_file)
 {
-	int event = eventfd(1, EFD_CLOEXEC);
-	struct ring_event taken;
+	int event = eventfd(1, EFD_CLOEXEC), other = eventfd(1, EFD_CLOEXEC);
+	struct waiter w;
 	struct user_ring r;
 
-	ASSERT_EQ(0, ring_open(&r, 1));
+	ASSERT_EQ(0, ring_open(&r, 2));
 	ASSERT_LE(0, ring_add(&r, event, EPOLLIN, 7));
 	ASSERT_EQ(0, ring_del(&r, event));
-	ASSERT_EQ(0, ring_add_post(&r, 100));
+	EXPECT_EQ(1, ring_add_post(&r, 100));
+	EXPECT_EQ(-ENOSPC, ring_add_post(&r, 101));
+	ASSERT_TRUE(waiter_start(&w, &r, 2, false));
+	EXPECT_TRUE(ring_post(&r, 1, 4));
+	EXPECT_TRUE(waiter_ends(&w));
+	EXPECT_EQ(100, next_post(&r, 4));
+	/* Another file may have it. */
+	ASSERT_LE(0, ring_add(&r, other, EPOLLIN, 8));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+	ASSERT_EQ(0, ring_del(&r, other));
+	EXPECT_EQ(0, ring_add_post(&r, 101));
 	ring_post(&r, 0, 4);
-	EXPECT_EQ(0, ring_stack(&r));
-	EXPECT_EQ(1, ring_wait_ms(&r, 1, 0));
-	ASSERT_TRUE(ring_take_any(&r, &taken));
-	EXPECT_EQ(100, taken.data);
-	EXPECT_EQ(4, taken.events);
-	EXPECT_FALSE(ring_take_any(&r, &taken));
-	ring_post(&r, 0, 4);
-	EXPECT_EQ(1, ring_stack(&r));
+	EXPECT_EQ(101, next_post(&r, 4));
 	ring_close(&r);
 	close(event);
+	close(other);
 }
 
 /* What was posted before is not delivered to the next user of the item. */
@@ -221,50 +272,6 @@ TEST_F(ring, removed_by_data)
 	EXPECT_EQ(1, posts_in_fdinfo(r->fd));
 	EXPECT_EQ(0, ring_watched(r->fd));
 	EXPECT_EQ(1, ring_del_data(r, 6));
-}
-
-/* FLOWFD_IOC_RING_WAIT or read, in a thread of its own. */
-struct waiter {
-	pthread_t thread;
-	pid_t tid;
-	bool finished;
-	bool reads;
-	__u32 min_events;
-	struct user_ring *ring;
-	long result;
-};
-
-static void *waiter_run(void *arg)
-{
-	struct waiter *w = arg;
-	__u64 value = 0;
-
-	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
-	if (w->reads)
-		w->result = result_of(read(w->ring->fd, &value, 8)) == 8 ? (long)value : -1;
-	else
-		w->result = ring_wait_with(w->ring, (struct flowfd_ring_wait){
-			.timeout = FLOWFD_RING_FOREVER, .min_events = w->min_events });
-	__atomic_store_n(&w->finished, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-static bool waiter_start(struct waiter *w, struct user_ring *r, __u32 min_events, bool reads)
-{
-	*w = (struct waiter){ .ring = r, .min_events = min_events, .reads = reads };
-	return !pthread_create(&w->thread, NULL, waiter_run, w) &&
-	       wait_until_asleep(&w->tid, reads ? SYS_read : SYS_ioctl);
-}
-
-static bool waiter_ends(struct waiter *w)
-{
-	return wait_until_set(&w->finished) && !pthread_join(w->thread, NULL);
-}
-
-static bool waiter_sleeps(struct waiter *w)
-{
-	sleep_ms(QUIET_MS);
-	return !__atomic_load_n(&w->finished, __ATOMIC_ACQUIRE);
 }
 
 TEST_F(ring, ends_a_wait)
@@ -637,11 +644,13 @@ TEST_F(ring, hostile_links)
 		}
 		r->header->posted = r->header->taken = 0;
 	}
-	/* Items that say that they are in the stack are not used; the others are. */
+	/* Items that say that they are somewhere are not used; the others are. */
 	r->items[2].queued = 3;
 	EXPECT_EQ(3, ring_add_post(r, 3));
 	EXPECT_EQ(-ENOSPC, ring_add_post(r, 4));
 	r->items[2].queued = 1;
+	EXPECT_EQ(-ENOSPC, ring_add_post(r, 4));
+	r->items[2].queued = 0;
 	EXPECT_EQ(2, ring_add_post(r, 4));
 }
 

@@ -557,7 +557,8 @@ struct flowfd_ring_item {
  *
  * FLOWFD_RING_ADD_POST adds an item without a file. The result is its number, with which
  * it can be posted: see struct flowfd_ring_item.
- * EINVAL: @fd is not -1, or @events is not 0. ENOSPC: as above.
+ * EINVAL: @fd is not -1, or @events is not 0. ENOSPC: as above, also counting watches
+ * that ended before the consumer took their entries.
  *
  * FLOWFD_RING_DEL_POST removes such an item. A harvest that begins afterwards finds no
  * bits that were posted before. Nobody may post it any more: its number will be that of

@@ -206,7 +206,8 @@ int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data);
  * A post takes the place of an eventfd by which other threads and processes tell the
  * consumer of something: the consumer gets it among the events of the files. Returns the
  * number of the item, 0 or more, to be given to flowfd_ring_post(), or
- *   -ENOSPC  as flowfd_ring_add()
+ *   -ENOSPC  as flowfd_ring_add(), also counting files that were removed or closed before
+ *            their events were taken
  *   -EINVAL  the module has no posts (FLOWFD_FEATURE_POSTS)
  */
 int flowfd_ring_add_post(const struct flowfd_ring *ring, uint64_t data);
