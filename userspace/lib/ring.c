@@ -26,9 +26,13 @@ static int ring_map(struct flowfd_ring *ring, int fd,
 	if (ret)
 		return ret;
 	header = map;
-	/* The harvest is compiled into programs and knows this layout alone. */
+	/*
+	 * The harvest is compiled into programs and knows this layout alone. A module
+	 * without posts has items where it looks for them.
+	 */
 	if (header->magic != FLOWFD_RING_MAGIC ||
-	    header->version != FLOWFD_RING_VERSION) {
+	    header->version != FLOWFD_RING_VERSION ||
+	    layout->items_offset < sizeof(*header)) {
 		flowfd__unmap(map, layout->map_size);
 		return -EPROTONOSUPPORT;
 	}
