@@ -645,7 +645,8 @@ struct flowfd_ring_wait {
  * were filled, or the stack or @taken has posts. All pollers are woken, exclusive ones
  * as well.
  *
- * All of these set @armed before they look.
+ * A task that finds nothing sets @armed, looks again, and then sleeps. A poll sets @armed
+ * before it looks if the poller is in the ring's wait queue, as with epoll(7).
  */
 #define FLOWFD_IOC_RING_WAIT	   _IOW('J', 0x14, struct flowfd_ring_wait)
 #define FLOWFD_RING_WAIT_SIZE_VER0 40

@@ -104,8 +104,9 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned in
  * @fd: its descriptor as it was received; @ring owns it after success
  *
  * Continues where the previous consumer stopped. That consumer must not take events
- * any more, and must not have stopped in the middle of a harvest. A process may also
- * attach only to post. Processes that map a ring must trust each other: each can write
+ * any more, and must not have stopped in the middle of a harvest: posts that it had taken
+ * would be silent until flowfd_ring_revive_post() for each. A process may also attach only
+ * to post. Processes that map a ring must trust each other: each can write
  * its memory, and harvesting uses the numbers in the index unchecked. Returns 0, or
  *   -EPROTONOSUPPORT  a ring of a version that this library does not know
  *   -ENOTTY           not a ring
