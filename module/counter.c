@@ -341,7 +341,8 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 	c = kmem_cache_alloc(counter_cache, GFP_KERNEL_ACCOUNT);
 	if (!c)
 		goto free_mapped;
-	c->id = ida_alloc(&counter_ids, GFP_KERNEL_ACCOUNT);
+	/* Not 0, with which other drivers answer requests that they do not know. */
+	c->id = ida_alloc_min(&counter_ids, 1, GFP_KERNEL_ACCOUNT);
 	if (c->id < 0) {
 		err = c->id;
 		goto free_counter;

@@ -790,6 +790,9 @@ TEST_F(mapped, id)
 	int copy = dup(self->m.fd), ends[2];
 
 	ASSERT_EQ(0, pipe(ends));
+	EXPECT_LT(0, id_of(self->m.fd));
+	EXPECT_LT(0, id_of(other));
+	EXPECT_LT(0, id_of(opened));
 	EXPECT_EQ(self->m.header->id, ioctl(self->m.fd, FLOWFD_IOC_COUNTER_ID));
 	EXPECT_EQ(self->m.header->id, ioctl(copy, FLOWFD_IOC_COUNTER_ID));
 	EXPECT_EQ(id_of(other), ioctl(other, FLOWFD_IOC_COUNTER_ID));

@@ -298,7 +298,7 @@ struct flowfd_counter_consumer {
 #define FLOWFD_IOC_COUNTER_NOTIFY _IO('J', 0x17)
 
 /*
- * Returns the number of the counter, 0 or more, which no other counter has until this one
+ * Returns the number of the counter, 1 or more, which no other counter has until this one
  * is gone. It is eventfd-id in fdinfo, and @id in the memory of a mapped counter.
  */
 #define FLOWFD_IOC_COUNTER_ID _IO('J', 0x19)
