@@ -50,6 +50,11 @@ tap_is "$(reports setpriv --reuid 65534 --clear-groups \
 	sh -c 'ulimit -l 20; "$1" call call' sh "$eventfds")" \
 "eventfd 1 of eventfds: fd 3, mapped counter
 eventfd 2 of eventfds: fd 4, counter, not mapped: ENOMEM" "the limit of locked memory"
+# A second descriptor is needed for a moment.
+# shellcheck disable=SC2016
+tap_is "$(reports sh -c 'ulimit -n 5; "$1" call call' sh "$eventfds")" \
+"eventfd 1 of eventfds: fd 3, mapped counter
+eventfd 2 of eventfds: fd 4, counter, not mapped: EMFILE" "the limit of descriptors"
 # shellcheck disable=SC2016
 tap_is "$(reports sh -c 'ulimit -v 10000; "$1" call' sh "$eventfds")" \
 "eventfd 1 of eventfds: fd 3, counter, not mapped: there is no address space" \

@@ -70,8 +70,16 @@ for settings in "" mapped=add mapped=take/maximum=1000; do
 	contract "the shim for --mapped: '$settings'" "$settings"
 	passes "so with reads and writes" with "$settings" "$build/tests/in-memory"
 done
-LD_PRELOAD=$mapped:$build/tests/libflowfd-device.so FLOWFD_RUN_SETTINGS=mapped=add \
-	passes "so in memory" "$build/tests/in-memory" simulated
+shim=$mapped:$build/tests/libflowfd-device.so
+passes "so in memory" with mapped=add "$build/tests/in-memory" simulated
+# A mapped counter needs a second descriptor for a moment.
+for limit in 5 4; do
+	with verbose/mapped=add sh -c "ulimit -n $limit; $build/tests/eventfds call"
+done >"$here/reports"
+tap_is "$(sed -n 's/^flowfd-run\[[0-9]*\]: //p' "$here/reports")" \
+"eventfd 1 of eventfds: fd 3, mapped counter
+eventfd 1 of eventfds: fd 3, counter, not mapped: EMFILE" "the last descriptor"
+shim=$mapped
 tap_is "$(report verbose/mapped=add call semaphore=5 raw)" \
 "eventfd 1 of eventfds: fd 3, ENOENT
 eventfd 2 of eventfds: fd 4, ENOENT

@@ -125,6 +125,8 @@ long syscall(long number, ...)
 		return open_device(a[2]);
 	if (number == SYS_ioctl && a[1] == FLOWFD_IOC_CREATE_COUNTER)
 		return create((void *)a[2]);
+	if (number == SYS_ioctl && a[1] == FLOWFD_IOC_SETUP_COUNTER)
+		return set_up(a[0], (void *)a[2]);
 	if (number == SYS_ioctl && a[1] == FLOWFD_IOC_COUNTER_ID && id_of(a[0]) >= 0)
 		return id_of(a[0]);
 	if (number == SYS_close)

@@ -7,15 +7,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -158,6 +162,109 @@ static void test_sleepers(void)
 		tap_is((uintptr_t)result, i, "a reader that sleeps is woken");
 	}
 	close(fd);
+}
+
+static int wait_for(pid_t child)
+{
+	int status = -1;
+
+	waitpid(child, &status, 0);
+	return status;
+}
+
+/* For the calling thread. */
+static void refuse(long number)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(EXIT_FAILURE);
+}
+
+static int lowest_free(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
+}
+
+static int open_files(void)
+{
+	int open = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		open += fcntl(fd, F_GETFD) >= 0;
+	return open;
+}
+
+/* Its number, flags and count; false if there is another one. */
+static bool is_right(int fd, int number, int flags)
+{
+	return fd == number &&
+	       fcntl(fd, F_GETFD) == (flags & EFD_CLOEXEC ? FD_CLOEXEC : 0) &&
+	       !(fcntl(fd, F_GETFL) & O_NONBLOCK) == !(flags & EFD_NONBLOCK) &&
+	       take(fd) == 4;
+}
+
+/* With @room for so many more descriptors. */
+static int make_within(int room, int flags)
+{
+	struct rlimit all, few;
+	int fd, error;
+
+	getrlimit(RLIMIT_NOFILE, &all);
+	few = all;
+	few.rlim_cur = lowest_free() + room;
+	setrlimit(RLIMIT_NOFILE, &few);
+	errno = ERRNO_BEFORE;
+	fd = eventfd(4, flags);
+	error = errno;
+	setrlimit(RLIMIT_NOFILE, &all);
+	errno = error;
+	return fd;
+}
+
+static void test_last(void)
+{
+	static const int flags[] = { 0, EFD_CLOEXEC, EFD_NONBLOCK,
+				     EFD_CLOEXEC | EFD_NONBLOCK };
+	int before = open_files();
+	int number = lowest_free();
+	pid_t child;
+
+	for (int i = 0; i < 4; i++) {
+		for (int room = 1; room <= 2; room++) {
+			int fd = make_within(room, flags[i]);
+
+			tap_is(errno, ERRNO_BEFORE, "one of the last descriptors");
+			tap_ok(is_right(fd, number, flags[i]), "is what it should be");
+			close(fd);
+		}
+	}
+	tap_is(make_within(0, 0), -1, "none is left");
+	tap_is(errno, EMFILE, "is EMFILE");
+	tap_is(open_files(), before, "and nothing is open");
+
+	child = fork();
+	if (child == 0) {
+		int fd;
+
+		refuse(SYS_dup3);
+		fd = eventfd(4, EFD_CLOEXEC);
+		if (!is_right(fd, number, EFD_CLOEXEC))
+			_exit(1);
+		close(fd);
+		_exit(open_files() == before ? 0 : 2);
+	}
+	tap_is(wait_for(child), 0, "a sandbox without dup3(2)");
 }
 
 static int events(int ep)
@@ -329,14 +436,6 @@ static void test_high(void)
 	tap_is(add(high, 1), -1, "closed with all others");
 	tap_is(add(low, 1), 8, "but that one");
 	close(low);
-}
-
-static int wait_for(pid_t child)
-{
-	int status = -1;
-
-	waitpid(child, &status, 0);
-	return status;
 }
 
 static void test_fork(void)
@@ -739,6 +838,7 @@ int main(int argc, char **argv)
 	alarm(100);
 	test_values();
 	test_sleepers();
+	test_last();
 	if (!simulated)
 		test_epoll();
 	test_descriptors();
