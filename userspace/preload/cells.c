@@ -247,11 +247,28 @@ int cells_map(int fd)
 	return error;
 }
 
-/* A child of fork(2) has one thread, and memory and descriptors of its own. */
+/* The kernel is asked before the first use. */
+static void doubt(int fd)
+{
+	uint64_t known = cells_known[fd];
+
+	if (known)
+		cells_known[fd] = (known & ~(uint64_t)UINT32_MAX) |
+				  (uint32_t)__atomic_load_n(&cells_header(fd)->closes,
+							    __ATOMIC_RELAXED);
+}
+
+/*
+ * A child of fork(2) has one thread, and memory and descriptors of its own. The kernel
+ * copies the descriptors first: meanwhile another thread of the parent may have made a
+ * counter, which only the memory knows.
+ */
 static void own(void)
 {
 	owner = getpid();
 	ended = false;
+	for (int fd = 0; fd < CELLS; fd++)
+		doubt(fd);
 }
 
 /* glibc has the first, and the second only in a static part; musl has the second. */

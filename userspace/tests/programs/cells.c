@@ -324,6 +324,30 @@ static void test_fork(void)
 	end(&c);
 }
 
+/* Its memory is copied after its descriptors, and may know one that it has not. */
+static void test_fork_between(void)
+{
+	struct counter c = make_mapped(0, 10);
+	int copy = fcntl(c.fd, F_DUPFD_CLOEXEC, 100);
+	int status = -1;
+
+	/* Nobody counts this: the child never had it. */
+	close(c.fd);
+	if (fork() == 0) {
+		int ends[2];
+
+		if (pipe(ends) || ends[0] != c.fd)
+			_exit(1);
+		_exit(add(c.fd, 1) ? 2 : cells_know(c.fd) ? 3 : 0);
+	}
+	wait(&status);
+	tap_is(status, 0, "a child that has another file there adds nothing");
+	tap_is(count_of(&c), 0, "to the counter");
+	dup2(copy, c.fd);
+	close(copy);
+	end(&c);
+}
+
 /* It shares the memory, but not the descriptors. */
 static void test_vfork(void)
 {
@@ -500,6 +524,7 @@ int main(void)
 	test_forget();
 	test_closes();
 	test_fork();
+	test_fork_between();
 	test_vfork();
 	test_going();
 	test_wrong();
