@@ -37,9 +37,45 @@ static _Atomic int owner;
 /* Threads may have different tables of descriptors. */
 static _Atomic bool ended;
 
-void cells_notify(int fd)
+/* False: a filter of seccomp(2) refuses it, or another file has the number. */
+static bool notify(int fd)
 {
-	next_call(SYS_ioctl, fd, FLOWFD_IOC_COUNTER_NOTIFY, 0, 0);
+	return next_call(SYS_ioctl, fd, FLOWFD_IOC_COUNTER_NOTIFY, 0, 0) == 0;
+}
+
+/* Without the kernel, which may refuse to be asked. */
+static bool is_closed(int fd, const struct flowfd_counter_header *header)
+{
+	uint32_t closes = __atomic_load_n(&header->closes, __ATOMIC_ACQUIRE);
+
+	return (uint32_t)cells_known[fd] != closes + 1;
+}
+
+/* A file that has the number since then must not be written. */
+void cells_added(int fd, const struct flowfd_counter_header *header)
+{
+	const uint64_t nothing = 0;
+	bool closed;
+
+	if (notify(fd))
+		return;
+	closed = is_closed(fd, header);
+	cells_forget(fd);
+	/* Wakes readers, and adds nothing. */
+	if (!closed)
+		next_call(SYS_write, fd, (long)&nothing, sizeof(nothing), 0);
+}
+
+/* If it does not fit any more, there is a count, and the next read(2) wakes writers. */
+bool cells_taken(int fd, struct flowfd_counter_header *header, uint64_t value)
+{
+	bool returned;
+
+	if (notify(fd))
+		return true;
+	returned = cells_add(header, value);
+	cells_forget(fd);
+	return !returned;
 }
 
 static bool is_own(void)

@@ -70,8 +70,20 @@ cells_consumer(struct flowfd_counter_header *header)
 	return (void *)((char *)header + 2 * cells_page);
 }
 
-/** cells_notify - tell the kernel that the count of @fd changed */
-__attribute__((cold)) void cells_notify(int fd);
+/** cells_added - wake readers of @fd, to which was added in memory */
+__attribute__((cold)) void cells_added(int fd,
+				       const struct flowfd_counter_header *header);
+
+/**
+ * cells_taken - wake those who wait for a take
+ * @fd: descriptor
+ * @header: of its cell
+ * @value: what was taken from it in memory
+ *
+ * False: @value was given back, and read(2) must take it.
+ */
+__attribute__((cold)) bool cells_taken(int fd, struct flowfd_counter_header *header,
+				       uint64_t value);
 
 /**
  * cells_look - ask the kernel whether a descriptor still is the counter in its cell
@@ -105,20 +117,15 @@ static inline void cells_full_barrier(void)
 #endif
 }
 
-/* The steps of the next two are those of <linux/flowfd.h>. */
+/* The steps of the next three are those of <linux/flowfd.h>. */
 
-/** cells_write - add @value to @fd, which is known, in memory; false: call write(2) */
-static inline bool cells_write(int fd, uint64_t value)
+static inline bool cells_add(struct flowfd_counter_header *header, uint64_t value)
 {
-	struct flowfd_counter_header *header = cells_header(fd);
 	struct flowfd_counter_producer *producer = cells_producer(header);
 	struct flowfd_counter_consumer *consumer = cells_consumer(header);
 	uint64_t consumed, produced, count, maximum;
 	int tries = CELL_TRIES;
 
-	/* A write of 0 wakes readers, and adds nothing. */
-	if (!value || !cells_is_counter(fd, header))
-		return false;
 	do {
 		if (!tries--)
 			return false;
@@ -131,9 +138,21 @@ static inline bool cells_write(int fd, uint64_t value)
 	} while (!__atomic_compare_exchange_n(&producer->produced, &produced,
 					      produced + value, false, __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
+	return true;
+}
+
+/** cells_write - add @value to @fd, which is known, in memory; false: call write(2) */
+static inline bool cells_write(int fd, uint64_t value)
+{
+	struct flowfd_counter_header *header = cells_header(fd);
+	struct flowfd_counter_consumer *consumer = cells_consumer(header);
+
+	/* A write of 0 wakes readers, and adds nothing. */
+	if (!value || !cells_is_counter(fd, header) || !cells_add(header, value))
+		return false;
 	cells_full_barrier();
 	if (__atomic_load_n(&consumer->armed, __ATOMIC_RELAXED) & FLOWFD_ARMED_READERS)
-		cells_notify(fd);
+		cells_added(fd, header);
 	return true;
 }
 
@@ -178,9 +197,7 @@ static inline bool cells_read(int fd, uint64_t *value)
 		tell |= __atomic_load_n(&producer->produced, __ATOMIC_RELAXED) !=
 			produced;
 	}
-	if (tell)
-		cells_notify(fd);
-	return true;
+	return !tell || cells_taken(fd, header, *value);
 }
 
 /**

@@ -33,6 +33,9 @@
 static size_t page;
 static _Atomic int notified;
 static _Atomic int asked;
+/* As under a filter of seccomp(2), which may refuse ioctl(2). */
+static bool refuses;
+static int wakes;
 
 /* A file of three pages is a counter. */
 static long id_of(int fd)
@@ -46,10 +49,15 @@ static long id_of(int fd)
 
 long next_call(long number, long first, long second, long third, long fourth)
 {
-	(void)third;
 	(void)fourth;
+	if (number == SYS_write && third != 8)
+		return -EINVAL;
+	if (number == SYS_write && *(uint64_t *)second == 0)
+		return wakes++, 8;
 	if (number != SYS_ioctl)
 		return -ENOSYS;
+	if (refuses)
+		return -EPERM;
 	if (second == FLOWFD_IOC_COUNTER_ID) {
 		asked++;
 		return id_of(first);
@@ -234,6 +242,35 @@ static void test_notify(void)
 	tap_is(c.consumer->armed, FLOWFD_ARMED_WRITERS, "and leaves the bits");
 	end(&c);
 	notified = 0;
+}
+
+static void test_refused(void)
+{
+	struct counter c = make_mapped(0, 10);
+	uint64_t value;
+
+	refuses = true;
+	c.consumer->armed = FLOWFD_ARMED_READERS;
+	errno = ERRNO_BEFORE;
+	tap_ok(add(c.fd, 3), "an add whose notification is refused");
+	tap_is(count_of(&c), 3, "adds once");
+	tap_is(wakes, 1, "and wakes readers by a call");
+	tap_ok(!cells_know(c.fd) && mappings() == 1, "the next is a call");
+	cells_map(c.fd);
+	c.consumer->armed = FLOWFD_ARMED_WRITERS;
+	tap_ok(!take(c.fd, &value), "a take whose notification is refused is a call");
+	tap_is(count_of(&c), 3, "that finds the count");
+	tap_ok(!cells_know(c.fd) && mappings() == 1, "so is the next");
+	tap_is(wakes, 1, "and wakes nobody itself");
+	cells_map(c.fd);
+	c.consumer->armed = FLOWFD_ARMED_READERS;
+	c.header->closes++;
+	tap_ok(!add(c.fd, 1) && !cells_know(c.fd), "a look that is refused");
+	tap_is(errno, ERRNO_BEFORE, "errno is as before");
+	refuses = false;
+	end(&c);
+	notified = 0;
+	asked = 0;
 }
 
 static void test_forget(void)
@@ -521,6 +558,7 @@ int main(void)
 	test_count();
 	test_words();
 	test_notify();
+	test_refused();
 	test_forget();
 	test_closes();
 	test_fork();

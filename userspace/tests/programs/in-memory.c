@@ -188,6 +188,63 @@ static void refuse(long number)
 		_exit(EXIT_FAILURE);
 }
 
+static void wake_reader(void)
+{
+	int fd = eventfd(0, 0);
+	pthread_t thread;
+	void *result;
+
+	for (uintptr_t i = 1; i < 4; i++) {
+		pthread_create(&thread, NULL, read_later, &fd);
+		sleeps(thread);
+		refuse(SYS_ioctl);
+		if (add(fd, i) != 8)
+			_exit(2);
+		pthread_join(thread, &result);
+		if ((uintptr_t)result != i)
+			_exit(3);
+	}
+}
+
+static void *write_later(void *argument)
+{
+	return (void *)(uintptr_t)add(*(int *)argument, 1);
+}
+
+static void wake_writer(void)
+{
+	int fd = eventfd(0, 0);
+	pthread_t thread;
+	void *result;
+
+	for (int i = 1; i < 4; i++) {
+		add(fd, UINT64_MAX - 1);
+		pthread_create(&thread, NULL, write_later, &fd);
+		sleeps(thread);
+		refuse(SYS_ioctl);
+		if (take(fd) != UINT64_MAX - 1)
+			_exit(4);
+		pthread_join(thread, &result);
+		if ((uintptr_t)result != 8 || take(fd) != 1)
+			_exit(5);
+	}
+}
+
+/* A sandbox that was entered after the eventfd was made. */
+static void test_sandbox(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		alarm(10);
+		wake_reader();
+		if (!simulated)
+			wake_writer();
+		_exit(EXIT_SUCCESS);
+	}
+	tap_is(wait_for(child), 0, "sleepers are woken in a sandbox");
+}
+
 static int lowest_free(void)
 {
 	int fd = dup(STDERR_FILENO);
@@ -838,6 +895,7 @@ int main(int argc, char **argv)
 	alarm(100);
 	test_values();
 	test_sleepers();
+	test_sandbox();
 	test_last();
 	if (!simulated)
 		test_epoll();
