@@ -84,13 +84,28 @@ static bool is_own(void)
 }
 
 /*
+ * Before Linux 6.12, a mapping that fails can leave a hole, which malloc(3) may get next.
+ * Pages that cannot be written are not charged.
+ */
+static void fill(char *start)
+{
+	for (size_t page = 0; page < CELL_PAGES; page++)
+		mmap(start + page * cells_page, cells_page, PROT_READ,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
+/*
  * Zeros for a cell, in one step: a thread that meets neither the old pages nor the new
- * ones waits. Without memory for that, the old pages stay, and nobody begins to use them.
+ * ones waits. Without memory for that, nobody begins to use what is there.
  */
 static void clear(int fd)
 {
-	mmap(cells_header(fd), CELL_PAGES * cells_page, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	char *start = (char *)cells_header(fd);
+
+	if (mmap(start, CELL_PAGES * cells_page, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		 0) == MAP_FAILED)
+		fill(start);
 }
 
 /*
