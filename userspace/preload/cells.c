@@ -142,8 +142,11 @@ void cells_forget_range(unsigned int first, unsigned int last)
 
 	if (!cells_region || !is_own())
 		return;
-	for (unsigned int fd = first; fd <= last && fd < CELLS; fd++)
-		forget(fd);
+	for (unsigned int fd = first; fd <= last && fd < CELLS; fd++) {
+		/* In a child that executes a program next, a store copies the page. */
+		if (cells_known[fd])
+			forget(fd);
+	}
 	errno = saved;
 }
 

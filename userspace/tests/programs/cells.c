@@ -308,6 +308,22 @@ static void test_no_memory(void)
 	end(&c);
 }
 
+/* A store would be a copy of the page, in a child that executes a program next. */
+static void test_range(void)
+{
+	uintptr_t start = ((uintptr_t)cells_known + page - 1) & -page;
+	int status = -1;
+
+	if (fork() == 0) {
+		if (mprotect((void *)start, page, PROT_READ))
+			_exit(1);
+		cells_forget_range(0, UINT32_MAX);
+		_exit(0);
+	}
+	wait(&status);
+	tap_is(status, 0, "a range of which none is known is not stored to");
+}
+
 static void test_forget(void)
 {
 	struct counter c = make_mapped(3, 10);
@@ -595,6 +611,7 @@ int main(void)
 	test_notify();
 	test_refused();
 	test_no_memory();
+	test_range();
 	test_forget();
 	test_closes();
 	test_fork();
