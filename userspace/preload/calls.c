@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -165,9 +166,15 @@ static inline ssize_t write_any(int fd, const void *bytes, size_t size)
 	return write_next(fd, bytes, size);
 }
 
+/* The kernel refuses more. */
+static inline bool has_room(size_t size)
+{
+	return size >= sizeof(uint64_t) && size <= SSIZE_MAX;
+}
+
 static inline ssize_t read_any(int fd, void *bytes, size_t size)
 {
-	if (size >= sizeof(uint64_t) && cells_know(fd))
+	if (has_room(size) && cells_know(fd))
 		return take(fd, bytes, size);
 	return read_next(fd, bytes, size);
 }
@@ -200,7 +207,7 @@ EXPORT ssize_t __read_chk(int fd, void *bytes, size_t size, size_t room)
 {
 	ssize_t (*function)(int fd, void *bytes, size_t size, size_t room);
 
-	if (size <= room && size >= sizeof(uint64_t) && cells_know(fd))
+	if (size <= room && has_room(size) && cells_know(fd))
 		return take(fd, bytes, size);
 	function = next(READ_CHK);
 	return function(fd, bytes, size, room);

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -200,7 +201,7 @@ ssize_t read(int fd, void *bytes, size_t size)
 	uint64_t value;
 	int ret;
 
-	if (!c)
+	if (!c || size > SSIZE_MAX)
 		return function(fd, bytes, size);
 	errno = size < sizeof(value) ? EINVAL : errno;
 	ret = size < sizeof(value) ? -1 : try_read(c, &value);
