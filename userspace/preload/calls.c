@@ -138,13 +138,10 @@ __attribute__((constructor)) static void begin(void)
  */
 static __attribute__((noinline)) ssize_t add(int fd, const void *bytes)
 {
-	uint64_t value;
-
 	pthread_testcancel();
-	memcpy(&value, bytes, sizeof(value));
-	if (cells_write(fd, value))
-		return sizeof(value);
-	return write_next(fd, bytes, sizeof(value));
+	if (cells_write(fd, bytes))
+		return sizeof(uint64_t);
+	return write_next(fd, bytes, sizeof(uint64_t));
 }
 
 static __attribute__((noinline)) ssize_t take(int fd, void *bytes, size_t size)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <linux/flowfd.h>
 
@@ -141,14 +142,23 @@ static inline bool cells_add(struct flowfd_counter_header *header, uint64_t valu
 	return true;
 }
 
-/** cells_write - add @value to @fd, which is known, in memory; false: call write(2) */
-static inline bool cells_write(int fd, uint64_t value)
+/**
+ * cells_write - add to @fd, which is known, in memory; false: call write(2)
+ * @fd: descriptor
+ * @bytes: 8 that a program wants to write, at an address that may be bad
+ */
+static inline bool cells_write(int fd, const void *bytes)
 {
 	struct flowfd_counter_header *header = cells_header(fd);
 	struct flowfd_counter_consumer *consumer = cells_consumer(header);
+	uint64_t value;
 
+	/* A write to another file returns EFAULT for a bad address. */
+	if (!cells_is_counter(fd, header))
+		return false;
+	memcpy(&value, bytes, sizeof(value));
 	/* A write of 0 wakes readers, and adds nothing. */
-	if (!value || !cells_is_counter(fd, header) || !cells_add(header, value))
+	if (!value || !cells_add(header, value))
 		return false;
 	cells_full_barrier();
 	if (__atomic_load_n(&consumer->armed, __ATOMIC_RELAXED) & FLOWFD_ARMED_READERS)

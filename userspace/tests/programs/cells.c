@@ -120,7 +120,7 @@ static struct counter make_mapped(uint64_t initial, uint64_t maximum)
 
 static bool add(int fd, uint64_t value)
 {
-	return cells_know(fd) && cells_write(fd, value);
+	return cells_know(fd) && cells_write(fd, &value);
 }
 
 static bool take(int fd, uint64_t *value)

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -474,6 +475,23 @@ static void test_descriptors(void)
 	close(other);
 }
 
+static void test_bad_address(void)
+{
+	void *bad = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = eventfd(0, EFD_NONBLOCK);
+	int ends[2];
+
+	close_unseen(fd);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		exit(EXIT_FAILURE);
+	tap_is(ends[0], fd, "a socket has the number of an eventfd");
+	tap_is(write(fd, bad, 8), -1, "a bad address for it");
+	tap_is(errno, EFAULT, "is EFAULT");
+	close(ends[0]);
+	close(ends[1]);
+	munmap(bad, 1);
+}
+
 static void test_high(void)
 {
 	struct rlimit limit;
@@ -903,6 +921,7 @@ int main(int argc, char **argv)
 	if (!simulated)
 		test_epoll();
 	test_descriptors();
+	test_bad_address();
 	test_fork();
 	test_vfork();
 	test_exec(argv[0]);
