@@ -237,7 +237,10 @@ struct flowfd_create_counter {
  * what it was: close(2), dup2(2), close_range(2), execve(2), exit(2) and io_uring's close
  * count, by whichever process. A close counts just after its number is free, and before
  * it returns. If @closes has changed, FLOWFD_IOC_COUNTER_ID tells whether a descriptor
- * still is this counter.
+ * still is this counter. close_range(2) with CLOSE_RANGE_UNSHARE does not count: the
+ * thread gets a table that does not have these descriptors. Nor does fork(2) count what
+ * another thread creates while it copies: the child can have the memory of a counter and
+ * not its descriptor.
  *
  * Pollers that are level-triggered see no difference to an eventfd. Those that are
  * edge-triggered get an edge for each add, and therefore each add makes a system call
