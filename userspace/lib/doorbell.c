@@ -60,7 +60,7 @@ static bool has_room(const struct flowfd_counter *c, uint64_t count, uint64_t va
 /*
  * The state that fits the count. @value: the caller wants to add it, and found no room.
  * Only the one consumer makes the doorbell quiet, and only after a take: a thread that
- * comes late must not disarm it when it sleeps.
+ * comes late must not disarm it when it sleeps. So one that repeats never keeps QUIET.
  */
 static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
 			     uint64_t value, unsigned int how)
@@ -77,7 +77,7 @@ static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
 		return FULL;
 	if (state == FULL && !has_room(c, count, 1))
 		return FULL;
-	return state == QUIET ? QUIET : RUNG;
+	return state == QUIET && !(how & AGAIN) ? QUIET : RUNG;
 }
 
 /* Neither is a cancellation point. The eventfd does not block. */

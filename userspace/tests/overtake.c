@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Three parties at the doorbell of a counter without the module: threads and processes
+ * are stopped, or killed, at a system call of the doorbell, while others go on.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "tests/tap.h"
+
+/* Who stops: each at its own gate, before each of its system calls. */
+enum { NOBODY, FIRST, SECOND, PARTIES };
+
+/* Shared with children. */
+struct gate {
+	_Atomic int at;	  /* how often it came */
+	_Atomic int open; /* how often it may go on */
+};
+
+#define ENDED 1000 /* of @at */
+#define ALWAYS 1000 /* of @open */
+
+static struct gate *gates;
+static __thread int party;
+/* Called after each system call of this thread, if it is set. */
+static __thread void (*after)(long number);
+
+static void wait_for(_Atomic int *word, int value)
+{
+	while (*word < value)
+		usleep(100);
+}
+
+/* Instead of that of the C library: the system calls of the doorbell. */
+long syscall(long number, ...)
+{
+	struct gate *gate = &gates[party];
+	va_list arguments;
+	uint64_t *value;
+	long ret;
+	int fd;
+
+	va_start(arguments, number);
+	fd = va_arg(arguments, int);
+	if (number != SYS_read && number != SYS_write) {
+		va_end(arguments);
+		return number == SYS_close ? close(fd) : -1;
+	}
+	value = va_arg(arguments, uint64_t *);
+	va_end(arguments);
+	if (party)
+		wait_for(&gate->open, ++gate->at);
+	if (number == SYS_read)
+		ret = read(fd, value, sizeof(*value));
+	else
+		ret = write(fd, value, sizeof(*value));
+	if (after)
+		after(number);
+	return ret;
+}
+
+static struct flowfd_counter counter;
+
+static void open_counter(uint64_t maximum, unsigned int flags, unsigned int options)
+{
+	const struct flowfd_create_counter settings = { .maximum = maximum,
+							.flags = flags };
+
+	if (flowfd_counter_open(&counter, &settings, sizeof(settings),
+				FLOWFD_FALLBACK | options))
+		abort();
+	for (int i = 0; i < PARTIES; i++)
+		gates[i].at = gates[i].open = 0;
+}
+
+/* What poll(2) says of the descriptor within that time. */
+static int ready(int milliseconds)
+{
+	struct pollfd poller = { .fd = counter.fd, .events = POLLIN };
+
+	return poll(&poller, 1, milliseconds) < 0 ? -1 : poller.revents;
+}
+
+static void *add_one(void *argument)
+{
+	party = (intptr_t)argument;
+	flowfd_add(&counter, 1);
+	gates[party].at = ENDED;
+	return NULL;
+}
+
+static pthread_t start_adding(intptr_t as)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, add_one, (void *)as))
+		abort();
+	wait_for(&gates[as].at, 1);
+	return thread;
+}
+
+static void let_end(intptr_t as, pthread_t thread)
+{
+	gates[as].open = ALWAYS;
+	pthread_join(thread, NULL);
+}
+
+/*
+ * A producer comes late twice: it would have the doorbell quiet, as it was when it
+ * looked, but the one consumer has gone to sleep since, and another producer is about to
+ * ring.
+ */
+static void test_late_producer(void)
+{
+	pthread_t late, other;
+	uint64_t value;
+
+	open_counter(0, 0, FLOWFD_ONE_CONSUMER);
+	late = start_adding(FIRST);
+	tap_is(flowfd_try_take(&counter, &value), 0, "taken before it rings");
+	flowfd_add(&counter, 1);
+	flowfd_try_take(&counter, &value);
+	flowfd_add(&counter, 1);
+	/* It rings, and begins to repeat. */
+	gates[FIRST].open = 1;
+	wait_for(&gates[FIRST].at, 2);
+	tap_is(flowfd_try_take(&counter, &value), 0, "taken before it repeats");
+	tap_is(flowfd_try_take(&counter, &value), -EAGAIN, "the consumer may sleep");
+	other = start_adding(SECOND);
+	let_end(FIRST, late);
+	let_end(SECOND, other);
+	tap_is(ready(1000), POLLIN, "it is woken");
+	flowfd_counter_close(&counter);
+}
+
+int main(void)
+{
+	setenv("FLOWFD_BACKEND", "fallback", 1);
+	gates = mmap(NULL, PARTIES * sizeof(*gates), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (gates == MAP_FAILED)
+		abort();
+	test_late_producer();
+	return tap_done();
+}
