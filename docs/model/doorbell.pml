@@ -66,11 +66,13 @@ inline wanted(w, n, s, refused, took, missed, again)
 	fi
 }
 
+/* Only what is empty can be filled. */
 inline write_eventfd(value)
 {
 	atomic {
 		if
-		:: eventfd != FILLED -> eventfd = value; edge = true
+		:: eventfd == NOTHING || (eventfd == SOME && value == SOME) ->
+			eventfd = value; edge = true
 		:: else
 		fi
 	}
@@ -106,7 +108,8 @@ inline settle(s, w, n, again, refused, took, missed)
 	   :: s == 255
 	   :: s != 255 ->
 			if
-			:: again || s == FULL || s == MOVING || (s == RUNG && w != RUNG) ->
+			:: again || s == FULL || s == MOVING || w == FULL ||
+			   (s == RUNG && w != RUNG) ->
 				eventfd = NOTHING
 			:: else
 			fi;

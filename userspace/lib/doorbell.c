@@ -100,7 +100,8 @@ static void ring(int fd, uint64_t value)
 
 static void move(int fd, uint32_t from, uint32_t to)
 {
-	if (from == FULL || from == MOVING || (from == RUNG && to != RUNG))
+	/* An eventfd that is not empty cannot be filled. */
+	if (from == FULL || from == MOVING || to == FULL || (from == RUNG && to != RUNG))
 		drain(fd);
 	if (to == RUNG)
 		ring(fd, 1);

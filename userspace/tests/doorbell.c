@@ -56,6 +56,15 @@ static unsigned long long doorbell(const struct flowfd_counter *c)
 	return count;
 }
 
+/* What a process leaves that is killed between its system call and the next step. */
+static void ring_for_nothing(const struct flowfd_counter *c)
+{
+	const uint64_t one = 1;
+
+	if (write(c->fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+}
+
 static void test_values(void)
 {
 	struct flowfd_counter c = open_counter(0);
@@ -75,10 +84,7 @@ static void test_values(void)
 	flowfd_take(&c, &value);
 	tap_is(doorbell(&c), 0, "a take drains");
 
-	/* What a process leaves that is killed between its system call and the next step. */
-	value = 1;
-	if (write(c.fd, &value, sizeof(value)) != sizeof(value))
-		abort();
+	ring_for_nothing(&c);
 	for (int i = 0; i < 100; i++)
 		flowfd_try_take(&c, &value);
 	tap_is(doorbell(&c), 0, "takes that find nothing drain in the end");
@@ -100,6 +106,11 @@ static void test_values(void)
 	tap_is(ready(&c), POLLIN, "as poll says");
 	flowfd_take(&c, &value);
 	tap_is(ready(&c), POLLOUT, "empty");
+
+	ring_for_nothing(&c);
+	flowfd_add(&c, 4);
+	tap_is(flowfd_add(&c, 1), -EAGAIN, "no room, and it was not empty");
+	tap_is(ready(&c), POLLIN, "as poll says");
 	flowfd_counter_close(&c);
 }
 
