@@ -80,33 +80,43 @@ static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
 	return state == QUIET && !(how & AGAIN) ? QUIET : RUNG;
 }
 
-/* Neither is a cancellation point. The eventfd does not block. */
-static void drain(int fd)
+/* The eventfd does not block: -EAGAIN says that it was empty, or rung already. */
+static int transfer_result(long bytes, int saved)
+{
+	int ret = bytes < 0 && errno != EAGAIN ? -errno : 0;
+
+	errno = saved;
+	return ret;
+}
+
+/* Neither is a cancellation point. */
+static int drain(int fd)
 {
 	int saved = errno;
 	uint64_t value;
 
-	syscall(SYS_read, fd, &value, sizeof(value));
-	errno = saved;
+	return transfer_result(syscall(SYS_read, fd, &value, sizeof(value)), saved);
 }
 
-static void ring(int fd, uint64_t value)
+static int ring(int fd, uint64_t value)
 {
 	int saved = errno;
 
-	syscall(SYS_write, fd, &value, sizeof(value));
-	errno = saved;
+	return transfer_result(syscall(SYS_write, fd, &value, sizeof(value)), saved);
 }
 
-static void move(int fd, uint32_t from, uint32_t to)
+static int move(int fd, uint32_t from, uint32_t to)
 {
+	int ret = 0;
+
 	/* An eventfd that is not empty cannot be filled. */
 	if (from == FULL || from == MOVING || to == FULL || (from == RUNG && to != RUNG))
-		drain(fd);
-	if (to == RUNG)
-		ring(fd, 1);
-	else if (to == FULL)
-		ring(fd, FILLED);
+		ret = drain(fd);
+	if (!ret && to == RUNG)
+		ret = ring(fd, 1);
+	else if (!ret && to == FULL)
+		ret = ring(fd, FILLED);
+	return ret;
 }
 
 static bool exchange(const struct flowfd_counter *c, uint32_t from, uint32_t to)
@@ -128,17 +138,20 @@ static bool needs_edge(const struct flowfd_counter *c, uint32_t state, unsigned 
  * Announces that it makes system calls, makes them, and announces the new state. If
  * another announced one meanwhile, the order of their system calls is not known, and it
  * makes them again. Ends when the count is as it was when the state was announced (b).
+ * If the descriptor was closed here, it leaves MOVING: the next add or take of another
+ * process settles. Returns 0 or a negative errno.
  */
-static void settle(const struct flowfd_counter *c, uint64_t value, unsigned int how)
+static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int how)
 {
 	unsigned int patience = PATIENCE;
 	uint32_t state, wanted;
+	int ret;
 
 	for (;;) {
 		state = __atomic_load_n(&c->take.consumer->armed, __ATOMIC_SEQ_CST);
 		wanted = state_wanted(c, state, value, how);
 		if (state == wanted && !(how & AGAIN) && !needs_edge(c, state, how))
-			return;
+			return 0;
 		if (state == MOVING && patience) {
 			patience--;
 			sched_yield();
@@ -146,16 +159,18 @@ static void settle(const struct flowfd_counter *c, uint64_t value, unsigned int 
 		}
 		if (!exchange(c, state, MOVING))
 			continue;
-		move(c->fd, how & AGAIN ? MOVING : state, wanted);
+		ret = move(c->fd, how & AGAIN ? MOVING : state, wanted);
+		if (ret)
+			return ret;
 		how &= ~(AGAIN | TOOK);
 		if (!exchange(c, MOVING, wanted))
 			how |= AGAIN;
 	}
 }
 
-void flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
+int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
 {
-	settle(c, 0, role == FLOWFD_CONSUMER ? TOOK : 0);
+	return settle(c, 0, role == FLOWFD_CONSUMER ? TOOK : 0);
 }
 
 /* Returns 0 when the eventfd is ready, or a negative errno. */
@@ -176,11 +191,13 @@ int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value)
 	if (value >= c->add.header->maximum)
 		return -EINVAL;
 	while (!ret) {
-		settle(c, value, 0);
+		ret = settle(c, value, 0);
 		if (flowfd_counter_add(c, value))
 			return 0;
-		ret = c->doorbell & DOORBELL_NONBLOCK ? -EAGAIN :
-							sleep_until(c->fd, POLLOUT);
+		if (!ret)
+			ret = c->doorbell & DOORBELL_NONBLOCK ?
+				      -EAGAIN :
+				      sleep_until(c->fd, POLLOUT);
 	}
 	return ret;
 }
@@ -194,10 +211,11 @@ int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value)
 		return flowfd__doorbell_try_take(c, value);
 	while (!ret) {
 		/* Readable twice for nothing: once, another thread may have been faster. */
-		settle(c, 0, vain > 1 ? MISSED | AGAIN : MISSED);
+		ret = settle(c, 0, vain > 1 ? MISSED | AGAIN : MISSED);
 		if (flowfd_counter_take(c, value))
 			return 0;
-		ret = sleep_until(c->fd, POLLIN);
+		if (!ret)
+			ret = sleep_until(c->fd, POLLIN);
 		vain = count_now(c) ? 0 : vain + 1;
 	}
 	return ret;
@@ -207,8 +225,11 @@ int flowfd__doorbell_try_take(const struct flowfd_counter *c, uint64_t *value)
 {
 	struct flowfd_counter_consumer *consumer = c->take.consumer;
 	uint32_t misses = __atomic_load_n(&consumer->reserved, __ATOMIC_RELAXED) + 1;
+	int ret;
 
 	__atomic_store_n(&consumer->reserved, misses, __ATOMIC_RELAXED);
-	settle(c, 0, misses % MISSES ? MISSED : MISSED | AGAIN);
-	return flowfd_counter_take(c, value) ? 0 : -EAGAIN;
+	ret = settle(c, 0, misses % MISSES ? MISSED : MISSED | AGAIN);
+	if (flowfd_counter_take(c, value))
+		return 0;
+	return ret ? ret : -EAGAIN;
 }

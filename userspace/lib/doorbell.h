@@ -15,7 +15,7 @@
 #define DOORBELL_ONE_CONSUMER (1U << 2)
 
 /** flowfd__doorbell_notify - as flowfd_counter_notify() */
-void flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);
+int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);
 
 /** flowfd__doorbell_add - as flowfd_write(), after there was no room in memory */
 int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value);

@@ -183,9 +183,7 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value)
 /* The module looks at both directions. */
 int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 {
-	if (c->doorbell) {
-		flowfd__doorbell_notify(c, role);
-		return 0;
-	}
+	if (c->doorbell)
+		return flowfd__doorbell_notify(c, role);
 	return flowfd__ioctl(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
 }

@@ -546,6 +546,30 @@ static void test_killed(void)
 	flowfd_counter_close(&c);
 }
 
+/* A child that closed its descriptor: what it adds is not lost to those who have it. */
+static void test_closed(void)
+{
+	struct flowfd_counter c;
+	int status = 0;
+	uint64_t value;
+	pid_t child;
+
+	open_counter(&c, nonblock, 0);
+	child = fork();
+	if (!child) {
+		close(c.fd);
+		_exit(flowfd_add(&c, 1) ||
+		      flowfd_counter_notify(&c, FLOWFD_PRODUCER) != -EBADF);
+	}
+	waitpid(child, &status, 0);
+	tap_is(status, 0, "a child without the descriptor adds, and notices");
+	flowfd_add(&c, 1);
+	tap_is(ready(&c), POLLIN | POLLOUT, "the next add of another is announced");
+	tap_ok(!flowfd_try_take(&c, &value) && value == 2, "and all is there");
+	tap_is(ready(&c), POLLOUT, "and drained");
+	flowfd_counter_close(&c);
+}
+
 static void run_backend(const char *name)
 {
 	struct flowfd_counter c;
@@ -569,6 +593,7 @@ static void run_backend(const char *name)
 	test_signal();
 	test_fork();
 	test_killed();
+	test_closed();
 	test_writers();
 	test_all_bursts();
 }
