@@ -184,14 +184,24 @@ static int sleep_until(int fd, short events)
 	return poller.revents & POLLNVAL ? -EBADF : ret;
 }
 
+/*
+ * Whether to make sure of the state, after so many wakeups without room. Once, another
+ * thread may have been faster. Ever rarer, because it wakes all others that wait.
+ */
+static bool is_doubtful(unsigned int wakeups)
+{
+	return wakeups > 1 && !(wakeups & (wakeups - 1));
+}
+
 int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value)
 {
+	unsigned int wakeups = 0;
 	int ret = 0;
 
 	if (value >= c->add.header->maximum)
 		return -EINVAL;
 	while (!ret) {
-		ret = settle(c, value, 0);
+		ret = settle(c, value, is_doubtful(wakeups++) ? AGAIN : 0);
 		if (flowfd_counter_add(c, value))
 			return 0;
 		if (!ret)

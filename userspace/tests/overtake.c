@@ -17,6 +17,7 @@
 
 #include <flowfd.h>
 
+#include "lib/doorbell.h"
 #include "tests/tap.h"
 
 /* Who stops: each at its own gate, before each of its system calls. */
@@ -106,7 +107,6 @@ static pthread_t start_adding(intptr_t as)
 
 	if (pthread_create(&thread, NULL, add_one, (void *)as))
 		abort();
-	wait_for(&gates[as].at, 1);
 	return thread;
 }
 
@@ -128,6 +128,7 @@ static void test_late_producer(void)
 
 	open_counter(0, 0, FLOWFD_ONE_CONSUMER);
 	late = start_adding(FIRST);
+	wait_for(&gates[FIRST].at, 1);
 	tap_is(flowfd_try_take(&counter, &value), 0, "taken before it rings");
 	flowfd_add(&counter, 1);
 	flowfd_try_take(&counter, &value);
@@ -138,9 +139,84 @@ static void test_late_producer(void)
 	tap_is(flowfd_try_take(&counter, &value), 0, "taken before it repeats");
 	tap_is(flowfd_try_take(&counter, &value), -EAGAIN, "the consumer may sleep");
 	other = start_adding(SECOND);
+	wait_for(&gates[SECOND].at, 1);
 	let_end(FIRST, late);
 	let_end(SECOND, other);
 	tap_is(ready(1000), POLLIN, "it is woken");
+	flowfd_counter_close(&counter);
+}
+
+/* The other party: goes on when this thread has rung, and is dead before it goes on. */
+static void let_die(long number)
+{
+	if (number != SYS_write)
+		return;
+	after = NULL;
+	gates[FIRST].open = ALWAYS;
+	wait(NULL);
+}
+
+static void die(long number)
+{
+	(void)number;
+	raise(SIGKILL);
+}
+
+/* A child takes; it stops before it drains, and is killed right after. */
+static void start_taking(void)
+{
+	uint64_t value;
+
+	if (!fork()) {
+		party = FIRST;
+		after = die;
+		flowfd_take(&counter, &value);
+		_exit(0);
+	}
+	wait_for(&gates[FIRST].at, 1);
+}
+
+/*
+ * A consumer is killed after it drained what another had rung: RUNG, but the eventfd is
+ * empty. The next take heals.
+ */
+static void test_killed_taker(void)
+{
+	uint64_t value;
+
+	open_counter(0, FLOWFD_NONBLOCK, 0);
+	flowfd_add(&counter, 1);
+	start_taking();
+	after = let_die;
+	flowfd_add(&counter, 1);
+	tap_is(flowfd_try_take(&counter, &value), 0, "a taker was killed: take");
+	flowfd_add(&counter, 1);
+	tap_is(ready(0), POLLIN, "the next add rings");
+	flowfd_counter_close(&counter);
+}
+
+/* The same where the other found no room: it waits, and must not wait in vain. */
+static void test_killed_taker_when_full(void)
+{
+	pthread_t thread;
+	uint64_t value;
+
+	open_counter(3, 0, 0);
+	flowfd_add(&counter, 1);
+	start_taking();
+	/* Two adds which have not come to A3. */
+	atomic_fetch_add((_Atomic uint64_t *)&counter.add.producer->produced, 2);
+	counter.doorbell |= DOORBELL_NONBLOCK;
+	after = let_die;
+	tap_is(flowfd_add(&counter, 1), -EAGAIN, "a taker was killed: no room");
+	counter.doorbell &= ~DOORBELL_NONBLOCK;
+	thread = start_adding(SECOND);
+	gates[SECOND].open = ALWAYS;
+	if (tap_is(ready(1000), POLLIN, "a writer that waits lets the consumer know"))
+		flowfd_take(&counter, &value);
+	else
+		exit(EXIT_FAILURE); /* it would wait for ever */
+	let_end(SECOND, thread);
 	flowfd_counter_close(&counter);
 }
 
@@ -152,5 +228,7 @@ int main(void)
 	if (gates == MAP_FAILED)
 		abort();
 	test_late_producer();
+	test_killed_taker();
+	test_killed_taker_when_full();
 	return tap_done();
 }
