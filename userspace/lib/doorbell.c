@@ -42,12 +42,21 @@ enum {
 	AGAIN = 4,  /* the state may not be true: make system calls in any case */
 };
 
+/* How often to look for a count that was there at one moment. */
+#define LOOKS 64
+
+/* If others take meanwhile, all the time, it is the count or more. */
 static uint64_t count_now(const struct flowfd_counter *c)
 {
-	uint64_t consumed =
-		__atomic_load_n(&c->take.consumer->consumed, __ATOMIC_SEQ_CST);
+	const __aligned_u64 *word = &c->take.consumer->consumed;
+	uint64_t consumed, produced;
+	unsigned int looks = LOOKS;
 
-	return __atomic_load_n(&c->take.producer->produced, __ATOMIC_SEQ_CST) - consumed;
+	do {
+		consumed = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+		produced = __atomic_load_n(&c->take.producer->produced, __ATOMIC_SEQ_CST);
+	} while (__atomic_load_n(word, __ATOMIC_SEQ_CST) != consumed && --looks);
+	return produced - consumed;
 }
 
 static bool has_room(const struct flowfd_counter *c, uint64_t count, uint64_t value)
@@ -201,13 +210,15 @@ int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value)
 	if (value >= c->add.header->maximum)
 		return -EINVAL;
 	while (!ret) {
-		ret = settle(c, value, is_doubtful(wakeups++) ? AGAIN : 0);
+		ret = settle(c, value, is_doubtful(wakeups) ? AGAIN : 0);
 		if (flowfd_counter_add(c, value))
 			return 0;
-		if (!ret)
-			ret = c->doorbell & DOORBELL_NONBLOCK ?
-				      -EAGAIN :
-				      sleep_until(c->fd, POLLOUT);
+		/* It may have looked at an old @consumed. */
+		if (ret || has_room(c, count_now(c), value))
+			continue;
+		ret = c->doorbell & DOORBELL_NONBLOCK ? -EAGAIN :
+							sleep_until(c->fd, POLLOUT);
+		wakeups++;
 	}
 	return ret;
 }

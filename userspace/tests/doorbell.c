@@ -271,6 +271,46 @@ static void test_steps(const struct situation *situation, unsigned int options)
 	tap_is(wrong, 0, situation->what);
 }
 
+static int added;
+
+static void add_nothing(void)
+{
+	added = flowfd_add(&counter, 0);
+}
+
+static void take_and_add_three(void)
+{
+	take();
+	flowfd_add(&counter, 3);
+}
+
+/*
+ * The count is never above 3. Loads of @consumed and @produced with a take and an add
+ * between them, also twice in one call, must not make it seem so.
+ */
+static void test_never_full(void)
+{
+	int refused = 0, calls = 0, first, second;
+	bool happened;
+
+	/* The first pair of loads is in the first 30 instructions. */
+	for (first = 0; first < 30; first++) {
+		for (second = first + 1, happened = true; happened; second++) {
+			counter = open_counter(0);
+			flowfd_add(&counter, 3);
+			added = 0;
+			happened = steps_run_twice(add_nothing, take_and_add_three, first,
+						   second);
+			refused += added != 0;
+			calls++;
+			flowfd_counter_close(&counter);
+		}
+	}
+	printf("# %d calls\n", calls);
+	tap_ok(calls > 100, "step by step, twice");
+	tap_is(refused, 0, "what fits is not refused");
+}
+
 /* A thread ends at each step: the next add and the next take heal. */
 static void test_killed(const char *what, void (*run)(void), unsigned int before,
 			unsigned int options)
@@ -325,6 +365,7 @@ static void test_all_steps(void)
 	printf("# one consumer that sleeps\n");
 	for (i = 0; i < ARRAY_SIZE(asleep); i++)
 		test_steps(&asleep[i], FLOWFD_ONE_CONSUMER);
+	test_never_full();
 	printf("# killed\n");
 	test_all_killed(0);
 	test_all_killed(FLOWFD_ONE_CONSUMER);

@@ -21,6 +21,7 @@ static struct {
 	volatile sig_atomic_t inside;
 	volatile sig_atomic_t instruction;
 	volatile sig_atomic_t stop_at;
+	volatile sig_atomic_t again_at;
 	volatile sig_atomic_t happened;
 } steps;
 
@@ -32,16 +33,22 @@ static void steps_trap(int number, siginfo_t *info, void *context)
 	(void)number;
 	(void)info;
 	*flags |= STEPS_TRAP_FLAG;
-	if (steps.inside == 1 && steps.instruction++ >= steps.stop_at) {
-		steps.happened = 1;
+	if (steps.inside == 1 && (steps.instruction == steps.stop_at ||
+				  steps.instruction == steps.again_at)) {
+		steps.happened++;
 		steps.happen();
 	}
-	if (steps.inside == 2 || steps.happened)
+	steps.instruction += steps.inside == 1;
+	if (steps.inside == 2 || steps.happened == 1 + (steps.again_at >= 0))
 		*flags &= ~STEPS_TRAP_FLAG;
 }
 
-/* False if @run has fewer instructions than @stop_at. */
-static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
+/*
+ * Happens before two instructions, @stop_at and the later one @again_at, if that is not
+ * negative. False if @run has fewer instructions.
+ */
+static inline bool steps_run_twice(void (*run)(void), void (*happen)(void), int stop_at,
+				   int again_at)
 {
 	const struct sigaction action = { .sa_sigaction = steps_trap,
 					  .sa_flags = SA_SIGINFO };
@@ -49,6 +56,7 @@ static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_a
 	sigaction(SIGTRAP, &action, NULL);
 	steps.happen = happen;
 	steps.stop_at = stop_at;
+	steps.again_at = again_at;
 	steps.inside = 0;
 	steps.instruction = 0;
 	steps.happened = 0;
@@ -57,7 +65,12 @@ static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_a
 	run();
 	steps.inside = 2;
 	signal(SIGTRAP, SIG_DFL);
-	return steps.happened;
+	return steps.happened == 1 + (again_at >= 0);
+}
+
+static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
+{
+	return steps_run_twice(run, happen, stop_at, -1);
 }
 
 static sigjmp_buf steps_end;
@@ -78,12 +91,19 @@ static inline bool steps_kill(void (*run)(void), int stop_at)
 #else
 #define STEPS_UNAVAILABLE "for x86 without ThreadSanitizer"
 
-static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
+static inline bool steps_run_twice(void (*run)(void), void (*happen)(void), int stop_at,
+				   int again_at)
 {
 	(void)happen;
 	(void)stop_at;
+	(void)again_at;
 	run();
 	return false;
+}
+
+static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
+{
+	return steps_run_twice(run, happen, stop_at, -1);
 }
 
 static inline bool steps_kill(void (*run)(void), int stop_at)
