@@ -107,7 +107,7 @@ static int drain(int fd)
 	return transfer_result(syscall(SYS_read, fd, &value, sizeof(value)), saved);
 }
 
-static int ring(int fd, uint64_t value)
+int flowfd__eventfd_write(int fd, uint64_t value)
 {
 	int saved = errno;
 
@@ -122,9 +122,9 @@ static int move(int fd, uint32_t from, uint32_t to)
 	if (from == FULL || from == MOVING || to == FULL || (from == RUNG && to != RUNG))
 		ret = drain(fd);
 	if (!ret && to == RUNG)
-		ret = ring(fd, 1);
+		ret = flowfd__eventfd_write(fd, 1);
 	else if (!ret && to == FULL)
-		ret = ring(fd, FILLED);
+		ret = flowfd__eventfd_write(fd, FILLED);
 	return ret;
 }
 
@@ -179,6 +179,8 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
 {
+	if (!c->roles)
+		return -ENODEV;
 	return settle(c, 0, role == FLOWFD_CONSUMER ? TOOK : 0);
 }
 
@@ -207,6 +209,8 @@ int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value)
 	unsigned int wakeups = 0;
 	int ret = 0;
 
+	if (!c->roles)
+		return -ENODEV;
 	if (value >= c->add.header->maximum)
 		return -EINVAL;
 	while (!ret) {
@@ -228,6 +232,8 @@ int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value)
 	unsigned int vain = 0;
 	int ret = 0;
 
+	if (!c->roles)
+		return -ENODEV;
 	if (c->doorbell & DOORBELL_NONBLOCK)
 		return flowfd__doorbell_try_take(c, value);
 	while (!ret) {
@@ -245,9 +251,12 @@ int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value)
 int flowfd__doorbell_try_take(const struct flowfd_counter *c, uint64_t *value)
 {
 	struct flowfd_counter_consumer *consumer = c->take.consumer;
-	uint32_t misses = __atomic_load_n(&consumer->reserved, __ATOMIC_RELAXED) + 1;
+	uint32_t misses;
 	int ret;
 
+	if (!c->roles)
+		return -ENODEV;
+	misses = __atomic_load_n(&consumer->reserved, __ATOMIC_RELAXED) + 1;
 	__atomic_store_n(&consumer->reserved, misses, __ATOMIC_RELAXED);
 	ret = settle(c, 0, misses % MISSES ? MISSED : MISSED | AGAIN);
 	if (flowfd_counter_take(c, value))

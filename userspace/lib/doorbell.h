@@ -2,7 +2,8 @@
 /*
  * The doorbell: an eventfd(2) that does for a counter in memory what the module does for
  * a mapped one. It is readable while there is a count, and full while a writer has found
- * no room. All functions are for counters that have one.
+ * no room. All functions are for counters that have one; when these are unmapped, the
+ * functions return -ENODEV.
  */
 #ifndef FLOWFD_LIB_DOORBELL_H
 #define FLOWFD_LIB_DOORBELL_H
@@ -13,6 +14,9 @@
 #define DOORBELL_USED	      (1U << 0)
 #define DOORBELL_NONBLOCK     (1U << 1) /* the eventfd always is; calls may sleep */
 #define DOORBELL_ONE_CONSUMER (1U << 2)
+
+/** flowfd__eventfd_write - as write(2), no cancellation point; 0 if it is full */
+int flowfd__eventfd_write(int fd, uint64_t value);
 
 /** flowfd__doorbell_notify - as flowfd_counter_notify() */
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);

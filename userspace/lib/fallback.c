@@ -69,10 +69,15 @@ static int open_semaphore(struct flowfd_counter *c,
 {
 	int nonblock = settings->flags & FLOWFD_NONBLOCK ? EFD_NONBLOCK : 0;
 	int fd = open_eventfd(settings, EFD_SEMAPHORE | nonblock);
+	int ret;
 
 	if (fd < 0)
 		return fd;
-	flowfd_write(fd, settings->initial);
+	ret = flowfd__eventfd_write(fd, settings->initial);
+	if (ret) {
+		flowfd__close(fd);
+		return ret;
+	}
 	flowfd__mapped_init(c, fd, 0, NULL, 0);
 	c->features = FLOWFD_HAS_CALLS | FLOWFD_HAS_EDGES;
 	return 0;

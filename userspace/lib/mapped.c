@@ -118,17 +118,21 @@ int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
 void flowfd_counter_unmap(struct flowfd_counter *c)
 {
 	uint32_t features = c->features & ~FLOWFD_HAS_MEMORY;
+	uint32_t doorbell = c->doorbell;
 
 	if (c->map)
 		flowfd__unmap(c->map, c->map_size);
 	flowfd__mapped_init(c, c->fd, 0, NULL, 0);
 	c->features = features;
+	/* The count was in the memory: the eventfd must not be used as a counter. */
+	c->doorbell = doorbell;
 }
 
 void flowfd_counter_close(struct flowfd_counter *c)
 {
 	flowfd_counter_unmap(c);
 	flowfd__close(c->fd);
+	c->fd = -1;
 }
 
 int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value)
@@ -180,10 +184,13 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value)
 	return -EAGAIN;
 }
 
-/* The module looks at both directions. */
+/* The module looks at both directions. Other files do not know the request. */
 int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 {
+	int ret;
+
 	if (c->doorbell)
 		return flowfd__doorbell_notify(c, role);
-	return flowfd__ioctl(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	ret = flowfd__ioctl(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	return ret == -ENOTTY ? -ENODEV : ret;
 }

@@ -53,6 +53,7 @@ static void test_values(void)
 	};
 	struct flowfd_counter c;
 	uint64_t value = 0;
+	int fd;
 
 	errno = 4711;
 	tap_is(open_counter(&c, settings, 0), 0, "open");
@@ -78,8 +79,10 @@ static void test_values(void)
 	tap_is(flowfd_add(&c, 5), 0, "there is room");
 	tap_is(errno, 4711, "errno stays");
 	tap_is(fcntl(c.fd, F_GETFD), FD_CLOEXEC, "close-on-exec");
+	fd = c.fd;
 	flowfd_counter_close(&c);
-	tap_is(fcntl(c.fd, F_GETFD), -1, "closed");
+	tap_is(fcntl(fd, F_GETFD), -1, "closed");
+	tap_is(c.fd, -1, "and forgotten: another file can get the number");
 
 	tap_is(open_counter(&c, plain, 0), 0, "without a maximum");
 	tap_is(flowfd_add(&c, NONE - 1), 0, "all fits");
@@ -138,6 +141,7 @@ static void test_errors(void)
 						   .flags = FLOWFD_SEMAPHORE };
 	tap_is(open_counter(&c, settings, 0), 0, "a semaphore");
 	tap_is(flowfd_counter_is_mapped(&c), 0, "is not in memory");
+	tap_is(flowfd_counter_notify(&c, FLOWFD_PRODUCER), -ENODEV, "nothing to notify");
 	tap_is(flowfd_take(&c, &value), 0, "take");
 	tap_is(value, 1, "one");
 	tap_is(flowfd_add(&c, 1), 0, "add");
@@ -570,6 +574,61 @@ static void test_closed(void)
 	flowfd_counter_close(&c);
 }
 
+/* A child that unmapped the counter: by system calls, or not at all. */
+static void test_unmapped(void)
+{
+	struct flowfd_counter c, copy;
+	uint64_t value = 0;
+	int status = 0;
+	pid_t child;
+
+	open_counter(&c, nonblock, 0);
+	copy = c;
+	child = fork();
+	if (!child) {
+		int missing = fallback ? -ENODEV : 0;
+
+		flowfd_counter_unmap(&copy);
+		_exit(flowfd_add(&copy, 7) != missing ||
+		      flowfd_take(&copy, &value) != missing ||
+		      value != (fallback ? 0 : 7) ||
+		      flowfd_try_take(&copy, &value) != (missing ? missing : -EAGAIN) ||
+		      flowfd_counter_notify(&copy, FLOWFD_CONSUMER) != missing ||
+		      flowfd_features(&copy) & FLOWFD_HAS_MEMORY);
+	}
+	waitpid(child, &status, 0);
+	tap_is(status, 0, "a child adds and takes after it unmapped");
+	tap_is(ready(&c), POLLOUT, "nothing is left");
+	flowfd_add(&c, 1);
+	tap_is(ready(&c), POLLIN | POLLOUT, "the next add is announced");
+	flowfd_counter_close(&c);
+}
+
+/* Opening is no cancellation point: the descriptor would be lost. */
+static void *open_cancelled(void *argument)
+{
+	struct flowfd_create_counter settings = { .initial = 1,
+						  .flags = FLOWFD_SEMAPHORE };
+	struct flowfd_counter c;
+
+	pthread_cancel(pthread_self());
+	if (!open_counter(&c, settings, 0))
+		flowfd_counter_close(&c);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return argument;
+}
+
+static void test_cancelled(void)
+{
+	pthread_t thread;
+	void *result;
+
+	if (pthread_create(&thread, NULL, open_cancelled, &fallback))
+		abort();
+	pthread_join(thread, &result);
+	tap_ok(result == &fallback, "a thread is not cancelled while it opens");
+}
+
 static void run_backend(const char *name)
 {
 	struct flowfd_counter c;
@@ -594,6 +653,8 @@ static void run_backend(const char *name)
 	test_fork();
 	test_killed();
 	test_closed();
+	test_unmapped();
+	test_cancelled();
 	test_writers();
 	test_all_bursts();
 }
