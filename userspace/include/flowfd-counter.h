@@ -111,7 +111,7 @@ struct flowfd_counter {
  * flowfd_counter_create_from() or flowfd_counter_map(), or
  *   -EINVAL      an unknown option or FLOWFD_BACKEND
  *   -EOPNOTSUPP  only the module has this: a bucket (unless FLOWFD_OPTIONAL_BUCKET is
- *                set), a semaphore with a maximum
+ *                set), a semaphore with a maximum; or eventfd(2) does not take all values
  */
 int flowfd_counter_open(struct flowfd_counter *c,
 			const struct flowfd_create_counter *settings, size_t size,

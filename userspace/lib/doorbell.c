@@ -177,6 +177,18 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 	}
 }
 
+/*
+ * What emulates eventfd(2), such as flowfd-run, can have a maximum, and then could not be
+ * filled.
+ */
+int flowfd__doorbell_start(const struct flowfd_counter *c)
+{
+	if (flowfd__eventfd_write(c->fd, FILLED))
+		return -EOPNOTSUPP;
+	__atomic_store_n(&c->take.consumer->armed, RUNG, __ATOMIC_SEQ_CST);
+	return settle(c, 0, AGAIN);
+}
+
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
 {
 	if (!c->roles)

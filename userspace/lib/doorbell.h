@@ -18,6 +18,9 @@
 /** flowfd__eventfd_write - as write(2), no cancellation point; 0 if it is full */
 int flowfd__eventfd_write(int fd, uint64_t value);
 
+/** flowfd__doorbell_start - makes the doorbell of a new counter; 0 or -EOPNOTSUPP */
+int flowfd__doorbell_start(const struct flowfd_counter *c);
+
 /** flowfd__doorbell_notify - as flowfd_counter_notify() */
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);
 

@@ -87,7 +87,6 @@ static int open_semaphore(struct flowfd_counter *c,
 static int make_memory(void **map, const struct flowfd_create_counter *settings,
 		       size_t page)
 {
-	struct flowfd_counter_consumer *consumer;
 	struct flowfd_counter_producer *producer;
 	int ret = flowfd__map(map, FLOWFD__PAGES * page, PROT_READ | PROT_WRITE, -1, 0);
 
@@ -101,10 +100,7 @@ static int make_memory(void **map, const struct flowfd_create_counter *settings,
 		.maximum = maximum_of(settings),
 	};
 	producer = (void *)((char *)*map + page);
-	consumer = (void *)((char *)*map + 2 * page);
 	producer->produced = settings->initial;
-	/* The doorbell is empty. */
-	consumer->armed = FLOWFD_ARMED_READERS;
 	flowfd__protect(*map, page, PROT_READ);
 	return 0;
 }
@@ -114,6 +110,7 @@ static int open_in_memory(struct flowfd_counter *c,
 			  unsigned int options)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
+	struct flowfd_counter made;
 	void *map = NULL;
 	int ret, fd;
 
@@ -125,15 +122,19 @@ static int open_in_memory(struct flowfd_counter *c,
 		flowfd__unmap(map, FLOWFD__PAGES * page);
 		return fd;
 	}
-	flowfd__mapped_init(c, fd, FLOWFD__ROLES, map, page);
-	c->features = FLOWFD_HAS_MEMORY;
-	c->doorbell = DOORBELL_USED;
+	flowfd__mapped_init(&made, fd, FLOWFD__ROLES, map, page);
+	made.features = FLOWFD_HAS_MEMORY;
+	made.doorbell = DOORBELL_USED;
 	if (settings->flags & FLOWFD_NONBLOCK)
-		c->doorbell |= DOORBELL_NONBLOCK;
+		made.doorbell |= DOORBELL_NONBLOCK;
 	if (options & FLOWFD_ONE_CONSUMER)
-		c->doorbell |= DOORBELL_ONE_CONSUMER;
-	flowfd__doorbell_notify(c, FLOWFD_PRODUCER);
-	return 0;
+		made.doorbell |= DOORBELL_ONE_CONSUMER;
+	ret = flowfd__doorbell_start(&made);
+	if (ret)
+		flowfd_counter_close(&made);
+	else
+		*c = made;
+	return ret;
 }
 
 int flowfd__fallback_open(struct flowfd_counter *c,

@@ -37,6 +37,9 @@ static __thread int party;
 /* Called after each system call of this thread, if it is set. */
 static __thread void (*after)(long number);
 
+/* Whether the eventfd has a maximum. */
+static bool small;
+
 static void wait_for(_Atomic int *word, int value)
 {
 	while (*word < value)
@@ -62,6 +65,10 @@ long syscall(long number, ...)
 	va_end(arguments);
 	if (party)
 		wait_for(&gate->open, ++gate->at);
+	if (number == SYS_write && small && *value > 1000) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (number == SYS_read)
 		ret = read(fd, value, sizeof(*value));
 	else
@@ -220,6 +227,24 @@ static void test_killed_taker_when_full(void)
 	flowfd_counter_close(&counter);
 }
 
+/* As under flowfd-run with a maximum. */
+static void test_small_eventfd(void)
+{
+	const struct flowfd_create_counter settings = { .maximum = 3 };
+	struct flowfd_counter c = { .fd = 42 };
+	int before = dup(STDOUT_FILENO), fd;
+
+	close(before);
+	small = true;
+	tap_is(flowfd_counter_open(&c, &settings, sizeof(settings), FLOWFD_FALLBACK),
+	       -EOPNOTSUPP, "an eventfd that cannot be filled");
+	small = false;
+	tap_is(c.fd, 42, "the counter is as it was");
+	fd = dup(STDOUT_FILENO);
+	tap_is(fd, before, "no descriptor is left");
+	close(fd);
+}
+
 int main(void)
 {
 	setenv("FLOWFD_BACKEND", "fallback", 1);
@@ -230,5 +255,6 @@ int main(void)
 	test_late_producer();
 	test_killed_taker();
 	test_killed_taker_when_full();
+	test_small_eventfd();
 	return tap_done();
 }
