@@ -27,6 +27,11 @@
 
 #include <linux/flowfd.h>
 
+/* libatomic's locks are not shared by processes, and it may write where it only loads. */
+#if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
+#error "flowfd needs a machine with atomic instructions of 64 bits"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

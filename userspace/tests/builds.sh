@@ -100,6 +100,13 @@ set -- "$@" "-std=c++11 -pedantic" "-std=c++20 -pedantic"
 dialects "$cxx" c++ "$@"
 dialects clang++ c++ "$@"
 
+# A macro of the compiler says what the machine has.
+less="-U__GCC_ATOMIC_LLONG_LOCK_FREE -D__GCC_ATOMIC_LLONG_LOCK_FREE=1"
+# shellcheck disable=SC2086 # flags are separate words
+made "$cc" $less -c -o "$here/less.o" "$here/main.c" 2>"$here/less"
+tap_ok "refuses a machine without atomic instructions of 64 bits" \
+	grep -q "atomic instructions of 64 bits" "$here/less"
+
 # Names of a program's functions do not collide with those of the static library.
 cat >"$here/names.c" <<'END'
 #include <flowfd.h>
