@@ -10,7 +10,8 @@
  *
  * Any number of threads and processes may add and take at any time, also in a signal
  * handler. A struct flowfd_counter does not change until it is unmapped: it may be
- * copied, and used after fork(2).
+ * copied, and used after fork(2). Its descriptor must stay open as long, also in
+ * children. Less than 2^64 must be added in all while a call is being made.
  *
  * flowfd_counter_open() gives a program the same calls where the module is not loaded.
  *
@@ -96,19 +97,25 @@ struct flowfd_counter {
  *
  * With FLOWFD_FALLBACK, if there is no module or this user may not use it, the counter
  * is an eventfd(2) and memory. flowfd_add() and flowfd_take() are the same. The
- * descriptor is readable while there is a count, and not writable after a
- * flowfd_add() that found no room, until the next take. But
+ * descriptor is readable while there is a count (a poll that does not wait can miss it
+ * for a moment, while another call settles that), and not writable after a flowfd_add()
+ * that found no room, until the next take. But
  *   - the count is in memory alone: the descriptor is only for polling, and read(2) and
- *     write(2) must not be used; only this process and its children have the counter
+ *     write(2) must not be used; only this process and its children have the counter,
+ *     and not a program that one of them executes (FLOWFD_KEEP_ON_EXEC is of no use)
+ *   - an add or take in a process that closed the descriptor is not announced until the
+ *     next of another process; if the number is another file, that file is written
  *   - maximum and flags cannot be changed; FLOWFD_NONBLOCK is as it was created
  *   - edge-triggered pollers get an edge for the first add after a take
  *   - a signal always interrupts a call that waits (-EINTR), also with SA_RESTART
- *   - a process that is killed in the middle of a call can delay the wakeup of others
- *     until the next add or take
+ *   - a process that is killed or stopped in the middle of a call can delay the wakeup
+ *     of others until the next take
  *
  * With FLOWFD_ONE_CONSUMER the program says that one thread at a time takes, and that
- * before it polls the descriptor, it takes until flowfd_try_take() returns -EAGAIN.
- * Without the module this saves two system calls for each take.
+ * the last take of all, before any thread polls the descriptor or waits in flowfd_take(),
+ * has found nothing (-EAGAIN). So a signal handler that takes, and a thread that lets
+ * another go on, take until flowfd_try_take() returns -EAGAIN. Without the module this
+ * saves two system calls for each take.
  *
  * The environment variable FLOWFD_BACKEND is for tests of a program that sets
  * FLOWFD_FALLBACK: "module" does not fall back, "fallback" does in any case. Programs
@@ -124,7 +131,7 @@ int flowfd_counter_open(struct flowfd_counter *c,
 
 /**
  * flowfd_counter_close - unmap a counter and close its descriptor
- * @c: a counter that no other function uses
+ * @c: a counter that no other function uses; its @fd becomes -1
  */
 void flowfd_counter_close(struct flowfd_counter *c);
 
@@ -151,7 +158,8 @@ int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles);
  * flowfd_counter_unmap - unmap a counter
  * @c: a counter that no other function uses
  *
- * The descriptor stays open, and further calls with @c are system calls.
+ * The descriptor stays open, and further calls with @c are system calls. But if it was
+ * made without the module, they return -ENODEV, and flowfd_features() is 0.
  */
 void flowfd_counter_unmap(struct flowfd_counter *c);
 
@@ -191,7 +199,7 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
  * programs that change the words of a mapped counter themselves; see <linux/flowfd.h>.
  * Wakes those who can proceed; if nobody can, it does nothing. Returns 0, or
  *   -ENODEV  not mapped
- *   -EBADF   not a descriptor
+ *   -EBADF   not a descriptor; without the module if a system call was needed
  */
 int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role);
 
@@ -230,6 +238,7 @@ FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
  *   -EINTR   interrupted by a signal; nothing was added
  *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
  *   -EBADF   there is no room, and the descriptor was closed
+ *   -ENODEV  made without the module, and unmapped
  */
 FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);
 
@@ -242,6 +251,7 @@ FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);
  *   -EAGAIN  the count is 0 and the descriptor is non-blocking
  *   -EINTR   interrupted by a signal
  *   -EBADF   there is no count, and the descriptor was closed
+ *   -ENODEV  made without the module, and unmapped
  */
 FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
 
@@ -251,10 +261,12 @@ FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
  * @value: receives the count, which becomes 0 (of a semaphore: as flowfd_read())
  *
  * Never waits, also if the descriptor is blocking. To find no count takes no system
- * call, unless the counter is not mapped: then preadv2(2) with RWF_NOWAIT is made.
- * Returns 0, or
- *   -EAGAIN  the count is 0
- *   -EBADF   not mapped, and not a descriptor
+ * call, but without the module a read(2) each 64th time. If the counter is not mapped,
+ * it is a preadv2(2) with RWF_NOWAIT, which eventfd(2) has since Linux 5.8. Returns 0, or
+ *   -EAGAIN      the count is 0
+ *   -EBADF       a system call was needed, and the descriptor was closed
+ *   -ENODEV      made without the module, and unmapped
+ *   -EOPNOTSUPP  a semaphore made without the module, before Linux 5.8
  */
 FLOWFD_INLINE int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value);
 
