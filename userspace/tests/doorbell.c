@@ -127,11 +127,14 @@ static void add_four(void)
 	flowfd_add(&counter, 4);
 }
 
+/* What the last take returned. */
+static int taken;
+
 static void take(void)
 {
 	uint64_t value;
 
-	flowfd_try_take(&counter, &value);
+	taken = flowfd_try_take(&counter, &value);
 }
 
 static void add_and_take(void)
@@ -153,13 +156,25 @@ static void take_and_fill(void)
 	add_one();
 }
 
-/* What the one consumer does before it sleeps. */
+/* What the one consumer does before it sleeps, and each handler that interrupts it. */
 static void take_until_nothing(void)
 {
-	uint64_t value;
+	do {
+		take();
+	} while (!taken);
+}
 
-	while (!flowfd_try_take(&counter, &value))
-		;
+static void add_and_take_all(void)
+{
+	add_one();
+	take_until_nothing();
+}
+
+static void fill_and_take_all(void)
+{
+	add_four();
+	add_one();
+	take_until_nothing();
 }
 
 struct situation {
@@ -179,6 +194,9 @@ static const struct situation situations[] = {
 	{ "an add during a take", take, add_one, 1, false },
 	{ "a take during a take", take, take, 1, false },
 	{ "an add and a take during a take", take, add_and_take, 1, false },
+	{ "a handler that takes all, during a take", take, add_and_take_all, 1, false },
+	{ "the same in one that finds nothing", take, add_and_take_all, 0, false },
+	{ "the same, and it was full", take, fill_and_take_all, 0, false },
 	{ "a take and an add during a take", take, take_and_add, 1, false },
 	{ "an add during a take that finds nothing", take, add_one, 0, false },
 	{ "an add and a take during one that finds nothing", take, add_and_take, 0, false },
@@ -198,6 +216,11 @@ static const struct situation asleep[] = {
 	{ "the same, not the first", add_one, take_until_nothing, 1, false },
 	{ "the same, without room", add_one, take_until_nothing, 4, false },
 	{ "it is woken during an add", add_one, take_until_nothing, 0, true },
+	{ "a handler that takes all, during its last take", take, add_and_take_all, 0,
+	  true },
+	{ "the same, and it was full", take, fill_and_take_all, 0, true },
+	{ "the same, before it sleeps", take_until_nothing, add_and_take_all, 0, false },
+	{ "the same, in its first take", take_until_nothing, add_and_take_all, 1, false },
 };
 
 static uint64_t count(void)
@@ -215,11 +238,27 @@ static bool is_consistent(void)
 	return count() + 1 < MAXIMUM ? bits & POLLOUT : true;
 }
 
+/* How often a take of the one consumer found nothing, so that it sleeps. */
+static int found_nothing;
+
+/* Whether the last take of the one consumer found nothing, also that of a handler. */
+static bool sleeps(const struct situation *situation)
+{
+	if (situation >= asleep && situation < asleep + ARRAY_SIZE(asleep))
+		return true;
+	if (situation->run != take || !taken ||
+	    (situation->happen != add_one && situation->happen != add_and_take_all &&
+	     situation->happen != fill_and_take_all))
+		return false;
+	found_nothing++;
+	return true;
+}
+
 static bool is_right(const struct situation *situation, unsigned int options)
 {
 	struct epoll_event event;
 
-	if (situation >= asleep && situation < asleep + ARRAY_SIZE(asleep)) {
+	if (options & FLOWFD_ONE_CONSUMER && sleeps(situation)) {
 		if (!is_consistent())
 			return false;
 		add_one();
@@ -335,6 +374,7 @@ static void test_killed(const char *what, void (*run)(void), unsigned int before
 		close(edges);
 		flowfd_counter_close(&counter);
 	} while (happened);
+	tap_ok(instruction > 10, "killed at each step");
 	tap_is(wrong, 0, what);
 }
 
@@ -362,6 +402,7 @@ static void test_all_steps(void)
 	printf("# one consumer\n");
 	for (i = 0; i < ARRAY_SIZE(situations); i++)
 		test_steps(&situations[i], FLOWFD_ONE_CONSUMER);
+	tap_ok(found_nothing > 10, "a take that finds nothing lets it sleep");
 	printf("# one consumer that sleeps\n");
 	for (i = 0; i < ARRAY_SIZE(asleep); i++)
 		test_steps(&asleep[i], FLOWFD_ONE_CONSUMER);
