@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The headers in the ways in which programs are compiled, and the tests of the inline
-# functions (tests/ring.c, tests/mapped.c) in those that give other code.
+# functions (tests/ring.c, tests/mapped.c) and of counters without the module
+# (tests/doorbell.c, tests/overtake.c, tests/open.c) in those that give other code.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -185,6 +186,17 @@ posting() {
 	fi
 }
 
+# ringing TEST WHAT FLAG...: a test of counters without the module, likewise
+ringing() {
+	test=$1
+	what=$2
+	shift 2
+	tap_ok "compiles $test $what" made "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
+		-DFLOWFD_VERSION='""' "$@" -o "$here/$test" "$top/tests/$test.c" \
+		"$top"/lib/*.c
+	tap_ok "$test $what" fixed "$here/$test"
+}
+
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
 # shellcheck disable=SC2086
 able $sanitize || sanitize=
@@ -194,6 +206,8 @@ taking "by the library" -DLINKED
 taking "without optimizing" -O0
 posting "with FLOWFD_DEBUG" -DFLOWFD_DEBUG
 posting "without optimizing" -O0
+ringing doorbell "without optimizing" -O0
+ringing overtake "without optimizing" -O0
 
 # 32 bits have the code of all architectures except x86-64. The library, of 64 bits, is
 # not linked.
@@ -201,6 +215,8 @@ library=
 if able -m32; then
 	taking "with 32 bits" -m32
 	posting "with 32 bits" -m32
+	ringing doorbell "with 32 bits" -m32
+	ringing overtake "with 32 bits" -m32
 	taking "with 32 bits and FLOWFD_DEBUG" -m32 -DFLOWFD_DEBUG
 else
 	tap_skip "32 bits" "the compiler cannot"
@@ -211,6 +227,8 @@ if [ "$(uname -m)" != x86_64 ]; then
 elif able -fsanitize=thread; then
 	taking "with ThreadSanitizer" -fsanitize=thread
 	posting "with ThreadSanitizer" -fsanitize=thread
+	ringing overtake "with ThreadSanitizer" -fsanitize=thread
+	ringing open "with ThreadSanitizer" -fsanitize=thread
 else
 	tap_skip "ThreadSanitizer" "the compiler cannot"
 fi

@@ -34,6 +34,24 @@ static void test_counter()
 	ok(unknown == std::strerror(EBADF), "strerror from C++");
 }
 
+static void test_opened()
+{
+	flowfd_create_counter counter = {};
+	flowfd_counter opened;
+	uint64_t value = 0;
+
+	ok(flowfd_counter_open(&opened, &counter, sizeof(counter),
+			       FLOWFD_FALLBACK | FLOWFD_ONE_CONSUMER) == 0,
+	   "open from C++, with or without the module");
+	ok(flowfd_counter_is_mapped(&opened) &&
+	   flowfd_features(&opened) & FLOWFD_HAS_MEMORY, "it is in memory");
+	ok(flowfd_add(&opened, 3) == 0 && flowfd_take(&opened, &value) == 0 && value == 3,
+	   "add and take");
+	ok(flowfd_try_take(&opened, &value) == -EAGAIN, "and no more");
+	flowfd_counter_close(&opened);
+	ok(opened.fd == -1, "close");
+}
+
 static void test_mapped()
 {
 	flowfd_create_counter counter = {};
@@ -86,6 +104,7 @@ static void test_ring()
 int main()
 {
 	test_counter();
+	test_opened();
 	test_mapped();
 	test_ring();
 	std::cout << "1.." << checks << "\n";
