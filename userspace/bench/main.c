@@ -210,7 +210,7 @@ static bool wanted(const struct settings *settings, const struct bench *bench,
 	const struct subject *subject = bench->subject(number);
 
 	return !settings->only || !subject ||
-	       !strcmp(settings->only, subject_name(subject));
+	       !strcmp(settings->only, subject->flowfd ? "flowfd" : "eventfd");
 }
 
 /* Every other round goes backwards, so that a slow drift favours no case. */
