@@ -117,13 +117,31 @@ static void measure(const struct settings *settings, struct table *table,
 	     number);
 }
 
+/* A @goal of 0 is none. */
+static void conclude_watcher(const struct settings *settings, struct table *table,
+			     const struct watcher *watcher, double goal)
+{
+	const struct row *row = table_find(table, (const char *[]){ watcher->name });
+	const struct row *control =
+		table_find(table, (const char *[]){ watcher_epoll.name });
+	double ratio;
+
+	if (!row || !control)
+		return;
+	ratio = series_median(&row->series[RATIO]);
+	table_verdict(table, ratio, goal ? "<=" : NULL, goal,
+		      "waking a consumer: %s %.3f of epoll (%.0f %s, %.0f)",
+		      watcher->name, ratio, series_median(&row->series[P50]),
+		      settings->instructions ? "instructions" : "ns",
+		      series_median(&control->series[P50]));
+}
+
 static void conclude(const struct settings *settings, struct table *table)
 {
-	const char *unit = settings->instructions ? "instructions" : "ns";
-	const struct row *control, *ring;
+	const struct row *control;
 	struct row *row;
 	unsigned int i, j;
-	double ratio;
+	double goal;
 
 	table->note = settings->instructions ?
 			      "instructions, both on one CPU; ratios to epoll" :
@@ -139,15 +157,10 @@ static void conclude(const struct settings *settings, struct table *table)
 				   row->series[P50].value[j] /
 					   control->series[P50].value[j]);
 	}
-	ring = table_find(table, (const char *[]){ watcher_ring.name });
-	if (!ring || !control)
-		return;
-	ratio = series_median(&ring->series[RATIO]);
 	/* Times vary by a few percent between rounds. */
-	table_verdict(table, ratio, "<=", settings->instructions ? 1 : 1.05,
-		      "waking a consumer: ring %.3f of epoll (%.0f %s, %.0f)",
-		      ratio, series_median(&ring->series[P50]), unit,
-		      series_median(&control->series[P50]));
+	goal = settings->instructions ? 1 : 1.05;
+	conclude_watcher(settings, table, &watcher_ring, goal);
+	conclude_watcher(settings, table, &watcher_mapped, 0);
 }
 
 const struct bench bench_wakeup = {
