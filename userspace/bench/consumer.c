@@ -2,7 +2,8 @@
 /*
  * The CPU time of a consumer that is woken for every event, how much of it a token
  * bucket saves, and that no event is lost. The bucket limits wakeups, never data: a
- * consumer that calls poll(2) before sleeping finds the count and does not sleep.
+ * consumer that calls poll(2) before sleeping finds the count and does not sleep. With a
+ * mapped counter it limits the system calls of the publisher as well.
  */
 #include <err.h>
 #include <math.h>
@@ -13,29 +14,43 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <flowfd.h>
-
 #include "bench.h"
+#include "calls.h"
 
 #define PACE_NS		50000
 /* Five thousand token intervals: a consumer not woken by then never will be. */
 #define PATIENCE_MS	5000
 
-static const struct subject subjects[] = {
-	{ .maximum = NO_MAXIMUM },
-	{ .flowfd = true, .maximum = NO_MAXIMUM },
-	{ .flowfd = true, .maximum = NO_MAXIMUM, .capacity = 2, .rate = 1000 },
-};
+#define RATE		1000
+/* Goal: the system calls a second of a publisher that the bucket limits. */
+#define CALLS_LIMIT	1100
 
-#define SUBJECTS (sizeof(subjects) / sizeof(*subjects))
+enum { EVENTFD, FLOWFD, BUCKET, MAPPED_BUCKET, SUBJECTS };
+
+static const struct subject subjects[SUBJECTS] = {
+	[EVENTFD] = { .maximum = NO_MAXIMUM },
+	[FLOWFD] = { .flowfd = true, .maximum = NO_MAXIMUM },
+	[BUCKET] = { .flowfd = true,
+		     .maximum = NO_MAXIMUM,
+		     .capacity = 2,
+		     .rate = RATE },
+	[MAPPED_BUCKET] = { .flowfd = true,
+			    .mapped = true,
+			    .maximum = NO_MAXIMUM,
+			    .capacity = 2,
+			    .rate = RATE },
+};
 
 struct stream {
 	int fd;
 	int epoll;
+	bool mapped;
+	struct flowfd_counter counter;
 	atomic_bool stop;
 	uint64_t written;
 	uint64_t read;
 	uint64_t reads;
+	uint64_t calls;
 	double publisher_ms;
 };
 
@@ -43,7 +58,8 @@ static void take(struct stream *stream)
 {
 	uint64_t value;
 
-	if (read(stream->fd, &value, sizeof(value)) != sizeof(value))
+	if (stream->mapped ? flowfd_try_take(&stream->counter, &value) :
+			     read(stream->fd, &value, sizeof(value)) != sizeof(value))
 		return;
 	__atomic_store_n(&stream->read, stream->read + value, __ATOMIC_RELAXED);
 	stream->reads++;
@@ -78,8 +94,14 @@ static void publish(struct stream *stream)
 {
 	uint64_t one = 1;
 
-	if (write(stream->fd, &one, sizeof(one)) != sizeof(one))
-		err(EXIT_FAILURE, "bucket: write");
+	if (stream->mapped) {
+		if (flowfd_add(&stream->counter, 1))
+			errx(EXIT_FAILURE, "bucket: add");
+	} else {
+		calls_made++;
+		if (write(stream->fd, &one, sizeof(one)) != sizeof(one))
+			err(EXIT_FAILURE, "bucket: write");
+	}
 	stream->written++;
 }
 
@@ -91,6 +113,7 @@ static void *publish_flat_out(void *arg)
 	while (!stream->stop)
 		publish(stream);
 	stream->publisher_ms = clock_thread_ms() - start;
+	stream->calls = calls_made;
 	return NULL;
 }
 
@@ -106,6 +129,7 @@ static void *publish_at_pace(void *arg)
 		clock_sleep_until(next);
 	}
 	stream->publisher_ms = clock_thread_ms() - start;
+	stream->calls = calls_made;
 	return NULL;
 }
 
@@ -133,13 +157,14 @@ static const struct publisher {
 /* Edge-triggered epoll, a writer without pauses: the case of the bucket's goal. */
 #define GOAL_CASE (PUBLISHERS * SUBJECTS)
 
-enum { CONSUMER_CPU, PUBLISHER_CPU, READS, WRITES, LOST };
+enum { CONSUMER_CPU, PUBLISHER_CPU, READS, WRITES, CALLS, LOST };
 
 static const struct column columns[] = {
 	{ "consumer_ms", "consumer_ms", 1, true },
 	{ "publisher_ms", "publisher_ms", 1, false },
 	{ "reads_per_s", "reads/s", 0, false },
 	{ "writes_per_s", "writes/s", 0, false },
+	{ "calls_per_s", "calls/s", 0, true },
 	{ "lost", "lost", 0, false },
 	{ 0 },
 };
@@ -183,6 +208,10 @@ static void stream_open(struct stream *stream, const struct subject *subject,
 
 	memset(stream, 0, sizeof(*stream));
 	stream->fd = subject_open(subject, 0, FLOWFD_NONBLOCK);
+	stream->mapped = subject->mapped;
+	if (stream->mapped && flowfd_counter_map(&stream->counter, stream->fd,
+						 FLOWFD_PRODUCER | FLOWFD_CONSUMER))
+		errx(EXIT_FAILURE, "bucket: map");
 	stream->epoll = -1;
 	if (!epoll)
 		return;
@@ -223,28 +252,46 @@ static void measure(const struct settings *settings, struct table *table,
 	pthread_join(pair.reader, NULL);
 	if (stream.epoll >= 0)
 		close(stream.epoll);
+	if (stream.mapped)
+		flowfd_counter_unmap(&stream.counter);
 	close(stream.fd);
 	series_add(&row->series[PUBLISHER_CPU], stream.publisher_ms);
 	series_add(&row->series[READS], (double)stream.reads / seconds);
 	series_add(&row->series[WRITES], (double)stream.written / seconds);
+	series_add(&row->series[CALLS], (double)stream.calls / seconds);
 	series_add(&row->series[LOST],
 		   (double)stream.written - (double)stream.read);
 }
 
-/* What the last subject, which has the bucket, saves compared with the first. */
+/* What the bucket saves; @number is the case of the eventfd. */
 static void conclude_saving(struct table *table, unsigned int number)
 {
 	const struct series *before, *after;
 	double saved;
 
 	before = &find_row(table, number)->series[CONSUMER_CPU];
-	after = &find_row(table, number + SUBJECTS - 1)->series[CONSUMER_CPU];
+	after = &find_row(table, number + BUCKET)->series[CONSUMER_CPU];
 	saved = 100 * (1 - series_median(after) / series_median(before));
 	table_verdict(table, saved, number == GOAL_CASE ? ">=" : NULL, 80,
 		      "consumer CPU saved by the bucket, %s, %s: %.1f %% "
 		      "(eventfd %.1f ms, flowfd %.1f ms)",
 		      consumer(number)->name, publisher(number)->name, saved,
 		      series_median(before), series_median(after));
+}
+
+/* An eventfd's publisher makes one for each event. */
+static void conclude_calls(struct table *table, unsigned int number)
+{
+	const struct series *mapped, *control;
+	const char *relation = number == GOAL_CASE ? "<=" : NULL;
+
+	control = &find_row(table, number)->series[CALLS];
+	mapped = &find_row(table, number + MAPPED_BUCKET)->series[CALLS];
+	table_verdict(table, series_median(mapped), relation, CALLS_LIMIT,
+		      "publisher's calls/s, in memory with the bucket, %s, %s: %.0f "
+		      "(eventfd %.0f)",
+		      consumer(number)->name, publisher(number)->name,
+		      series_median(mapped), series_median(control));
 }
 
 static void conclude(const struct settings *settings, struct table *table)
@@ -254,6 +301,8 @@ static void conclude(const struct settings *settings, struct table *table)
 
 	for (i = 0; !settings->only && i < CASES; i += SUBJECTS)
 		conclude_saving(table, i);
+	for (i = 0; !settings->only && i < CASES; i += SUBJECTS)
+		conclude_calls(table, i);
 	for (i = 0; i < table->rows; i++) {
 		const struct series *lost = &table->row[i]->series[LOST];
 

@@ -93,7 +93,7 @@ def bucket(bench):
         before, after = median(control, "consumer_ms"), median(row, "consumer_ms")
         if before and after > 0.9 * before:
             losses.append(
-                f"“{row['consumer']}, {row['publisher']}” "
+                f"“{row['consumer']}, {row['publisher']}, {row['subject']}” "
                 f"({before:.0f} to {after:.0f} ms)"
             )
     text = (

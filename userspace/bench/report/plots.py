@@ -227,7 +227,8 @@ def bucket(bench, Figure):
         series = []
         for name, labels in subjects.items():
             rows = [find(bench, consumer=c, publisher=p, **labels) for c, p in cases]
-            colour = COLOURS["bucket" if "bucket" in name else labels["subject"]]
+            limited = labels["subject"] == "flowfd" and "bucket" in name
+            colour = COLOURS["bucket" if limited else labels["subject"]]
             series.append((name, colour, [median(row, key) for row in rows]))
         group_bars(axes, [f"{c},\n{p}" for c, p in cases], series)
         axes.set_xlabel(title)
