@@ -132,7 +132,8 @@ demo: build
 
 instructions: build
 	@$(LAB)/boot --instructions --time 2700 $(KERNEL) \
-		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check cost ring control post wakeup memory'
+		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check cost ring control post \
+		signal pingpong fanin loop wakeup memory'
 
 # In the root of 7.2, for herd7 is not in Debian before forky.
 prove:

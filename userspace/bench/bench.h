@@ -86,6 +86,7 @@ struct samples {
 };
 
 /* samples.c */
+double samples_median(double *values, size_t count);
 void samples_add(struct samples *samples, double *us, size_t count);
 json_t *samples_distribution(struct samples *samples);
 
@@ -148,6 +149,10 @@ struct table {
 /* table.c */
 struct row *table_row(struct table *table, const char *const *labels);
 struct row *table_find(const struct table *table, const char *const *labels);
+void row_ratios(struct row *row, const struct row *control, unsigned int from,
+		unsigned int to);
+void table_ratios(struct table *table, const struct row *control, unsigned int from,
+		  unsigned int to);
 struct verdict *table_verdict(struct table *table, double value,
 			      const char *relation, double goal,
 			      const char *format, ...)
@@ -203,6 +208,7 @@ extern const struct bench bench_control;
 extern const struct bench bench_mark;
 extern const struct bench bench_memory;
 extern const struct bench bench_post;
+extern const struct bench bench_signal;
 extern const struct bench bench_wakeup;
 extern const struct bench bench_producers;
 extern const struct bench bench_creators;
@@ -210,6 +216,10 @@ extern const struct bench bench_burst;
 extern const struct bench bench_latency;
 extern const struct bench bench_coalesce;
 extern const struct bench bench_bucket;
+extern const struct bench bench_contend;
+extern const struct bench bench_pingpong;
+extern const struct bench bench_fanin;
+extern const struct bench bench_loop;
 
 /* result.c */
 json_t *result_new(const struct settings *settings, char **argv);

@@ -18,6 +18,13 @@ static int compare(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
+/* Sorts @values. */
+double samples_median(double *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), compare);
+	return values[count / 2];
+}
+
 /* Adds times in microseconds; sorts the caller's array in place. */
 void samples_add(struct samples *samples, double *us, size_t count)
 {

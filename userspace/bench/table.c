@@ -41,6 +41,28 @@ struct row *table_row(struct table *table, const char *const *labels)
 	return row;
 }
 
+/* Adds @from as a ratio to that of @control, round by round, as @to. */
+void row_ratios(struct row *row, const struct row *control, unsigned int from,
+		unsigned int to)
+{
+	const struct series *base = &control->series[from];
+	const struct series *series = &row->series[from];
+	unsigned int i;
+
+	for (i = 0; i < series->count && i < base->count; i++)
+		series_add(&row->series[to], series->value[i] / base->value[i]);
+}
+
+/* The same for all rows; without @control there are none. */
+void table_ratios(struct table *table, const struct row *control, unsigned int from,
+		  unsigned int to)
+{
+	unsigned int i;
+
+	for (i = 0; control && i < table->rows; i++)
+		row_ratios(table->row[i], control, from, to);
+}
+
 /* Adds a verdict; a @relation of NULL is an effect without a goal. */
 struct verdict *table_verdict(struct table *table, double value,
 			      const char *relation, double goal,

@@ -23,11 +23,12 @@ refuses() {
 }
 
 # facts RESULT EXPRESSION: evaluates a Python expression; r is the result, b its
-# benchmarks by name.
+# benchmarks by name, f(ROW, KEY) a figure.
 facts() {
 	python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
 b = {bench["name"]: bench for bench in r["benchmarks"]}
+f = lambda row, key: row[key] and row[key]["median"]
 print(eval(sys.argv[2]))' "$1" "$2"
 }
 
@@ -40,7 +41,7 @@ refuses 64 "pipe: neither eventfd nor flowfd" --only=pipe
 refuses 64 "--check compares, --only does not" --check --only=eventfd
 
 tap_is "$("$bench" --list | cut -d' ' -f1 | xargs)" \
-	"cost ring control mark memory post burst latency coalesce bucket wakeup producers creators" \
+	"cost ring control mark memory post signal contend pingpong fanin loop burst latency coalesce bucket wakeup producers creators" \
 	"--list names all benchmarks"
 if [ -e /dev/flowfd ]; then
 	tap_skip "says that the module is missing" "it is loaded"
@@ -53,7 +54,7 @@ fi
 tap_ok "measures eventfd alone" "$bench" --short --rounds=2 --only=eventfd \
 	--json="$dir/result"
 tap_is "$(facts "$dir/result" '[b["name"] for b in r["benchmarks"]]')" \
-	"['cost', 'ring', 'control', 'mark', 'memory', 'post', 'burst', 'latency', 'coalesce', 'bucket', 'wakeup', 'producers', 'creators']" \
+	"['cost', 'ring', 'control', 'mark', 'memory', 'post', 'signal', 'contend', 'pingpong', 'fanin', 'loop', 'burst', 'latency', 'coalesce', 'bucket', 'wakeup', 'producers', 'creators']" \
 	"the result holds every benchmark"
 tap_is "$(facts "$dir/result" '{row["subject"] for b in r["benchmarks"]
 	for row in b["rows"] if "subject" in row}')" \
@@ -67,6 +68,21 @@ tap_is "$(facts "$dir/result" '{len(f["values"]) for b in r["benchmarks"]
 	"{2}" "every figure has a value of each round"
 tap_is "$(facts "$dir/result" '[v["value"] for v in
 	b["bucket"]["verdicts"]]')" "[0.0]" "no event was lost"
+tap_is "$(facts "$dir/result" '[row["channel"] for row in b["signal"]["rows"]
+	if row["channel"] != "MSG_RING"]')" "['eventfd', 'pipe', 'futex', 'condition']" \
+	"signal measures what there is without the module"
+tap_is "$(facts "$dir/result" '"MSG_RING" in str(b["signal"])')" True \
+	"and MSG_RING, or says why not"
+tap_is "$(facts "$dir/result" '[{row["channel"] for row in b[name]["rows"]} ==
+	{row["channel"] for row in b["signal"]["rows"]}
+	for name in ("contend", "pingpong", "fanin") if b[name]["rows"]]' |
+	grep -c False)" 0 "other benchmarks measure the same"
+tap_is "$(facts "$dir/result" '[row["channel"] for row in b["fanin"]["rows"]
+	if row["channel"] in ("eventfd", "pipe") and f(row, "calls") < 1]')" "[]" \
+	"a write for each signal is counted"
+tap_is "$(facts "$dir/result" 'all(bool(row["look"]) == (row["loop"] == "busy")
+	for row in b["loop"]["rows"])')" True \
+	"only a busy loop looks"
 tap_is "$(facts "$dir/result" 'all(row["calls_per_s"] == row["writes_per_s"]
 	for row in b["bucket"]["rows"])')" True \
 	"and a call for each write of an eventfd"
@@ -89,9 +105,10 @@ tap_is $? 1 "the report refuses what is not JSON"
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 	tap_ok "the report is made" "$report" -o "$dir/page" "$dir/result"
 	tap_is "$(grep -o '<h2>[a-z]*' "$dir/page" | xargs)" \
-		"<h2>cost <h2>ring <h2>control <h2>mark <h2>memory <h2>post <h2>burst <h2>latency <h2>coalesce <h2>bucket <h2>wakeup <h2>producers <h2>creators" \
+		"<h2>cost <h2>ring <h2>control <h2>mark <h2>memory <h2>post <h2>signal <h2>contend <h2>pingpong <h2>fanin <h2>loop <h2>burst <h2>latency <h2>coalesce <h2>bucket <h2>wakeup <h2>producers <h2>creators" \
 		"it has a section for every benchmark"
-	tap_is "$(grep -c '<svg' "$dir/page")" 10 \
+	tap_is "$(grep -c '<svg' "$dir/page")" "$(facts "$dir/result" \
+		'14 + bool(b["contend"]["rows"])')" \
 		"and plots of what there is without flowfd"
 	# As from an emulated processor, with one goal missed.
 	python3 -c 'import json, sys

@@ -168,3 +168,52 @@ def producers(bench):
         "Each thread writes to 32 files of its own. With more threads than "
         "processors the scheduler decides, and the differences are small."
     )
+
+
+def beaten(bench, **labels):
+    """Ways of flowfd that cost more than an eventfd, as text."""
+    return listed(
+        f"{row['channel']} ({median(row, 'ratio'):.2f})"
+        for row in bench["rows"]
+        if row["channel"] in ("flowfd", "mapped", "post")
+        and (median(row, "ratio") or 0) > EVEN
+        and all(row[key] == value for key, value in labels.items())
+    )
+
+
+def signal(bench):
+    return (
+        "One thread signals and takes that, so nobody sleeps: what is left are "
+        "system calls, where there are any. A futex and a condition variable "
+        "cannot be polled, and no event loop can wait for them beside files."
+    )
+
+
+def contend(bench):
+    return (
+        "Signaller and taker have a CPU each, and compete for the cache lines or "
+        "for the lock of the channel."
+    )
+
+
+def pingpong(bench):
+    text = "Each signal wakes a thread, so each way enters the kernel twice."
+    lost = beaten(bench)
+    if lost:
+        text += f" It costs more than with an eventfd by {lost}."
+    return text
+
+
+def fanin(bench):
+    return (
+        "The taker sleeps when there is nothing. In memory only the signal that "
+        "wakes it is a system call."
+    )
+
+
+def loop(bench):
+    return (
+        "A busy loop looks for events between its other work. A mapped counter "
+        "that an epoll watches gains nothing there: the epoll must be told each "
+        "time the counter becomes ready. A post tells only a loop that sleeps."
+    )

@@ -66,6 +66,15 @@ EFFECTS = (
         "{:.2f}",
     ),
     (
+        "a signal in memory and its take, as a ratio to an eventfd",
+        lambda r: [
+            (ratio, channel)
+            for ratio, channel in ratios(r, "signal", "channel")
+            if channel in ("mapped", "post")
+        ],
+        "{:.3f}",
+    ),
+    (
         "an event of a ring, written and taken, as a ratio to epoll with eventfds",
         lambda r: [
             (ratio, f"{files} files")

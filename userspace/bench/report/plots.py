@@ -18,7 +18,10 @@ COLOURS = {
     "io_uring": "#2a9d8f",
     "ring": "#3b82c4",
     "ring, array": "#9b6fd8",
+    "post": "#2a9d8f",
 }
+# Of other ways to signal.
+OTHER = "#8a8f98"
 
 
 def plotting():
@@ -195,6 +198,72 @@ def coalesce(bench, Figure):
     axes.set_xscale("log")
     axes.set_xlim(left=1)
     axes.set_xlabel("writes that one read takes, on average (logarithmic)")
+    return figure
+
+
+def channel_bars(bench, key, title, Figure, digits=3):
+    """A bar for each way to signal."""
+    rows = bench["rows"]
+    figure = Figure(figsize=(9, 0.4 * len(rows) + 0.8), layout="constrained")
+    axes = figure.subplots()
+    colours = [COLOURS.get(row["channel"], OTHER) for row in rows]
+    group_bars(
+        axes,
+        [row["channel"] for row in rows],
+        [(None, colours, [median(row, key) for row in rows])],
+        digits,
+    )
+    axes.margins(x=0.12)
+    axes.set_xlabel(title)
+    return figure
+
+
+def signal(bench, Figure):
+    """Cost of a signal and its take, as a ratio."""
+    return channel_bars(
+        bench, "ratio", "a signal and its take, as a ratio to an eventfd", Figure
+    )
+
+
+def contend(bench, Figure):
+    """Cost of a signal while another thread takes, as a ratio."""
+    title = "a signal while another CPU takes, as a ratio to an eventfd"
+    return channel_bars(bench, "ratio", title, Figure)
+
+
+def pingpong(bench, Figure):
+    """Cost of a round of two threads, as a ratio."""
+    title = "two threads that wake each other, as a ratio to an eventfd"
+    return channel_bars(bench, "ratio", title, Figure)
+
+
+def fanin(bench, Figure):
+    """Cost of a signal of eight threads, as a ratio."""
+    title = "a signal of eight threads, as a ratio to an eventfd"
+    return channel_bars(bench, "ratio", title, Figure)
+
+
+def loop(bench, Figure):
+    """What a signal to an event loop costs, and a look of a busy loop."""
+    channels = distinct(bench, "channel")
+    figure = Figure(figsize=(9, 0.6 * len(channels) + 1.1), layout="constrained")
+    axes = figure.subplots()
+    series = [
+        (
+            name,
+            colour,
+            [median(find(bench, loop=which, channel=c), key) for c in channels],
+        )
+        for name, colour, which, key in (
+            ("signal, idle loop", COLOURS["eventfd"], "idle", "signal"),
+            ("signal, busy loop", COLOURS["flowfd"], "busy", "signal"),
+            ("a look of the busy loop", COLOURS["maximum"], "busy", "look"),
+        )
+    ]
+    group_bars(axes, channels, series)
+    axes.margins(x=0.12)
+    axes.set_xlabel(unit(bench))
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=3)
     return figure
 
 
