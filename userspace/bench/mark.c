@@ -95,7 +95,7 @@ static void conclude(const struct settings *settings, struct table *table)
 {
 	const struct row *control;
 	struct row *row;
-	unsigned int i, j;
+	unsigned int i;
 
 	table->note = settings->instructions ?
 			      "instructions per write and read" :
@@ -104,10 +104,8 @@ static void conclude(const struct settings *settings, struct table *table)
 		row = table->row[i];
 		control = table_find(table, (const char *[]){ row->label[0],
 							      states[0].name });
-		for (j = 0; control && j < row->series[COST].count; j++)
-			series_add(&row->series[RATIO],
-				   row->series[COST].value[j] /
-					   control->series[COST].value[j]);
+		if (control)
+			row_ratios(row, control, COST, RATIO);
 	}
 }
 

@@ -160,19 +160,10 @@ static void conclude(const struct settings *settings, struct table *table)
 	const char *unit = settings->instructions ? "instructions" : "ns";
 	const struct row *control = table_find(table, (const char *[]){ ways[0].name });
 	const struct row *row = table_find(table, (const char *[]){ ways[WAYS - 1].name });
-	unsigned int i, j;
 
 	table->note = settings->instructions ? "instructions per event"
 					     : "nanoseconds per event";
-	for (i = 0; control && i < table->rows; i++) {
-		struct row *each = table->row[i];
-
-		for (j = 0; j < each->series[COST].count && j < control->series[COST].count;
-		     j++)
-			series_add(&each->series[RATIO],
-				   each->series[COST].value[j] /
-					   control->series[COST].value[j]);
-	}
+	table_ratios(table, control, COST, RATIO);
 	if (!row || !control)
 		return;
 	table_verdict(table, series_median(&row->series[RATIO]), "<=", 0.05,

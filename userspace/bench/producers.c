@@ -155,7 +155,7 @@ static void conclude(const struct settings *settings, struct table *table)
 {
 	const struct row *control;
 	struct row *row;
-	unsigned int i, j;
+	unsigned int i;
 
 	(void)settings;
 	for (i = 0; i < table->rows; i++) {
@@ -163,10 +163,8 @@ static void conclude(const struct settings *settings, struct table *table)
 		control = table_find(table,
 				     (const char *[]){ row->label[0],
 						       watcher_epoll.name });
-		for (j = 0; control && j < row->series[WRITE].count; j++)
-			series_add(&row->series[RATIO],
-				   row->series[WRITE].value[j] /
-					   control->series[WRITE].value[j]);
+		if (control)
+			row_ratios(row, control, WRITE, RATIO);
 	}
 }
 

@@ -140,7 +140,7 @@ static void conclude(const struct settings *settings, struct table *table)
 {
 	const struct row *control;
 	struct row *row;
-	unsigned int i, j;
+	unsigned int i;
 	double goal;
 
 	table->note = settings->instructions ?
@@ -149,14 +149,10 @@ static void conclude(const struct settings *settings, struct table *table)
 	control = table_find(table, (const char *[]){ watcher_epoll.name });
 	for (i = 0; i < WATCHERS; i++) {
 		row = table_find(table, (const char *[]){ watchers[i]->name });
-		if (!row)
-			continue;
-		row->distribution = samples_distribution(&samples[i]);
-		for (j = 0; control && j < row->series[P50].count; j++)
-			series_add(&row->series[RATIO],
-				   row->series[P50].value[j] /
-					   control->series[P50].value[j]);
+		if (row)
+			row->distribution = samples_distribution(&samples[i]);
 	}
+	table_ratios(table, control, P50, RATIO);
 	/* Times vary by a few percent between rounds. */
 	goal = settings->instructions ? 1 : 1.05;
 	conclude_watcher(settings, table, &watcher_ring, goal);
