@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Creating a counter and mapping it in one call, with the module or without it. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "backend.h"
 #include "fallback.h"
 #include "mapped.h"
 
 #define OPTIONS (FLOWFD_FALLBACK | FLOWFD_OPTIONAL_BUCKET | FLOWFD_ONE_CONSUMER)
-
-enum backend { ANY, MODULE, FALLBACK };
-
-/* Returns a backend or -EINVAL. The program's option comes first, then the environment. */
-static int choose_backend(unsigned int options)
-{
-	const char *name;
-
-	if (!(options & FLOWFD_FALLBACK))
-		return MODULE;
-	name = secure_getenv("FLOWFD_BACKEND");
-	if (!name || !*name)
-		return ANY;
-	if (!strcmp(name, "module"))
-		return MODULE;
-	if (!strcmp(name, "fallback"))
-		return FALLBACK;
-	return -EINVAL;
-}
 
 /* What cannot be mapped, a semaphore, is created as it is. */
 static int create(union flowfd__settings *settings)
@@ -61,7 +41,7 @@ int flowfd_counter_open(struct flowfd_counter *c,
 			unsigned int options)
 {
 	union flowfd__settings copy = { .bytes = { 0 } };
-	int backend = choose_backend(options);
+	int backend = flowfd__backend(options & FLOWFD_FALLBACK);
 	int ret;
 
 	if (options & ~OPTIONS)
@@ -71,9 +51,9 @@ int flowfd_counter_open(struct flowfd_counter *c,
 	ret = flowfd__settings_copy(&copy, settings, size);
 	if (ret)
 		return ret;
-	if (backend != FALLBACK)
+	if (backend != FLOWFD__FALLBACK)
 		ret = open_with_module(c, &copy);
-	if (backend == FALLBACK || (backend == ANY && (ret == -ENODEV || ret == -EACCES)))
+	if (flowfd__falls_back(backend, ret))
 		ret = flowfd__fallback_open(c, &copy, options);
 	return ret;
 }
