@@ -45,6 +45,11 @@ extern "C" {
 #define FLOWFD_MS(n)  ((uint64_t)(1000000ULL * (n)))
 #define FLOWFD_SEC(n) ((uint64_t)(1000000000ULL * (n)))
 
+/* What flowfd_ring_features() returns. */
+#define FLOWFD_HAS_EVENTS  (1U << 8)  /* events arrive in memory, without a wait */
+#define FLOWFD_HAS_CLOSES  (1U << 9)  /* a closed file has no events; or it is pinned */
+#define FLOWFD_HAS_SHARING (1U << 10) /* other processes can attach and keep the ring */
+
 /**
  * struct flowfd_ring - a ring in this process
  * @fd: its descriptor, for poll(2), epoll(7), io_uring(7), or to send to another
@@ -64,8 +69,11 @@ struct flowfd_ring {
 	struct flowfd_ring_header *header;
 	struct flowfd_ring_item *items;
 	uint32_t *index;
+	struct flowfd_watches *watches; /* NULL with the module */
+	uint32_t features;
+	int32_t doorbell;
 	/* The consumer's, 64 bytes away from what posting reads. */
-	uint32_t reserved[15];
+	uint32_t reserved[13];
 	uint32_t posts_at;
 	uint32_t head;
 	uint32_t consuming;
@@ -88,13 +96,31 @@ struct flowfd_event {
  * flowfd_ring_create - create a ring and map it
  * @ring: filled in, if the call succeeds
  * @max_items: how many files and posts it can have, 1 to FLOWFD_RING_ITEMS_MAX
- * @flags: FLOWFD_KEEP_ON_EXEC, or 0
+ * @flags: FLOWFD_KEEP_ON_EXEC, FLOWFD_FALLBACK, or 0
+ *
+ * With FLOWFD_FALLBACK, if there is no module or this user may not use it, the ring is an
+ * epoll(7), an eventfd(2) for posts, and memory. Events are taken as from any ring, and
+ * posts are the same. But
+ *   - events arrive with a wait alone. Before it polls the descriptor, a consumer must
+ *     have taken all; after that, it calls flowfd_ring_wait(), perhaps with a timeout of
+ *     0. One that gets posts without end does so from time to time
+ *   - no file is pinned. Once a file is closed everywhere, epoll forgets it, but an event
+ *     that a wait has found before is taken: remove a file before it is closed
+ *   - the bits of an event are all for which the file was ready at the wait
+ *   - only this process has the ring, and a child after fork(2) may only post to it
+ *     (-ECHILD); a child that is killed as it posts can delay the wakeup until the next
+ *     post or event
+ *   - flowfd_ring_control(), and all that adds, changes or removes, is not
+ *     async-signal-safe; nor is a wait
+ * flowfd_ring_features() tells. FLOWFD_BACKEND in the environment: see
+ * flowfd_counter_open(). With FLOWFD_FALLBACK this function is not async-signal-safe.
  *
  * Returns 0, an error of opening the device as flowfd_counter_create(), or
  *   -EPROTONOSUPPORT  module and library do not match, or the module has no rings
- *   -EINVAL           @max_items out of range, or an unknown flag
+ *   -EINVAL           @max_items out of range, or an unknown flag or FLOWFD_BACKEND
  *   -ENOMEM           no memory, or RLIMIT_MEMLOCK would be exceeded
  *   -EMFILE -ENFILE   no descriptor left
+ *   -EOPNOTSUPP       only the module has this: FLOWFD_KEEP_ON_EXEC
  */
 int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned int flags);
 
@@ -109,7 +135,7 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned in
  * to post. Processes that map a ring must trust each other: each can write
  * its memory, and harvesting uses the numbers in the index unchecked. Returns 0, or
  *   -EPROTONOSUPPORT  a ring of a version that this library does not know
- *   -ENOTTY           not a ring
+ *   -ENOTTY           not a ring, or one without the module
  *   -EBADF            not a descriptor
  *   -ENOMEM           no memory
  */
@@ -294,6 +320,15 @@ const char *flowfd_ring_strerror(int error);
 #ifndef FLOWFD_INLINE
 #define FLOWFD_INLINE static inline
 #endif
+/**
+ * flowfd_ring_features - what a ring can do
+ * @ring: ring
+ *
+ * Returns FLOWFD_HAS_EVENTS, FLOWFD_HAS_CLOSES and FLOWFD_HAS_SHARING, or 0 for a ring
+ * without the module.
+ */
+FLOWFD_INLINE unsigned int flowfd_ring_features(const struct flowfd_ring *ring);
+
 /* How many events of files flowfd_ring_next() takes before it looks for posts. */
 #define FLOWFD_RING_TURN 64
 /* What must not make the compiler store a cursor in memory. */
@@ -392,6 +427,7 @@ FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event
  * for it. Returns 0, or
  *   -EINVAL  @item is out of range
  *   -EBADF   the ring's descriptor was closed: the item is posted, but nobody was woken
+ *            (without the module, closing it alone does not prevent a wakeup)
  * or another error of ioctl(2) on what has the number of the descriptor, with the same
  * effect: -ENOTTY if it was used again for another file.
  */
@@ -678,6 +714,11 @@ static inline uint32_t flowfd_ring_take_entry(struct flowfd_ring *ring, uint32_t
 	ring->head++;
 	__atomic_store_n(&ring->header->head, ring->head, __ATOMIC_RELEASE);
 	return bits;
+}
+
+FLOWFD_INLINE unsigned int flowfd_ring_features(const struct flowfd_ring *ring)
+{
+	return ring->features;
 }
 
 /* There is more than one post; @number is the head of a stack that was taken, or 0. */

@@ -42,8 +42,8 @@ const char *flowfd_strerror(int error)
 		       ": root can change that with a udev rule";
 	case -EOPNOTSUPP:
 		return "only the flowfd module can do this (a token bucket, a semaphore"
-		       " with a maximum): run 'modprobe flowfd' as root (package"
-		       " flowfd-dkms)";
+		       " with a maximum, a ring that is kept on exec): run 'modprobe"
+		       " flowfd' as root (package flowfd-dkms)";
 	default:
 		return strerror(-error);
 	}
@@ -67,7 +67,11 @@ const char *flowfd_ring_strerror(int error)
 		return "an epoll, a ring or an io_uring cannot be watched";
 	case -EOPNOTSUPP:
 		return "a file with more than two wait queues cannot be watched:"
-		       " use epoll for it";
+		       " use epoll for it; without the module, no ring can be kept"
+		       " on exec";
+	case -ECHILD:
+		return "a ring without the module is that of the process that created"
+		       " it: after fork(2), the child may only post";
 	case -EEXIST:
 		return "the ring watches this descriptor already:"
 		       " flowfd_ring_mod() changes that";
@@ -77,7 +81,8 @@ const char *flowfd_ring_strerror(int error)
 	case -ENOSPC:
 		return "the ring has max_items files and posts, as many as it"
 		       " was created for; a post that was removed counts until"
-		       " the next harvest";
+		       " the next harvest; without the module, epoll may be at"
+		       " /proc/sys/fs/epoll/max_user_watches";
 	case -EBADF:
 		return "not a descriptor: if the file was closed before it was"
 		       " removed, flowfd_ring_del_data() removes it";

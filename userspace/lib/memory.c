@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Mapping memory that processes share: that of rings and counters. */
+/* Mapping memory: that of rings and counters, which processes share, and private memory. */
 #include <errno.h>
 #include <sys/mman.h>
 
@@ -18,6 +18,23 @@ int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset)
 	}
 	*at = map;
 	return 0;
+}
+
+int flowfd__map_wiped_on_fork(void **at, size_t size)
+{
+	int saved = errno, error;
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+
+	if (map != MAP_FAILED && !madvise(map, size, MADV_WIPEONFORK)) {
+		*at = map;
+		return 0;
+	}
+	error = -errno;
+	if (map != MAP_FAILED)
+		munmap(map, size);
+	errno = saved;
+	return error;
 }
 
 void flowfd__unmap(void *at, size_t size)

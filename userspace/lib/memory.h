@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared memory for the files of the library. errno stays as it is. */
+/* Memory for the files of the library. errno stays as it is. */
 #ifndef FLOWFD_LIB_MEMORY_H
 #define FLOWFD_LIB_MEMORY_H
 
@@ -17,6 +17,15 @@
  * Returns 0 or a negative errno.
  */
 int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset);
+
+/**
+ * flowfd__map_wiped_on_fork - map private memory that a child finds zeroed
+ * @at: receives the address
+ * @size: bytes
+ *
+ * Returns 0 or a negative errno.
+ */
+int flowfd__map_wiped_on_fork(void **at, size_t size);
 
 /** flowfd__protect - set what can be done with memory; it stays as it was on failure */
 void flowfd__protect(void *at, size_t size, int protection);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ring: creating and mapping it, what it watches, and waiting. Thin calls
- * into the kernel; flowfd-ring.h documents each, and has the harvest.
+ * The ring: creating and mapping it, what it watches, and waiting. Thin calls into the
+ * kernel, or into ring_epoll.c; flowfd-ring.h documents each, and has the harvest.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backend.h"
 #include "device.h"
 #include "memory.h"
+#include "ring_epoll.h"
+
+#define FEATURES (FLOWFD_HAS_EVENTS | FLOWFD_HAS_CLOSES | FLOWFD_HAS_SHARING)
 
 /* @layout is from the kernel: every process that has the ring can write its header. */
 static int ring_map(struct flowfd_ring *ring, int fd,
@@ -45,6 +49,7 @@ static int ring_map(struct flowfd_ring *ring, int fd,
 		.items = (void *)((char *)header + layout->items_offset),
 		.index = (void *)((char *)header + layout->index_offset),
 		.map_size = layout->map_size,
+		.features = FEATURES,
 	};
 	return 0;
 }
@@ -72,7 +77,8 @@ static int create_in_place(int device, struct flowfd_create_ring *args)
 	return ret;
 }
 
-int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned int flags)
+static int create_with_module(struct flowfd_ring *ring, uint32_t max_items,
+			      unsigned int flags)
 {
 	struct flowfd_create_ring args = {
 		.max_items = max_items,
@@ -93,16 +99,36 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned in
 	return ret;
 }
 
+int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned int flags)
+{
+	int backend = flowfd__backend(flags & FLOWFD_FALLBACK);
+	int ret = backend;
+
+	if (backend < 0)
+		return backend;
+	flags &= ~FLOWFD_FALLBACK;
+	if (backend != FLOWFD__FALLBACK)
+		ret = create_with_module(ring, max_items, flags);
+	if (flowfd__falls_back(backend, ret))
+		ret = flowfd__ring_epoll_create(ring, max_items, flags);
+	return ret;
+}
+
 int flowfd_ring_attach(struct flowfd_ring *ring, int fd)
 {
 	struct flowfd_create_ring layout;
 	int ret = flowfd__ioctl(fd, FLOWFD_IOC_RING_INFO, &layout);
 
+	/* The answer of an epoll, since Linux 6.9. */
+	if (ret == -EINVAL)
+		return -ENOTTY;
 	return ret < 0 ? ret : ring_map(ring, fd, &layout);
 }
 
 void flowfd_ring_destroy(struct flowfd_ring *ring)
 {
+	if (ring->watches)
+		flowfd__ring_epoll_destroy(ring);
 	flowfd__unmap(ring->header, ring->map_size);
 	flowfd__close(ring->fd);
 }
@@ -115,6 +141,8 @@ int flowfd_ring_control(const struct flowfd_ring *ring, struct flowfd_ring_entry
 		.count = count,
 	};
 
+	if (ring->watches)
+		return flowfd__ring_epoll_control(ring, entries, count);
 	return flowfd__ioctl(ring->fd, FLOWFD_IOC_RING_CONTROL, &args);
 }
 
@@ -212,6 +240,8 @@ int flowfd_ring_del_post(const struct flowfd_ring *ring, uint32_t item)
 
 int flowfd_ring_notify(const struct flowfd_ring *ring)
 {
+	if (ring->watches)
+		return flowfd__ring_epoll_notify(ring);
 	return flowfd__ioctl(ring->fd, FLOWFD_IOC_RING_NOTIFY, NULL);
 }
 
@@ -278,6 +308,21 @@ int flowfd_ring_revive_post(struct flowfd_ring *ring, uint32_t item)
 	return 1;
 }
 
+/* What the kernel does with a structure of another size. */
+static int wait_without_module(const struct flowfd_ring *ring,
+			       const struct flowfd_ring_wait *args, size_t size)
+{
+	const unsigned char *bytes = (const void *)args;
+	size_t i;
+
+	if (size < FLOWFD_RING_WAIT_SIZE_VER0)
+		return -EINVAL;
+	for (i = sizeof(*args); i < size; i++)
+		if (bytes[i])
+			return -EPROTONOSUPPORT;
+	return flowfd__ring_epoll_wait(ring, args, false);
+}
+
 int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 			  const struct flowfd_ring_wait *args, size_t size)
 {
@@ -285,6 +330,8 @@ int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 
 	if (size > _IOC_SIZEMASK)
 		return -EINVAL;
+	if (ring->watches)
+		return wait_without_module(ring, args, size);
 	ret = flowfd__ioctl(ring->fd,
 			    _IOC(_IOC_WRITE, 'J', _IOC_NR(FLOWFD_IOC_RING_WAIT), size),
 			    (void *)args);
@@ -307,6 +354,9 @@ int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout)
 	const struct flowfd_ring_wait args = { .timeout = timeout };
 	int ret;
 
+	if (ring->watches)
+		return flowfd__ring_epoll_wait(ring, &args,
+					       timeout == FLOWFD_RING_FOREVER);
 	/* The cheaper system call, but it does not wait if O_NONBLOCK is set. */
 	if (timeout == FLOWFD_RING_FOREVER) {
 		ret = read_pending(ring->fd);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ring of libflowfd with the module: every function in normal use, and each
- * documented error. Runs as root in a virtual machine, as some errors can break a
- * machine. The selftests test the kernel beyond that.
+ * The ring of libflowfd, every function in normal use, and each documented error, with
+ * each backend that there is. With the module it runs as root in a virtual machine, as
+ * some errors can break a machine; the selftests test the kernel beyond that. Without it,
+ * it is a host test; ring-epoll.c has what is special there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +39,7 @@
 #define NOBODY 65534
 #define PIPES 3
 
+static bool fallback;
 static struct flowfd_ring ring;
 static struct flowfd_event event;
 static int readers[PIPES];
@@ -51,10 +53,29 @@ static uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
+static int create(struct flowfd_ring *own, uint32_t max_items, unsigned int flags)
+{
+	return flowfd_ring_create(own, max_items, flags | FLOWFD_FALLBACK);
+}
+
+/* Events arrive by themselves with the module alone. */
+static int next_event(struct flowfd_ring *own)
+{
+	if (!(flowfd_ring_features(own) & FLOWFD_HAS_EVENTS))
+		flowfd_ring_wait(own, 0);
+	return flowfd_ring_next(own, &event);
+}
+
+static int watched_counter(void)
+{
+	return fallback ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) :
+			  flowfd_counter_create(0, FLOWFD_NONBLOCK);
+}
+
 /* A ring that watches pipes, with data 0, 1, 2. */
 static void setup(void)
 {
-	if (flowfd_ring_create(&ring, PIPES, 0) < 0)
+	if (create(&ring, PIPES, 0) < 0)
 		abort();
 	for (int i = 0; i < PIPES; i++) {
 		int ends[2];
@@ -103,7 +124,7 @@ static int create_and_destroy(void)
 
 	close(lowest);
 	errno = 4711;
-	ret = flowfd_ring_create(&own, 1, 0);
+	ret = create(&own, 1, 0);
 	if (!ret)
 		flowfd_ring_destroy(&own);
 	if (errno != 4711)
@@ -190,20 +211,26 @@ static void test_create(void)
 	struct flowfd_ring own = {.fd = 42};
 	void *mapping;
 
-	tap_is(flowfd_ring_create(&own, 0, 0), -EINVAL, "for no files");
-	tap_is(flowfd_ring_create(&own, FLOWFD_RING_ITEMS_MAX + 1, 0), -EINVAL,
+	tap_is(create(&own, 0, 0), -EINVAL, "for no files");
+	tap_is(create(&own, FLOWFD_RING_ITEMS_MAX + 1, 0), -EINVAL,
 	       "for too many files");
-	tap_is(flowfd_ring_create(&own, 1, 1U << 31), -EINVAL, "unknown flag");
+	tap_is(create(&own, 1, 1U << 31), -EINVAL, "unknown flag");
 	tap_ok(own.fd == 42 && !own.header, "the ring is as it was");
 
-	tap_is(flowfd_ring_create(&own, 1, FLOWFD_KEEP_ON_EXEC), 0, "create");
-	tap_is(fcntl(own.fd, F_GETFD), 0, "kept on exec");
-	flowfd_ring_destroy(&own);
-	tap_is(flowfd_ring_create(&own, FLOWFD_RING_ITEMS_MAX, 0), 0,
+	tap_is(create(&own, 1, FLOWFD_KEEP_ON_EXEC), fallback ? -EOPNOTSUPP : 0,
+	       "to be kept on exec");
+	if (!fallback) {
+		tap_is(fcntl(own.fd, F_GETFD), 0, "kept on exec");
+		flowfd_ring_destroy(&own);
+	}
+	tap_is(create(&own, FLOWFD_RING_ITEMS_MAX, 0), 0,
 	       "create a large one");
 	tap_is(fcntl(own.fd, F_GETFD), FD_CLOEXEC, "close-on-exec");
 	tap_is(own.header->max_items, FLOWFD_RING_ITEMS_MAX, "as large");
-	tap_is(flowfd_ring_next(&own, &event), 0, "and empty");
+	tap_is(flowfd_ring_features(&own),
+	       fallback ? 0 : FLOWFD_HAS_EVENTS | FLOWFD_HAS_CLOSES | FLOWFD_HAS_SHARING,
+	       "what it can do");
+	tap_is(next_event(&own), 0, "and empty");
 	mapping = own.header;
 	flowfd_ring_destroy(&own);
 	tap_is(fcntl(own.fd, F_GETFD), -1, "destroyed, it has no descriptor");
@@ -211,19 +238,14 @@ static void test_create(void)
 	       "and no mapping");
 }
 
-static void test_create_errors(void)
+/* As root, and with the module alone: these can break a machine. */
+static void test_create_errors_of_device(void)
 {
 	struct stat device;
-	struct rlimit limit;
 	char before[32];
-	rlim_t all;
-	int lowest = dup(STDERR_FILENO);
 	int fd;
 
-	close(lowest);
-	tap_is(in_child(create_and_destroy), 0, "in a child");
 	tap_is(in_child(create_as_nobody), 0, "as nobody");
-	tap_is(in_child(create_without_memory), -ENOMEM, "no address space");
 	tap_is(in_child(create_without_locked_memory), -ENOMEM,
 	       "RLIMIT_MEMLOCK");
 	tap_is(in_child(create_on_another_device), -EPROTONOSUPPORT,
@@ -237,6 +259,9 @@ static void test_create_errors(void)
 	stat(FLOWFD_DEVICE, &device);
 	chmod(FLOWFD_DEVICE, 0600);
 	tap_is(in_child(create_as_nobody), -EACCES, "no permission");
+	unsetenv("FLOWFD_BACKEND");
+	tap_is(in_child(create_as_nobody), 0, "for which there is the fallback");
+	setenv("FLOWFD_BACKEND", "module", 1);
 	chmod(FLOWFD_DEVICE, device.st_mode & 07777);
 
 	fd = open("/proc/sys/fs/file-max", O_RDONLY | O_CLOEXEC);
@@ -245,13 +270,23 @@ static void test_create_errors(void)
 	set_file_max("0");
 	tap_is(in_child(create_as_nobody), -ENFILE, "no file in the system");
 	set_file_max(before);
+}
 
+static void test_create_errors(void)
+{
+	int lowest = dup(STDERR_FILENO);
+	struct rlimit limit;
+	rlim_t all;
+
+	close(lowest);
+	tap_is(in_child(create_and_destroy), 0, "in a child");
+	tap_is(in_child(create_without_memory), -ENOMEM, "no address space");
 	getrlimit(RLIMIT_NOFILE, &limit);
 	all = limit.rlim_cur;
 	for (int room = 0; room < 2; room++) {
 		limit.rlim_cur = lowest + room;
 		setrlimit(RLIMIT_NOFILE, &limit);
-		tap_is(flowfd_ring_create(&ring, 1, 0), -EMFILE, "no room");
+		tap_is(create(&ring, 1, 0), -EMFILE, "no room");
 		tap_is(fcntl(lowest, F_GETFD), -1, "nothing is left behind");
 	}
 	limit.rlim_cur = all;
@@ -260,7 +295,7 @@ static void test_create_errors(void)
 
 static void test_add(void)
 {
-	int counter = flowfd_counter_create(0, FLOWFD_NONBLOCK);
+	int counter = watched_counter();
 	int no_room = eventfd(0, EFD_CLOEXEC);
 	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	int other = eventfd(1, EFD_CLOEXEC);
@@ -268,15 +303,15 @@ static void test_add(void)
 	struct flowfd_ring own;
 	uint64_t value;
 
-	tap_is(flowfd_ring_create(&own, 2, 0), 0, "create");
+	tap_is(create(&own, 2, 0), 0, "create");
 	tap_is(flowfd_ring_add(&own, counter, EPOLLIN | EPOLLET, 1ULL << 40), 0,
 	       "add a counter");
-	tap_is(flowfd_ring_next(&own, &event), 0, "it is not ready");
+	tap_is(next_event(&own), 0, "it is not ready");
 	flowfd_write(counter, 1);
-	tap_is(flowfd_ring_next(&own, &event), 1, "it is");
+	tap_is(next_event(&own), 1, "it is");
 	tap_is(event.events, EPOLLIN, "for reading");
 	tap_is(event.data, 1ULL << 40, "and has its data");
-	tap_is(flowfd_ring_next(&own, &event), 0, "and is told of once");
+	tap_is(next_event(&own), 0, "and is told of once");
 	tap_is(flowfd_read(counter, &value), 0, "read");
 
 	tap_is(flowfd_ring_add(&own, -1, EPOLLIN | EPOLLET, 0), -EBADF,
@@ -295,7 +330,7 @@ static void test_add(void)
 	       "what is watched");
 	tap_is(flowfd_ring_add(&own, other, EPOLLIN | EPOLLET, 2), 0,
 	       "an eventfd, which is pinned");
-	tap_is(flowfd_ring_next(&own, &event), 1, "and ready at once");
+	tap_is(next_event(&own), 1, "and ready at once");
 	tap_is(flowfd_ring_add_pinned(&own, counter, EPOLLIN | EPOLLET, 0),
 	       -EEXIST, "pin what is watched");
 	tap_is(flowfd_ring_del(&own, counter), 0, "remove the counter");
@@ -316,7 +351,7 @@ static void test_mod_and_del(void)
 	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	struct flowfd_ring own;
 
-	tap_is(flowfd_ring_create(&own, 1, 0), 0, "create");
+	tap_is(create(&own, 1, 0), 0, "create");
 	tap_is(flowfd_ring_mod(&own, fd, EPOLLIN | EPOLLET, 0), -ENOENT,
 	       "change what is not watched");
 	tap_is(flowfd_ring_del(&own, fd), -ENOENT, "remove it");
@@ -329,20 +364,20 @@ static void test_mod_and_del(void)
 	       "to level-triggered");
 	for (int i = 0; i < 2; i++) {
 		flowfd_write(fd, 1);
-		tap_is(flowfd_ring_next(&own, &event), !i, "one shot");
+		tap_is(next_event(&own), !i, "one shot");
 	}
 	tap_is(flowfd_ring_mod(&own, fd, EPOLLIN | EPOLLET, 2), 0, "change");
-	tap_is(flowfd_ring_next(&own, &event), 1, "it is armed again");
+	tap_is(next_event(&own), 1, "it is armed again");
 	tap_is(event.data, 2, "with other data");
 	flowfd_write(fd, 1);
 	tap_is(flowfd_ring_mod(&own, fd, EPOLLOUT | EPOLLET, 3), 0,
 	       "change before the event is taken");
-	tap_is(flowfd_ring_next(&own, &event), 1, "one event");
+	tap_is(next_event(&own), 1, "one event");
 	tap_is(event.events, EPOLLOUT, "the old one is dropped");
 
 	flowfd_write(fd, 1);
 	tap_is(flowfd_ring_del(&own, fd), 0, "remove");
-	tap_is(flowfd_ring_next(&own, &event), 0, "no event is left");
+	tap_is(next_event(&own), 0, "no event is left");
 	tap_is(flowfd_ring_del(&own, fd), -ENOENT, "it is gone");
 	flowfd_ring_destroy(&own);
 	close(fd);
@@ -354,13 +389,13 @@ static void test_del_data(void)
 	int fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
 	struct flowfd_ring own;
 
-	tap_is(flowfd_ring_create(&own, 2, 0), 0, "create");
+	tap_is(create(&own, 2, 0), 0, "create");
 	tap_is(flowfd_ring_add(&own, fd, EPOLLIN | EPOLLET, 5), 0, "add");
 	close(fd);
 	tap_is(flowfd_ring_del(&own, fd), -EBADF, "remove what is closed");
 	tap_is(flowfd_ring_del_data(&own, 6), -ENOENT, "data of no watch");
 	tap_is(flowfd_ring_del_data(&own, 5), 0, "remove it by its data");
-	tap_is(flowfd_ring_next(&own, &event), 0, "its event is gone");
+	tap_is(next_event(&own), 0, "its event is gone");
 	tap_is(flowfd_ring_del_data(&own, 5), -ENOENT, "and so is it");
 	flowfd_ring_destroy(&own);
 }
@@ -392,19 +427,26 @@ static void test_control(void)
 	tap_is(entries[1].result, 0, "change");
 	tap_is(entries[2].result, -EBADF, "add no descriptor");
 	tap_is(entries[3].result, -EINVAL, "an unknown operation");
-	tap_is(entries[4].result, FLOWFD_RING_PINNED, "an eventfd is pinned");
+	tap_is(entries[4].result, fallback ? 0 : FLOWFD_RING_PINNED,
+	       "an eventfd is pinned");
 	tap_is(entries[5].result, 1, "one watch had this data");
 	close(pinned);
 	/* 1 keeps its position, with the events that the change found. */
-	tap_is(flowfd_ring_next(&ring, &event), 1, "an event");
+	tap_is(next_event(&ring), 1, "an event");
 	tap_is(event.data, 7, "of what was changed");
-	tap_is(flowfd_ring_next(&ring, &event), 1, "another");
+	tap_is(next_event(&ring), 1, "another");
 	tap_is(event.data, 2, "of what was left alone");
-	tap_is(flowfd_ring_next(&ring, &event), 0, "none of what was removed");
+	tap_is(next_event(&ring), 0, "none of what was removed");
 
 	tap_is(flowfd_ring_control(&ring, NULL, 0), 0, "nothing to do");
 	tap_is(flowfd_ring_control(&ring, entries, FLOWFD_RING_ITEMS_MAX + 1),
 	       -EINVAL, "too many");
+	tap_is(flowfd_ring_control(&ring, NULL, 1), -EFAULT, "no address");
+	if (fallback) {
+		munmap(memory, 8192);
+		teardown();
+		return;
+	}
 	munmap(memory + 4096, 4096);
 	edge = (void *)(memory + 4096 - sizeof(*edge));
 	*edge = (struct flowfd_ring_entry){.op = FLOWFD_RING_DEL,
@@ -424,11 +466,14 @@ static void test_removal_in_the_loop(void)
 	setup();
 	for (int i = 0; i < PIPES; i++)
 		announce(i);
-	tap_is(flowfd_ring_next(&ring, &event), 1, "an event");
+	tap_is(next_event(&ring), 1, "an event");
 	tap_is(event.data, 0, "of the first");
 	tap_is(flowfd_ring_del(&ring, readers[1]), 0, "removes the second");
 	close(readers[2]);
-	tap_is(flowfd_ring_next(&ring, &event), 0,
+	if (fallback)
+		tap_is(flowfd_ring_next(&ring, &event), 1,
+		       "the event of a closed file, which was found before");
+	tap_is(next_event(&ring), 0,
 	       "nothing of what is removed or closed");
 	teardown();
 
@@ -436,6 +481,7 @@ static void test_removal_in_the_loop(void)
 	for (int i = 0; i < PIPES; i++)
 		announce(i);
 	tap_is(flowfd_ring_del(&ring, readers[1]), 0, "remove the second");
+	tap_is(flowfd_ring_wait(&ring, 0), fallback ? 2 : 3, "entries");
 	tap_is(flowfd_ring_harvest(&ring, events, PIPES), 2, "two are left");
 	tap_is(events[0].data, 0, "the first");
 	tap_is(events[1].data, 2, "the third");
@@ -470,12 +516,12 @@ static void test_wait(void)
 	tap_is(flowfd_ring_wait(&ring, FLOWFD_RING_FOREVER), 1,
 	       "an event, which it waits for all the same");
 	pthread_join(thread, NULL);
-	tap_is(poll(&pollfd, 1, 0), 1, "poll knows of it");
+	tap_is(poll(&pollfd, 1, 0), !fallback, "poll knows of it");
 	announce(1);
 	tap_is(flowfd_ring_wait(&ring, FLOWFD_RING_FOREVER), 2, "two, at once");
 	flowfd_ring_del(&ring, readers[0]);
 	tap_is(flowfd_ring_wait(&ring, 0), 2, "an entry stays");
-	tap_is(flowfd_ring_next(&ring, &event), 1, "an event");
+	tap_is(next_event(&ring), 1, "an event");
 	tap_is(event.data, 1, "of the file that is there");
 	tap_is(flowfd_ring_wait(&ring, 0), 0, "nothing more");
 	teardown();
@@ -631,9 +677,9 @@ static int take_over(int socket)
 
 	if (flowfd_ring_attach(&received, receive_fd(socket)) ||
 	    flowfd_ring_wait(&received, FLOWFD_RING_FOREVER) != 2 ||
-	    !flowfd_ring_next(&received, &event) || event.data != 1 ||
-	    !flowfd_ring_next(&received, &event) || event.data != 2 ||
-	    flowfd_ring_next(&received, &event))
+	    !next_event(&received) || event.data != 1 ||
+	    !next_event(&received) || event.data != 2 ||
+	    next_event(&received))
 		return 1;
 	flowfd_ring_destroy(&received);
 	return 0;
@@ -666,7 +712,7 @@ static void test_attach(void)
 	setup();
 	for (int i = 0; i < PIPES; i++)
 		announce(i);
-	tap_is(flowfd_ring_next(&ring, &event), 1, "this process takes one");
+	tap_is(next_event(&ring), 1, "this process takes one");
 	send_fd(sockets[0], ring.fd);
 	waitpid(child, &status, 0);
 	tap_is(status, 0, "another one takes the others");
@@ -690,7 +736,7 @@ static void test_attach(void)
 	tap_is(flowfd_ring_attach(&other, fcntl(ring.fd, F_DUPFD_CLOEXEC, 0)),
 	       0, "attach");
 	announce(1);
-	tap_is(flowfd_ring_next(&other, &event), 1, "goes on where it was");
+	tap_is(next_event(&other), 1, "goes on where it was");
 	flowfd_ring_destroy(&other);
 	teardown();
 }
@@ -703,9 +749,10 @@ static void test_errno(void)
 	int result;
 
 	errno = 4711;
-	flowfd_ring_create(&own, 0, 0);
+	create(&own, 0, 0);
 	flowfd_ring_attach(&own, -1);
-	flowfd_ring_create(&own, 1, 0);
+	flowfd_ring_attach(&own, STDERR_FILENO);
+	create(&own, 1, 0);
 	flowfd_ring_add(&own, -1, EPOLLET, 0);
 	flowfd_ring_mod(&own, -1, EPOLLET, 0);
 	flowfd_ring_del(&own, -1);
@@ -714,24 +761,30 @@ static void test_errno(void)
 	flowfd_ring_control(&own, NULL, 1);
 	flowfd_ring_wait(&own, 0);
 	flowfd_ring_wait_with(&own, &wrong, sizeof(wrong));
-	flowfd_ring_next(&own, &event);
+	next_event(&own);
 	flowfd_ring_destroy(&own);
 	result = errno;
 	tap_is(result, 4711, "no call changes errno");
 }
 
-int main(void)
+static void test_attach_fallback(void)
 {
-	if (access(FLOWFD_DEVICE, F_OK) < 0) {
-		tap_skip("the ring with the module", "it is not loaded");
-		return tap_done();
-	}
-	if (geteuid()) {
-		tap_skip("the ring with the module", "not root");
-		return tap_done();
-	}
+	struct flowfd_ring other;
+
+	setup();
+	tap_is(flowfd_ring_attach(&other, ring.fd), -ENOTTY, "cannot be attached");
+	teardown();
+}
+
+static void run_backend(const char *name)
+{
+	setenv("FLOWFD_BACKEND", name, 1);
+	fallback = !strcmp(name, "fallback");
+	printf("# %s\n", name);
 	test_create();
 	test_create_errors();
+	if (!fallback)
+		test_create_errors_of_device();
 	test_add();
 	test_mod_and_del();
 	test_del_data();
@@ -740,7 +793,44 @@ int main(void)
 	test_wait();
 	test_wait_with();
 	test_signals();
-	test_attach();
+	if (fallback)
+		test_attach_fallback();
+	else
+		test_attach();
 	test_errno();
+}
+
+static void test_choice(void)
+{
+	bool module = access(FLOWFD_DEVICE, F_OK) == 0;
+	struct flowfd_ring own;
+
+	setenv("FLOWFD_BACKEND", "other", 1);
+	tap_is(create(&own, 1, 0), -EINVAL, "an unknown backend");
+	tap_is(flowfd_ring_create(&own, 1, 0), module ? 0 : -ENODEV,
+	       "which a program without a fallback does not see");
+	if (module)
+		flowfd_ring_destroy(&own);
+	unsetenv("FLOWFD_BACKEND");
+	tap_is(create(&own, 1, 0), 0, "no backend given");
+	tap_is(!!(flowfd_ring_features(&own) & FLOWFD_HAS_EVENTS), module,
+	       "the module if it is there");
+	flowfd_ring_destroy(&own);
+	setenv("FLOWFD_BACKEND", "module", 1);
+	tap_is(create(&own, 1, 0), module ? 0 : -ENODEV, "the module alone");
+	if (module)
+		flowfd_ring_destroy(&own);
+}
+
+int main(void)
+{
+	test_choice();
+	run_backend("fallback");
+	if (access(FLOWFD_DEVICE, F_OK) < 0)
+		tap_skip("the ring with the module", "it is not loaded");
+	else if (geteuid())
+		tap_skip("the ring with the module", "not root");
+	else
+		run_backend("module");
 	return tap_done();
 }
