@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Several threads take the events of one ring in turn. The thread that holds the lock
- * waits and takes one event; it works on the event without the lock.
+ * waits and takes one event; it works on the event without the lock. Runs without the
+ * module, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,9 +21,12 @@
 #define ONCE (EPOLLIN | EPOLLET | EPOLLONESHOT)
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+/* The last counter ends the threads. */
+#define QUIT FILES
+
+static struct flowfd_counter counters[FILES + 1];
 static struct flowfd_ring ring;
 static uint64_t sum;
-static int quit;
 
 static void check(const char *what, int result)
 {
@@ -46,49 +50,50 @@ static void *work(void *unused)
 	struct flowfd_event event;
 
 	for (;;) {
+		struct flowfd_counter *counter;
 		uint64_t count = 0;
-		int fd;
 
 		take(&event);
-		fd = (int)event.data;
-		if (fd == quit)
+		if (event.data == QUIT)
 			break;
-		/* -EAGAIN: after an event there may be nothing to read. */
-		check("read", flowfd_read(fd, &count));
+		counter = &counters[event.data];
+		/* -EAGAIN: after an event there may be nothing to take. */
+		check("take", flowfd_take(counter, &count));
 		if (count &&
 		    __atomic_add_fetch(&sum, count, __ATOMIC_RELAXED) == EVENTS)
-			check("quit", flowfd_write(quit, 1));
-		check("arm", flowfd_ring_mod(&ring, fd, ONCE, fd));
+			check("quit", flowfd_add(&counters[QUIT], 1));
+		check("arm", flowfd_ring_mod(&ring, counter->fd, ONCE, event.data));
 	}
-	/* It was not read, so rearming makes another event, for the next thread. */
-	check("arm", flowfd_ring_mod(&ring, quit, ONCE, quit));
+	/* It was not taken, so rearming makes another event, for the next thread. */
+	check("arm", flowfd_ring_mod(&ring, counters[QUIT].fd, ONCE, QUIT));
 	return unused;
 }
 
 /* Non-blocking, as every watched file must be. */
-static int watched_counter(void)
+static void watch(int number)
 {
-	int fd = flowfd_counter_create(0, FLOWFD_NONBLOCK);
+	const struct flowfd_create_counter settings = {
+		.flags = FLOWFD_NONBLOCK | FLOWFD_EDGE_PER_TAKE,
+	};
+	struct flowfd_counter *counter = &counters[number];
 
-	check("counter", fd);
-	check("add", flowfd_ring_add(&ring, fd, ONCE, fd));
-	return fd;
+	check("counter", flowfd_counter_open(counter, &settings, sizeof(settings),
+					     FLOWFD_FALLBACK));
+	check("watch", flowfd_ring_add(&ring, counter->fd, ONCE, number));
 }
 
 int main(void)
 {
 	pthread_t threads[THREADS];
-	int files[FILES];
 
-	check("create", flowfd_ring_create(&ring, FILES + 1, 0));
-	quit = watched_counter();
-	for (int i = 0; i < FILES; i++)
-		files[i] = watched_counter();
+	check("create", flowfd_ring_create(&ring, FILES + 1, FLOWFD_FALLBACK));
+	for (int i = 0; i <= FILES; i++)
+		watch(i);
 	for (int i = 0; i < THREADS; i++)
 		check("thread", -pthread_create(&threads[i], NULL, work, NULL));
 
 	for (int i = 0; i < EVENTS; i++)
-		check("write", flowfd_write(files[i % FILES], 1));
+		check("add", flowfd_add(&counters[i % FILES], 1));
 
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

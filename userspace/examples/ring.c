@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * An event loop on a ring: threads count events in their own counters, and the loop
- * adds them up. While events keep coming it takes them without system calls.
+ * adds them up. While events keep coming it takes them without system calls. Runs
+ * without the module, too, where each wait is a system call of epoll(7).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +16,7 @@
 #define SOURCES 3
 #define EVENTS 1000
 
-static int counters[SOURCES];
+static struct flowfd_counter counters[SOURCES];
 
 static void stop(const char *what, int error)
 {
@@ -25,13 +26,13 @@ static void stop(const char *what, int error)
 
 static void *produce(void *argument)
 {
-	int *counter = argument;
+	struct flowfd_counter *counter = argument;
 
 	for (int i = 0; i < EVENTS; i++) {
-		int error = flowfd_write(*counter, 1);
+		int error = flowfd_add(counter, 1);
 
 		if (error)
-			stop("write", error);
+			stop("add", error);
 	}
 	return NULL;
 }
@@ -42,15 +43,19 @@ static void *produce(void *argument)
  */
 static void watch(struct flowfd_ring *ring, int number)
 {
-	int counter = flowfd_counter_create(0, FLOWFD_NONBLOCK);
+	const struct flowfd_create_counter settings = {
+		.flags = FLOWFD_NONBLOCK | FLOWFD_EDGE_PER_TAKE,
+	};
+	struct flowfd_counter *counter = &counters[number];
 	int error;
 
-	if (counter < 0)
-		stop("counter", counter);
-	counters[number] = counter;
-	error = flowfd_ring_add(ring, counter, EPOLLIN | EPOLLET, number);
+	error = flowfd_counter_open(counter, &settings, sizeof(settings),
+				    FLOWFD_FALLBACK);
 	if (error)
-		stop("add", error);
+		stop("counter", error);
+	error = flowfd_ring_add(ring, counter->fd, EPOLLIN | EPOLLET, number);
+	if (error)
+		stop("watch", error);
 }
 
 int main(void)
@@ -60,7 +65,7 @@ int main(void)
 	uint64_t sum = 0;
 	int error;
 
-	error = flowfd_ring_create(&ring, SOURCES, 0);
+	error = flowfd_ring_create(&ring, SOURCES, FLOWFD_FALLBACK);
 	if (error)
 		stop("create", error);
 	for (int i = 0; i < SOURCES; i++) {
@@ -82,19 +87,22 @@ int main(void)
 			continue;
 		}
 		/*
-		 * One read takes the whole count; other files must be read until
-		 * -EAGAIN. After an event there may be nothing to read.
+		 * One take has the whole count; other files must be read until
+		 * -EAGAIN. After an event there may be nothing to take.
 		 */
-		error = flowfd_read(counters[event.data], &count);
+		error = flowfd_take(&counters[event.data], &count);
 		if (!error)
 			sum += count;
 		else if (error != -EAGAIN)
-			stop("read", error);
+			stop("take", error);
 	}
 	printf("%" PRIu64 " events of %d counters\n", sum, SOURCES);
 
-	for (int i = 0; i < SOURCES; i++)
+	for (int i = 0; i < SOURCES; i++) {
 		pthread_join(threads[i], NULL);
+		flowfd_ring_del(&ring, counters[i].fd);
+		flowfd_counter_close(&counters[i]);
+	}
 	flowfd_ring_destroy(&ring);
 	return EXIT_SUCCESS;
 }

@@ -61,8 +61,8 @@ OBJECTS += $(test_tool_objects) $(test_objects) $(sanitized) $(plain_test).o \
 	   $(stepped_test).o
 CHECKS += $(filter-out $(O)/tests/guest-%,$(test_programs)) $(plain_test) \
 	  $(stepped_test)
-# On the host they test the rings that need no module.
-CHECKS += $(O)/tests/guest-ring $(O)/tests/guest-post
+# On the host they test what needs no module.
+CHECKS += $(O)/tests/guest-ring $(O)/tests/guest-post tests/guest-examples.sh
 CHECKS += $(O)/tests/cplusplus $(O)/tests/handed $(O)/tests/cells
 CHECKS += $(filter-out tests/guest-%,$(wildcard tests/*.sh))
 

@@ -3,6 +3,7 @@
  * The event loop on the ring of flowfd: one system call adds many files, and one
  * sleeps when there is nothing to do. While events keep coming they are taken from
  * memory. There are two variants: a sleep ends with the first event, or gathers some.
+ * Without the module, events come with each wait, also one that does not sleep.
  */
 #include <errno.h>
 
@@ -20,7 +21,7 @@ static int open_ring(unsigned int max_files)
 {
 	if (max_files > FLOWFD_RING_ITEMS_MAX)
 		max_files = FLOWFD_RING_ITEMS_MAX;
-	return flowfd_ring_create(&ring, max_files, 0);
+	return flowfd_ring_create(&ring, max_files, FLOWFD_FALLBACK);
 }
 
 /*
@@ -94,7 +95,8 @@ static int wait_for(struct loop_event *events, int timeout,
 	int count = harvest(events);
 	int ret;
 
-	if (count || !timeout)
+	/* With the module, what is not in memory by now has not happened yet. */
+	if (count || (!timeout && flowfd_ring_features(&ring) & FLOWFD_HAS_EVENTS))
 		return count;
 	ret = sleep_for(timeout);
 	return ret < 0 ? ret : harvest(events);
