@@ -6,7 +6,8 @@
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 # Test programs run the code under sanitizers ...
-test_sources := $(filter-out tests/eventfd.c tests/doorbell.c,$(wildcard tests/*.c))
+test_sources := $(filter-out tests/eventfd.c tests/doorbell.c \
+			tests/ring-steps.c,$(wildcard tests/*.c))
 test_programs := $(test_sources:%.c=$(O)/%)
 test_objects := $(test_sources:%.c=$(O)/%.o)
 sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
@@ -15,10 +16,10 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			$(addprefix tools/flowfdctl/, \
 				descriptor.c fdinfo.c left.c module.c process.c \
 				processes.c read.c remarks.c scan.c table.c text.c))
-# ... except the one that runs under the shim, which must be loaded before them, and one
-# that would take too many steps.
+# ... except the one that runs under the shim, which must be loaded before them, and
+# those that would take too many steps.
 plain_test := $(O)/tests/eventfd
-stepped_test := $(O)/tests/doorbell
+stepped_tests := $(O)/tests/doorbell $(O)/tests/ring-steps
 guest_programs := $(O)/tests/guest-ring $(O)/tests/guest-post
 
 # 32-bit callers of the library, if the compiler can make them.
@@ -55,12 +56,12 @@ uring_link := -Wl,--no-as-needed -L$(O)/tests -lflowfd-uring -Wl,-rpath,'$$ORIGI
 test_tools += $(O)/tests/handover $(uring_library)
 test_tool_objects += $(O)/tests/programs/handover.o $(O)/tests/programs/uring.o
 endif
-EXTRAS += $(test_tools) $(plain_test) $(stepped_test)
+EXTRAS += $(test_tools) $(plain_test) $(stepped_tests)
 
 OBJECTS += $(test_tool_objects) $(test_objects) $(sanitized) $(plain_test).o \
-	   $(stepped_test).o
+	   $(stepped_tests:=.o)
 CHECKS += $(filter-out $(O)/tests/guest-%,$(test_programs)) $(plain_test) \
-	  $(stepped_test)
+	  $(stepped_tests)
 # On the host they test what needs no module.
 CHECKS += $(O)/tests/guest-ring $(O)/tests/guest-post tests/guest-examples.sh
 CHECKS += $(O)/tests/cplusplus $(O)/tests/handed $(O)/tests/cells
@@ -86,7 +87,7 @@ $(O)/tests/guest-ring32 $(O)/tests/guest-post32: $(O)/tests/%32: tests/%.c tests
 $(plain_test): $(plain_test).o
 	$(link) -pthread
 
-$(stepped_test): $(stepped_test).o $(O)/libflowfd.a
+$(stepped_tests): %: %.o $(O)/libflowfd.a
 	$(link)
 
 $(O)/tests/programs/maker.o: PART_CFLAGS := -fPIC

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,6 +112,49 @@ static void test_closed(void)
 		close(files[i]);
 }
 
+/* Nothing is taken for closed where the list of what is watched cannot be read. */
+static void test_no_list(void)
+{
+	int file = counter(0), closed = counter(0), other = counter(0);
+	struct rlimit limit;
+	rlim_t all;
+
+	setup(2);
+	flowfd_ring_add(&ring, file, READ, 1);
+	flowfd_ring_add(&ring, closed, READ, 2);
+	close(closed);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	all = limit.rlim_cur;
+	limit.rlim_cur = 0;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	tap_is(flowfd_ring_add(&ring, other, READ, 3), -ENOSPC, "no descriptor for the list");
+	limit.rlim_cur = all;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	count_up(file);
+	tap_is(next_data(), 1, "what is watched stays");
+	tap_is(flowfd_ring_add(&ring, other, READ, 3), 0, "then it can be read");
+	flowfd_ring_destroy(&ring);
+	close(file);
+	close(other);
+}
+
+/* A post that was removed while it was in the stack. */
+static void test_resting(void)
+{
+	int file = counter(1), item;
+
+	setup(1);
+	item = flowfd_ring_add_post(&ring, 1);
+	flowfd_ring_post(&ring, item, 1);
+	tap_is(flowfd_ring_del_post(&ring, item), 0, "remove what is posted");
+	tap_is(flowfd_ring_add(&ring, file, READ, 2), -ENOSPC, "its item rests");
+	tap_is(taken(), -1, "until it is taken");
+	tap_is(flowfd_ring_add(&ring, file, READ, 2), 0, "then it is a file's");
+	tap_is(next_data(), 2, "which has an event");
+	flowfd_ring_destroy(&ring);
+	close(file);
+}
+
 /* A watch belongs to the file and the number, as in epoll. */
 static void test_numbers(void)
 {
@@ -134,17 +178,17 @@ static void test_numbers(void)
 	count_up(a);
 	tap_is(next_data() + next_data(), 3, "the first is still open, and watched");
 	tap_is(next_data(), -1, "as before");
-	tap_is(flowfd_ring_mod(&ring, number, READ, 4), 0, "the number is the second's");
-	tap_is(next_data(), 4, "when it is changed");
-	tap_is(flowfd_ring_del(&ring, number), 0, "and when it is removed");
-	count_up(b);
-	tap_is(next_data(), -1, "it is not watched any more");
-	count_up(a);
-	tap_is(next_data() + next_data(), 3, "the first is");
 	tap_is(flowfd_ring_del_data(&ring, 1), 0, "remove that by its data");
 	count_up(a);
 	tap_is(next_data(), 2, "only the other watch is left");
 	tap_is(next_data(), -1, "although epoll still has both");
+	count_up(b);
+	tap_is(next_data(), 3, "the file that has the number now is watched");
+	tap_is(flowfd_ring_mod(&ring, number, READ, 4), 0, "the number is its own");
+	tap_is(next_data(), 4, "when it is changed");
+	tap_is(flowfd_ring_del(&ring, number), 0, "and when it is removed");
+	count_up(b);
+	tap_is(next_data(), -1, "it is not watched any more");
 	dup2(a, number);
 	tap_is(flowfd_ring_add(&ring, number, READ, 5), 0, "it can be added again");
 	tap_is(next_data(), 5, "and has its events");
@@ -604,6 +648,8 @@ int main(void)
 {
 	setenv("FLOWFD_BACKEND", "fallback", 1);
 	test_closed();
+	test_no_list();
+	test_resting();
 	test_numbers();
 	test_events();
 	test_many();

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Posts to a ring without the module, instruction by instruction: a post during each step
+ * of a wait, a turn of the consumer during each step of a post, and a poster that ends at
+ * each step. Afterwards nothing is lost, and the next post wakes.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "tests/steps.h"
+#include "tests/tap.h"
+
+#define ITEMS 2
+#define STEPS_MAX 20000
+
+static struct flowfd_ring ring;
+static int outer;
+static unsigned int posted;
+static unsigned int taken;
+
+static void post_first(void)
+{
+	posted |= 1;
+	flowfd_ring_post(&ring, 0, 1);
+}
+
+static void post_second(void)
+{
+	posted |= 2;
+	flowfd_ring_post(&ring, 1, 1);
+}
+
+static void take_all(void)
+{
+	struct flowfd_event event;
+
+	while (flowfd_ring_next(&ring, &event))
+		taken |= 1U << event.data;
+}
+
+static void wait_at_once(void)
+{
+	flowfd_ring_wait(&ring, 0);
+}
+
+/* As after a poll. */
+static void consume(void)
+{
+	wait_at_once();
+	take_all();
+}
+
+static bool is_readable(void)
+{
+	struct pollfd poller = { .fd = ring.fd, .events = POLLIN };
+
+	return poll(&poller, 1, 0) == 1;
+}
+
+static bool has_edge(void)
+{
+	struct epoll_event event;
+
+	return epoll_wait(outer, &event, 1, 0) == 1;
+}
+
+static void begin(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+	if (flowfd_ring_create(&ring, ITEMS, FLOWFD_FALLBACK))
+		abort();
+	outer = epoll_create1(EPOLL_CLOEXEC);
+	epoll_ctl(outer, EPOLL_CTL_ADD, ring.fd, &event);
+	for (uint64_t i = 0; i < ITEMS; i++)
+		flowfd_ring_add_post(&ring, i);
+	posted = 0;
+	taken = 0;
+}
+
+static void end(void)
+{
+	close(outer);
+	flowfd_ring_destroy(&ring);
+}
+
+/* What is posted and not taken can be seen; then all is taken, and the next post wakes. */
+static bool is_good(void)
+{
+	if (posted & ~taken && !is_readable())
+		return false;
+	consume();
+	if (posted & ~taken)
+		return false;
+	/* One more turn finds nothing, and the consumer would sleep. */
+	consume();
+	has_edge();
+	if (is_readable())
+		return false;
+	flowfd_ring_post(&ring, 1, 1);
+	return is_readable() && has_edge();
+}
+
+static void check(const char *what, void (*prepare)(void), void (*run)(void),
+		  void (*happen)(void))
+{
+	int step = 0, wrong = 0;
+	bool happened;
+
+	do {
+		begin();
+		prepare();
+		happened = steps_run(run, happen, step++);
+		if (!is_good() && wrong++ < 3)
+			printf("# before instruction %d\n", step - 1);
+		end();
+	} while (happened && step < STEPS_MAX);
+	printf("# %d instructions\n", step);
+	tap_ok(!wrong && step < STEPS_MAX, what);
+}
+
+/* A poster that ends can leave its own item silent, but no other one. */
+static void check_killed(const char *what, void (*prepare)(void), void (*run)(void))
+{
+	int step = 0, wrong = 0;
+	bool ended;
+
+	do {
+		begin();
+		prepare();
+		ended = steps_kill(run, step++);
+		post_second();
+		if (!is_readable() && wrong++ < 3)
+			printf("# at instruction %d\n", step - 1);
+		consume();
+		wrong += !(taken & 2);
+		end();
+	} while (ended && step < STEPS_MAX);
+	printf("# %d instructions\n", step);
+	tap_ok(!wrong && step < STEPS_MAX, what);
+}
+
+static void nothing(void)
+{
+}
+
+/* The doorbell is readable, and there is nothing to take. */
+static void rung(void)
+{
+	flowfd_ring_post(&ring, 0, 1);
+	take_all();
+	taken = 0;
+}
+
+int main(void)
+{
+	setenv("FLOWFD_BACKEND", "fallback", 1);
+#ifdef STEPS_UNAVAILABLE
+	tap_skip("posts step by step", STEPS_UNAVAILABLE);
+#else
+	check("a post during a wait", nothing, wait_at_once, post_first);
+	check("a post during a wait that drains", rung, wait_at_once, post_first);
+	check("a post during a turn", post_second, consume, post_first);
+	check("a turn during a post", nothing, post_first, consume);
+	check("a turn during a post after another", rung, post_first, consume);
+	check("a post during a post", nothing, post_first, post_second);
+	check_killed("a poster that ends", nothing, post_first);
+	check_killed("a poster that ends after a turn", rung, post_first);
+#endif
+	return tap_done();
+}
