@@ -59,7 +59,7 @@ tap_is "$((${reads:-999999} <= spent / 10 + 3))" 1 "limits reads: $reads"
 tap_is "$((${free:-0} > 3 * ${reads:-999999}))" 1 "which are $free otherwise"
 
 tap_is "$(python3 "$examples/flowfd.py" 2>&1)" \
-"ABI version 1, rate up to 1000000000, features 0x1f
+"ABI version 1, rate up to 1000000000, features 0x3f
 opened: 9 fit below a maximum of 10
 opened: read 9
 created: full
