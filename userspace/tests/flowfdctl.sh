@@ -61,9 +61,18 @@ if [ -e /dev/flowfd ] || [ -e /sys/module/flowfd ]; then
 fi
 missing="flowfdctl: the flowfd module is not loaded: run 'modprobe flowfd' as \
 root (package flowfd-dkms)"
-for command in info list "list --json" "list --watches" top "top --count 1"; do
+tap_is "$("$ctl" info 2>&1)" \
+"libflowfd        $version
+fallback         programs that allow it run without the module:
+                 counters in memory of one process, without bucket, read and write
+                 rings on epoll: events come with a wait, and a file that is
+                   closed before it is removed can have one more
+$missing" "info says what there is without it"
+for command in list "list --json" "list --watches" top "top --count 1"; do
 	# shellcheck disable=SC2086 # words
 	output=$("$ctl" $command 2>&1)
 	tap_is "$? $output" "1 $missing" "$command says that it is missing"
 done
+"$ctl" info >/dev/null 2>&1
+tap_is $? 1 "exit status of info"
 tap_done

@@ -2,6 +2,7 @@
 /* flowfdctl info: whether flowfd can be used here, and what it can do. */
 #include <argp.h>
 #include <err.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include <flowfd.h>
@@ -10,7 +11,7 @@
 
 static const struct argp argp = {
 	.parser = parse_other,
-	.doc = "Show what the loaded flowfd module can do."
+	.doc = "Show what the loaded flowfd module can do, or what there is without it."
 	       "\vExit status: 0, or 1 if no module is loaded or it cannot be used.",
 };
 
@@ -41,6 +42,23 @@ static void print_features(uint64_t features)
 	putchar('\n');
 }
 
+/* What programs that set FLOWFD_FALLBACK have, and what they do without. */
+static void print_fallback(void)
+{
+	static const char *const lines[] = {
+		"programs that allow it run without the module:",
+		"counters in memory of one process, without bucket, read and write",
+		"rings on epoll: events come with a wait, and a file that is",
+		"  closed before it is removed can have one more",
+	};
+	size_t i;
+
+	printf("%-16s %s\n", "libflowfd", flowfd_version());
+	for (i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		printf("%-16s %s\n", i ? "" : "fallback", lines[i]);
+	fflush(stdout);
+}
+
 int info_main(int argc, char **argv)
 {
 	char version[MODULE_VERSION_SIZE];
@@ -49,6 +67,8 @@ int info_main(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	error = flowfd_query(&query, sizeof(query));
+	if (error == -ENODEV || error == -EACCES)
+		print_fallback();
 	if (error)
 		errx(EXIT_FAILURE, "%s", module_error(error));
 	module_version(version);
