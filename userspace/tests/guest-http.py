@@ -146,6 +146,8 @@ BAD_REQUEST = (400, "close")
 def loop(request):
     if request.param.endswith("module") and not os.path.exists("/dev/flowfd"):
         pytest.skip("the module is not loaded")
+    if request.param.endswith("fallback") and os.path.exists("/dev/flowfd"):
+        pytest.skip("http.sh has this, on a host without the module")
     return request.param
 
 

@@ -199,6 +199,26 @@ static void test_numbers(void)
 	close(kept);
 }
 
+/* epoll still has a file that was removed, whose item is another's by now. */
+static void test_left_behind(void)
+{
+	int file = counter(0), number = dup(file), other = counter(0);
+
+	setup(1);
+	flowfd_ring_add(&ring, number, READ, 1);
+	close(number);
+	tap_is(flowfd_ring_del(&ring, number), -EBADF, "a closed number");
+	tap_is(flowfd_ring_del_data(&ring, 1), 0, "remove its file by the data");
+	tap_is(flowfd_ring_add(&ring, other, READ, 2), 0, "another has its item");
+	count_up(file);
+	tap_is(next_data(), -1, "and none of its events");
+	count_up(other);
+	tap_is(next_data(), 2, "but its own");
+	flowfd_ring_destroy(&ring);
+	close(file);
+	close(other);
+}
+
 /* What is watched is what was asked for, and ready at the wait. */
 static void test_events(void)
 {
@@ -423,9 +443,10 @@ static void test_cancel(void)
 
 /*
  * A file is changed and removed while another thread waits and takes: when that returns,
- * no event with the old data is taken any more.
+ * no event with the old data is taken any more. While its number is odd, nothing is
+ * watched but errors, so there is no event.
  */
-#define CHANGES 20000
+#define CHANGES 100000
 
 static struct {
 	_Atomic uint64_t oldest;
@@ -446,7 +467,7 @@ static void *take_changes(void *unused)
 			if (!flowfd_ring_next(&ring, &event))
 				break;
 			changes.events++;
-			changes.late += event.data < oldest;
+			changes.late += event.data < oldest || event.data % 2;
 		}
 	}
 	return unused;
@@ -465,13 +486,15 @@ static void test_changes(void)
 	file = counter(1);
 	flowfd_ring_add(&ring, file, READ, 0);
 	for (uint64_t i = 1; i < CHANGES; i++) {
+		uint32_t events = i % 2 ? EPOLLET : READ;
+
 		count_up(file);
 		if (i % 3) {
-			failed += flowfd_ring_mod(&ring, file, READ, i) != 0;
+			failed += flowfd_ring_mod(&ring, file, events, i) != 0;
 		} else {
 			failed += flowfd_ring_del(&ring, file) != 0;
 			changes.oldest = i;
-			failed += flowfd_ring_add(&ring, file, READ, i) != 0;
+			failed += flowfd_ring_add(&ring, file, events, i) != 0;
 		}
 		changes.oldest = i;
 	}
@@ -651,6 +674,7 @@ int main(void)
 	test_no_list();
 	test_resting();
 	test_numbers();
+	test_left_behind();
 	test_events();
 	test_many();
 	test_polled(0, "polled, and in a level-triggered epoll");
