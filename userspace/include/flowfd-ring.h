@@ -19,7 +19,9 @@
  * poll the descriptor, post, and add, change and remove files and posts, at any time.
  * flowfd_ring_destroy() must be called when no other function uses the ring. All
  * functions except flowfd_ring_strerror() are async-signal-safe, but a signal handler
- * counts as another consumer.
+ * counts as another consumer; of a ring without the module, only harvests and posts are.
+ *
+ * flowfd_ring_create() gives a program the same calls where the module is not loaded.
  *
  * The functions return a negative errno on failure and never set errno.
  */

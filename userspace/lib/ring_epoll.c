@@ -440,13 +440,13 @@ int flowfd__ring_epoll_notify(const struct flowfd_ring *ring)
 	return ret;
 }
 
-/* The next post rings, or the caller sees it when it looks afterwards (e). */
+/* The next post rings: also if the doorbell is readable, for an edge. */
 static void arm(const struct flowfd_ring *ring)
 {
 	__atomic_exchange_n(&ring->header->armed, ARMED, __ATOMIC_SEQ_CST);
 }
 
-/* Drains the doorbell, which must be readable as long as there are posts. */
+/* Drains the doorbell, which is to be readable as long as there are posts. */
 static void drain_doorbell(const struct flowfd_ring *ring)
 {
 	int saved = errno;
@@ -577,7 +577,7 @@ int flowfd__ring_epoll_wait(const struct flowfd_ring *ring,
 	start = args->timeout == FLOWFD_RING_FOREVER && !args->min_wait ? 0 : now();
 	for (;;) {
 		arm(ring);
-		/* After e. If there is enough, epoll is looked at, but not slept in. */
+		/* If there is enough, epoll is looked at, but not slept in. */
 		enough = has_enough(ring, wanted, &result);
 		sleep.timeout = enough ? 0 : time_left(args, passed, wanted);
 		ret = fetch(ring, sleep);
