@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The ring: creating and mapping it, what it watches, and waiting. Thin calls into the
- * kernel, or into ring_epoll.c; flowfd-ring.h documents each, and has the harvest.
+ * kernel, or what does without it; flowfd-ring.h documents each, and has the harvest.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "bell.h"
 #include "device.h"
 #include "memory.h"
 #include "ring_epoll.h"
@@ -241,7 +242,7 @@ int flowfd_ring_del_post(const struct flowfd_ring *ring, uint32_t item)
 int flowfd_ring_notify(const struct flowfd_ring *ring)
 {
 	if (ring->watches)
-		return flowfd__ring_epoll_notify(ring);
+		return flowfd__bell_notify(ring);
 	return flowfd__ioctl(ring->fd, FLOWFD_IOC_RING_NOTIFY, NULL);
 }
 

@@ -36,7 +36,4 @@ int flowfd__ring_epoll_control(const struct flowfd_ring *ring,
 int flowfd__ring_epoll_wait(const struct flowfd_ring *ring,
 			    const struct flowfd_ring_wait *args, int cancellable);
 
-/** flowfd__ring_epoll_notify - as flowfd_ring_notify() */
-int flowfd__ring_epoll_notify(const struct flowfd_ring *ring);
-
 #endif /* FLOWFD_LIB_RING_EPOLL_H */

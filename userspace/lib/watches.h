@@ -12,6 +12,10 @@
 
 #include "device.h"
 
+/* Tags of epoll that are no item's. */
+#define FLOWFD__TAG_DOORBELL UINT64_MAX
+#define FLOWFD__TAG_NOBODY   (UINT64_MAX - 1)
+
 /* Who has an item. */
 enum flowfd__owner_kind {
 	FLOWFD__FREE,

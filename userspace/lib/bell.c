@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The doorbell of a ring without the module: an eventfd(2) that a post rings if somebody
+ * may sleep. docs/ring.md has the protocol, and why no wakeup is lost.
+ */
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bell.h"
+
+/* States of @armed. */
+enum {
+	RUNG = 0,    /* it is readable */
+	ARMED = 1,   /* the next post must ring */
+	RINGING = 2, /* a thread rings; if it does not end, the next post does */
+};
+
+int flowfd__bell_open(void)
+{
+	int saved = errno, fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (fd < 0) {
+		fd = -errno;
+		errno = saved;
+	}
+	return fd;
+}
+
+static int ring_doorbell(int fd)
+{
+	const uint64_t one = 1;
+	int saved = errno, ret = 0;
+
+	if (syscall(SYS_write, fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		ret = -errno;
+	errno = saved;
+	return ret;
+}
+
+/* As the module's flowfd_ring_has_posts(). */
+bool flowfd__bell_has_posts(const struct flowfd_ring *ring)
+{
+	const struct flowfd_ring_header *header = ring->header;
+
+	return __atomic_load_n(&header->posted, __ATOMIC_SEQ_CST) & FLOWFD_RING_POSTED_ITEM ||
+	       __atomic_load_n(&header->taken, __ATOMIC_RELAXED);
+}
+
+static void exchange_armed(const struct flowfd_ring *ring, uint32_t from, uint32_t to)
+{
+	__atomic_compare_exchange_n(&ring->header->armed, &from, to, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_RELAXED);
+}
+
+/* Announces it, rings, and then announces that: a process can be killed in between. */
+int flowfd__bell_notify(const struct flowfd_ring *ring)
+{
+	int ret;
+
+	if (!flowfd__bell_has_posts(ring))
+		return 0;
+	exchange_armed(ring, ARMED, RINGING);
+	ret = ring_doorbell(ring->doorbell);
+	if (!ret)
+		exchange_armed(ring, RINGING, RUNG);
+	return ret;
+}
+
+/* The next post rings: also if the doorbell is readable, for an edge. */
+void flowfd__bell_arm(const struct flowfd_ring *ring)
+{
+	__atomic_exchange_n(&ring->header->armed, ARMED, __ATOMIC_SEQ_CST);
+}
+
+/* Drains the doorbell, which is to be readable as long as there are posts. */
+void flowfd__bell_drain(const struct flowfd_ring *ring)
+{
+	int saved = errno;
+	uint64_t value;
+
+	if (flowfd__bell_has_posts(ring))
+		return;
+	if (syscall(SYS_read, ring->doorbell, &value, sizeof(value)) < 0)
+		errno = saved;
+	flowfd__bell_arm(ring);
+	if (flowfd__bell_has_posts(ring))
+		ring_doorbell(ring->doorbell);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Adding, changing and removing the files and posts of a ring without the module, as the
+ * module's watch_control.c does. All of it is under the lock of the watches.
+ */
+#include <errno.h>
+
+#include "epoll.h"
+#include "ring_epoll.h"
+#include "watches.h"
+
+#define WATCH_EVENTS                                                         \
+	(EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDNORM | \
+	 EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | EPOLLMSG | EPOLLRDHUP)
+
+/* As flowfd_ring_clear_item() and flowfd_ring_set_item() of the module. */
+static void clear_item(const struct flowfd_ring *ring, uint32_t number)
+{
+	__atomic_exchange_n(&ring->items[number].ready, 0, __ATOMIC_SEQ_CST);
+}
+
+static void set_item(const struct flowfd_ring *ring, uint32_t number, uint64_t data)
+{
+	clear_item(ring, number);
+	__atomic_store_n(&ring->items[number].data, data, __ATOMIC_RELAXED);
+}
+
+static void remove_item(const struct flowfd_ring *ring, uint32_t number)
+{
+	flowfd__watches_remove(ring->watches, number);
+	clear_item(ring, number);
+}
+
+struct sweep {
+	struct flowfd_watches *watches;
+	bool found_doorbell;
+};
+
+static void mark_open(void *argument, uint64_t tag)
+{
+	struct sweep *sweep = argument;
+	int number = flowfd__watches_number(sweep->watches, tag);
+
+	if (tag == FLOWFD__TAG_DOORBELL)
+		sweep->found_doorbell = true;
+	else if (number >= 0)
+		sweep->watches->owners[number].is_open = true;
+}
+
+/*
+ * epoll forgets a file by itself when it is closed, and tells nobody. Its list says which
+ * files are left; the items of all others become free.
+ */
+static void remove_closed(const struct flowfd_ring *ring)
+{
+	struct flowfd_watches *w = ring->watches;
+	struct sweep sweep = { .watches = w };
+	struct flowfd__owner *owner;
+	uint32_t i;
+
+	for (i = 0; i < w->used; i++)
+		w->owners[i].is_open = false;
+	/* Without its own eventfd it is not the list, or not all of it. */
+	if (flowfd__epoll_list(ring->fd, mark_open, &sweep) || !sweep.found_doorbell)
+		return;
+	for (i = 0; i < w->used; i++) {
+		owner = &w->owners[i];
+		if (!owner->is_open &&
+		    (owner->kind == FLOWFD__FILE || owner->kind == FLOWFD__RENAMED))
+			remove_item(ring, i);
+	}
+}
+
+static int take_item(const struct flowfd_ring *ring)
+{
+	int number = flowfd__watches_take_item(ring->watches, ring->items);
+
+	if (number >= 0)
+		return number;
+	remove_closed(ring);
+	return flowfd__watches_take_item(ring->watches, ring->items);
+}
+
+/* The ring is full: other errors come first, as with the module. */
+static int refuse_file(const struct flowfd_ring *ring, int fd)
+{
+	int ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, fd, 0, FLOWFD__TAG_NOBODY);
+
+	if (ret)
+		return ret;
+	flowfd__epoll_control(ring->fd, EPOLL_CTL_DEL, fd, 0, 0);
+	return -ENOSPC;
+}
+
+/* An epoll says that it does not watch the doorbell, any other file that it is none. */
+static bool is_epoll(const struct flowfd_ring *ring, int fd)
+{
+	return flowfd__epoll_control(fd, EPOLL_CTL_DEL, ring->doorbell, 0, 0) == -ENOENT;
+}
+
+static int add_file(const struct flowfd_ring *ring, const struct flowfd_ring_entry *entry)
+{
+	struct flowfd_watches *w = ring->watches;
+	int number, ret;
+	uint64_t tag;
+
+	if (entry->fd == ring->fd || is_epoll(ring, entry->fd))
+		return -ELOOP;
+	number = take_item(ring);
+	if (number < 0)
+		return refuse_file(ring, entry->fd);
+	set_item(ring, (uint32_t)number, entry->data);
+	tag = flowfd__watches_tag(w, (uint32_t)number);
+	ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, entry->fd, entry->events, tag);
+	/* It was removed by its data when this number was not its own. */
+	if (ret == -EEXIST && flowfd__watches_find(w, entry->fd) < 0)
+		ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_MOD, entry->fd,
+					    entry->events, tag);
+	if (ret)
+		flowfd__watches_return_item(w, (uint32_t)number);
+	else
+		flowfd__watches_add(w, (uint32_t)number, entry->fd);
+	return ret;
+}
+
+static int change_file(const struct flowfd_ring *ring,
+		       const struct flowfd_ring_entry *entry)
+{
+	int ret, number = flowfd__watches_find(ring->watches, entry->fd);
+	struct flowfd__owner *owner;
+
+	if (number < 0) {
+		ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_MOD, entry->fd, 0, FLOWFD__TAG_NOBODY);
+		return ret ? ret : -ENOENT;
+	}
+	owner = &ring->watches->owners[number];
+	owner->generation++;
+	ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_MOD, entry->fd, entry->events,
+				    flowfd__watches_tag(ring->watches, (uint32_t)number));
+	if (ret)
+		owner->generation--;
+	else
+		set_item(ring, (uint32_t)number, entry->data);
+	return ret;
+}
+
+static int remove_file(const struct flowfd_ring *ring, int fd)
+{
+	int ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_DEL, fd, 0, 0);
+	int number = flowfd__watches_find(ring->watches, fd);
+
+	if (ret || number < 0)
+		return ret ? ret : -ENOENT;
+	remove_item(ring, (uint32_t)number);
+	return 0;
+}
+
+static int add_post(const struct flowfd_ring *ring, uint64_t data)
+{
+	int number = take_item(ring);
+
+	if (number < 0)
+		return number;
+	set_item(ring, (uint32_t)number, data);
+	flowfd__watches_add(ring->watches, (uint32_t)number, -1);
+	return number;
+}
+
+static int remove_post(const struct flowfd_ring *ring, uint32_t number)
+{
+	const struct flowfd_watches *w = ring->watches;
+
+	if (number >= w->used || w->owners[number].kind != FLOWFD__POST)
+		return -ENOENT;
+	remove_item(ring, number);
+	return 0;
+}
+
+/*
+ * A file whose number is another's, or nobody's, stays in epoll until it is closed. Its
+ * events are not delivered.
+ */
+static int remove_by_data(const struct flowfd_ring *ring, uint64_t data)
+{
+	struct flowfd_watches *w = ring->watches;
+	int removed = 0;
+	uint32_t i;
+
+	for (i = 0; i < w->used; i++) {
+		if (w->owners[i].kind == FLOWFD__FREE || ring->items[i].data != data)
+			continue;
+		if (w->owners[i].kind == FLOWFD__FILE)
+			flowfd__epoll_control(ring->fd, EPOLL_CTL_DEL, w->owners[i].fd, 0, 0);
+		remove_item(ring, i);
+		removed++;
+	}
+	return removed ? removed : -ENOENT;
+}
+
+static bool entry_is_valid(const struct flowfd_ring_entry *entry)
+{
+	switch (entry->op) {
+	case FLOWFD_RING_DEL:
+	case FLOWFD_RING_DEL_POST:
+		return !entry->events && !entry->data;
+	case FLOWFD_RING_DEL_DATA:
+	case FLOWFD_RING_ADD_POST:
+		return !entry->events && entry->fd == -1;
+	case FLOWFD_RING_ADD:
+	case FLOWFD_RING_ADD_PINNED:
+	case FLOWFD_RING_MOD:
+		return entry->events & EPOLLET &&
+		       !(entry->events & ~(WATCH_EVENTS | EPOLLET | EPOLLONESHOT));
+	default:
+		return false;
+	}
+}
+
+static int control_one(const struct flowfd_ring *ring,
+		       const struct flowfd_ring_entry *entry)
+{
+	if (!entry_is_valid(entry))
+		return -EINVAL;
+	switch (entry->op) {
+	case FLOWFD_RING_DEL:
+		return remove_file(ring, entry->fd);
+	case FLOWFD_RING_DEL_POST:
+		return remove_post(ring, (uint32_t)entry->fd);
+	case FLOWFD_RING_DEL_DATA:
+		return remove_by_data(ring, entry->data);
+	case FLOWFD_RING_ADD_POST:
+		return add_post(ring, entry->data);
+	case FLOWFD_RING_MOD:
+		return change_file(ring, entry);
+	default:
+		return add_file(ring, entry);
+	}
+}
+
+int flowfd__ring_epoll_control(const struct flowfd_ring *ring,
+			       struct flowfd_ring_entry *entries, uint32_t count)
+{
+	int failed = 0;
+	uint32_t i;
+
+	if (!ring->watches->alive)
+		return -ECHILD;
+	if (count > FLOWFD_RING_ITEMS_MAX)
+		return -EINVAL;
+	if (count && !entries)
+		return -EFAULT;
+	pthread_mutex_lock(&ring->watches->lock);
+	for (i = 0; i < count; i++) {
+		entries[i].result = control_one(ring, &entries[i]);
+		failed += entries[i].result < 0;
+	}
+	pthread_mutex_unlock(&ring->watches->lock);
+	return failed;
+}
