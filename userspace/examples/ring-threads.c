@@ -62,7 +62,8 @@ static void *work(void *unused)
 		if (count &&
 		    __atomic_add_fetch(&sum, count, __ATOMIC_RELAXED) == EVENTS)
 			check("quit", flowfd_add(&counters[QUIT], 1));
-		check("arm", flowfd_ring_mod(&ring, counter->fd, ONCE, event.data));
+		check("arm",
+		      flowfd_ring_mod(&ring, counter->fd, ONCE, event.data));
 	}
 	/* It was not taken, so rearming makes another event, for the next thread. */
 	check("arm", flowfd_ring_mod(&ring, counters[QUIT].fd, ONCE, QUIT));
@@ -77,8 +78,9 @@ static void watch(int number)
 	};
 	struct flowfd_counter *counter = &counters[number];
 
-	check("counter", flowfd_counter_open(counter, &settings, sizeof(settings),
-					     FLOWFD_FALLBACK));
+	check("counter",
+	      flowfd_counter_open(counter, &settings, sizeof(settings),
+				  FLOWFD_FALLBACK));
 	check("watch", flowfd_ring_add(&ring, counter->fd, ONCE, number));
 }
 

@@ -44,14 +44,15 @@ bool flowfd__bell_has_posts(const struct flowfd_ring *ring)
 {
 	const struct flowfd_ring_header *header = ring->header;
 
-	return __atomic_load_n(&header->posted, __ATOMIC_SEQ_CST) & FLOWFD_RING_POSTED_ITEM ||
+	return __atomic_load_n(&header->posted, __ATOMIC_SEQ_CST) &
+		       FLOWFD_RING_POSTED_ITEM ||
 	       __atomic_load_n(&header->taken, __ATOMIC_RELAXED);
 }
 
 static void exchange_armed(const struct flowfd_ring *ring, uint32_t from, uint32_t to)
 {
-	__atomic_compare_exchange_n(&ring->header->armed, &from, to, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&ring->header->armed, &from, to, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 /* Announces it, rings, and then announces that: a process can be killed in between. */

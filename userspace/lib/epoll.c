@@ -64,8 +64,9 @@ static long wait_for_ms(int epoll, struct epoll_event *events, int count,
 {
 	if (sleep->cancellable)
 		return epoll_pwait(epoll, events, count, -1, NULL);
-	return syscall(SYS_epoll_pwait, epoll, events, count, milliseconds(sleep->timeout),
-		       (void *)(uintptr_t)sleep->sigmask, (size_t)MASK_SIZE);
+	return syscall(SYS_epoll_pwait, epoll, events, count,
+		       milliseconds(sleep->timeout), (void *)(uintptr_t)sleep->sigmask,
+		       (size_t)MASK_SIZE);
 }
 
 int flowfd__epoll_wait(int epoll, struct epoll_event *events, int count,

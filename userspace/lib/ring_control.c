@@ -84,7 +84,8 @@ static int take_item(const struct flowfd_ring *ring)
 /* The ring is full: other errors come first, as with the module. */
 static int refuse_file(const struct flowfd_ring *ring, int fd)
 {
-	int ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, fd, 0, FLOWFD__TAG_NOBODY);
+	int ret =
+		flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, fd, 0, FLOWFD__TAG_NOBODY);
 
 	if (ret)
 		return ret;
@@ -111,7 +112,8 @@ static int add_file(const struct flowfd_ring *ring, const struct flowfd_ring_ent
 		return refuse_file(ring, entry->fd);
 	set_item(ring, (uint32_t)number, entry->data);
 	tag = flowfd__watches_tag(w, (uint32_t)number);
-	ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, entry->fd, entry->events, tag);
+	ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, entry->fd, entry->events,
+				    tag);
 	/* It was removed by its data when this number was not its own. */
 	if (ret == -EEXIST && flowfd__watches_find(w, entry->fd) < 0)
 		ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_MOD, entry->fd,
@@ -130,7 +132,8 @@ static int change_file(const struct flowfd_ring *ring,
 	struct flowfd__owner *owner;
 
 	if (number < 0) {
-		ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_MOD, entry->fd, 0, FLOWFD__TAG_NOBODY);
+		ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_MOD, entry->fd, 0,
+					    FLOWFD__TAG_NOBODY);
 		return ret ? ret : -ENOENT;
 	}
 	owner = &ring->watches->owners[number];
@@ -190,7 +193,8 @@ static int remove_by_data(const struct flowfd_ring *ring, uint64_t data)
 		if (w->owners[i].kind == FLOWFD__FREE || ring->items[i].data != data)
 			continue;
 		if (w->owners[i].kind == FLOWFD__FILE)
-			flowfd__epoll_control(ring->fd, EPOLL_CTL_DEL, w->owners[i].fd, 0, 0);
+			flowfd__epoll_control(ring->fd, EPOLL_CTL_DEL, w->owners[i].fd, 0,
+					      0);
 		remove_item(ring, i);
 		removed++;
 	}

@@ -35,9 +35,9 @@ static struct flowfd_ring_header layout_of(uint32_t max_items)
 	while (layout.index_slots < max_items)
 		layout.index_slots *= 2;
 	layout.index_offset = round_up(layout.items_offset + items_size, 64);
-	layout.map_size = round_up(
-		layout.index_offset + (layout.index_slots + 1) * (uint32_t)sizeof(uint32_t),
-		(uint32_t)sysconf(_SC_PAGESIZE));
+	layout.map_size = round_up(layout.index_offset + (layout.index_slots +
+							  1) * (uint32_t)sizeof(uint32_t),
+				   (uint32_t)sysconf(_SC_PAGESIZE));
 	return layout;
 }
 
@@ -74,8 +74,8 @@ static int open_descriptors(struct flowfd_ring *ring)
 	ret = ring->doorbell;
 	if (ret >= 0) {
 		/* Level-triggered: readable until it is drained. */
-		ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, ring->doorbell, EPOLLIN,
-					    FLOWFD__TAG_DOORBELL);
+		ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, ring->doorbell,
+					    EPOLLIN, FLOWFD__TAG_DOORBELL);
 		if (!ret)
 			return 0;
 		flowfd__close(ring->doorbell);
@@ -90,7 +90,8 @@ int flowfd__ring_epoll_create(struct flowfd_ring *ring, uint32_t max_items,
 	struct flowfd_ring new;
 	int ret;
 
-	if (!max_items || max_items > FLOWFD_RING_ITEMS_MAX || flags & ~FLOWFD_KEEP_ON_EXEC)
+	if (!max_items || max_items > FLOWFD_RING_ITEMS_MAX ||
+	    flags & ~FLOWFD_KEEP_ON_EXEC)
 		return -EINVAL;
 	/* A program that is executed could do nothing with it. */
 	if (flags & FLOWFD_KEEP_ON_EXEC)

@@ -24,7 +24,8 @@ static void publish(const struct flowfd_ring *ring, uint32_t number, uint32_t bi
 	if (__atomic_fetch_or(&item->queued, FLOWFD_RING_IN_INDEX, __ATOMIC_SEQ_CST))
 		return;
 	position = ring->watches->tail++;
-	__atomic_store_n(&ring->index[position & ring->mask], number + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->index[position & ring->mask], number + 1,
+			 __ATOMIC_RELEASE);
 }
 
 /* Files that were changed or removed since then have another tag. */

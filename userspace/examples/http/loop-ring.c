@@ -96,7 +96,8 @@ static int wait_for(struct loop_event *events, int timeout,
 	int ret;
 
 	/* With the module, what is not in memory by now has not happened yet. */
-	if (count || (!timeout && flowfd_ring_features(&ring) & FLOWFD_HAS_EVENTS))
+	if (count ||
+	    (!timeout && flowfd_ring_features(&ring) & FLOWFD_HAS_EVENTS))
 		return count;
 	ret = sleep_for(timeout);
 	return ret < 0 ? ret : harvest(events);
