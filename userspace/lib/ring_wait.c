@@ -133,11 +133,9 @@ int flowfd__ring_epoll_wait(const struct flowfd_ring *ring,
 		enough = has_enough(ring, wanted, &result);
 		sleep.timeout = enough ? 0 : time_left(args, passed, wanted);
 		ret = fetch(ring, sleep);
-		enough |= has_enough(ring, wanted, &result);
-		/* Events come before a signal. */
-		if (ret < 0 && !(ret == -EINTR && enough))
+		if (ret < 0)
 			return ret;
-		if (enough)
+		if (has_enough(ring, wanted, &result) || enough)
 			return result;
 		passed = start ? now() - start : 0;
 		if (args->timeout != FLOWFD_RING_FOREVER && passed >= args->timeout)
