@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A queue between two threads: the producer sleeps while DEPTH items wait, and
- * nothing is lost. It is the first program of README.md and of flowfd(7).
+ * nothing is lost. It is the first program of README.md and of flowfd(7). Runs without
+ * the module, too.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -17,7 +18,7 @@
 #define SLOTS (2 * DEPTH + 1)
 
 static int slots[SLOTS];
-static int counter;
+static struct flowfd_counter counter;
 
 static void check(const char *what, int result)
 {
@@ -32,26 +33,26 @@ static void *produce(void *unused)
 	for (int item = 0; item < ITEMS; item++) {
 		slots[item % SLOTS] = item;
 		/* After the item is stored. Sleeps while DEPTH items wait. */
-		check("write", flowfd_write(counter, 1));
+		check("add", flowfd_add(&counter, 1));
 	}
 	return unused;
 }
 
 int main(void)
 {
-	/* Writes stay below the maximum, so it is one more than DEPTH. */
+	/* The count stays below the maximum, so it is one more than DEPTH. */
 	const struct flowfd_create_counter settings = { .maximum = DEPTH + 1 };
 	uint64_t batch, largest = 0;
 	pthread_t producer;
 	int next = 0;
 
-	counter = flowfd_counter_create_from(&settings, sizeof(settings));
-	check("create", counter);
+	check("open", flowfd_counter_open(&counter, &settings, sizeof(settings),
+					  FLOWFD_FALLBACK));
 	check("thread", -pthread_create(&producer, NULL, produce, NULL));
 
 	while (next < ITEMS) {
 		/* Sleeps while nothing waits, then takes all that does. */
-		check("read", flowfd_read(counter, &batch));
+		check("take", flowfd_take(&counter, &batch));
 		for (uint64_t i = 0; i < batch; i++, next++) {
 			if (slots[next % SLOTS] != next) {
 				fprintf(stderr, "item %d was lost\n", next);
@@ -64,5 +65,6 @@ int main(void)
 	pthread_join(producer, NULL);
 	printf("%d items, at most %" PRIu64 " at once, none lost\n", next,
 	       largest);
+	flowfd_counter_close(&counter);
 	return EXIT_SUCCESS;
 }

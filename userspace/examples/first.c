@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The shortest program: a counter that is full at a count of 3. */
+/* The shortest program: a counter that is full at a count of 3, also without the module. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,26 +12,28 @@ int main(void)
 		.maximum = 4,
 		.flags = FLOWFD_NONBLOCK,
 	};
+	struct flowfd_counter counter;
 	uint64_t count;
 	int error;
-	int fd;
 
-	fd = flowfd_counter_create_from(&settings, sizeof(settings));
-	if (fd < 0) {
-		fprintf(stderr, "first: %s\n", flowfd_strerror(fd));
+	error = flowfd_counter_open(&counter, &settings, sizeof(settings),
+				    FLOWFD_FALLBACK);
+	if (error) {
+		fprintf(stderr, "first: %s\n", flowfd_strerror(error));
 		return EXIT_FAILURE;
 	}
 
 	do {
-		error = flowfd_write(fd, 1);
-		printf("write: %s\n", flowfd_strerror(error));
+		error = flowfd_add(&counter, 1);
+		printf("add: %s\n", flowfd_strerror(error));
 	} while (!error);
 
-	error = flowfd_read(fd, &count);
+	error = flowfd_take(&counter, &count);
 	if (error) {
-		fprintf(stderr, "first: read: %s\n", flowfd_strerror(error));
+		fprintf(stderr, "first: take: %s\n", flowfd_strerror(error));
 		return EXIT_FAILURE;
 	}
-	printf("read: %" PRIu64 "\n", count);
+	printf("take: %" PRIu64 "\n", count);
+	flowfd_counter_close(&counter);
 	return EXIT_SUCCESS;
 }

@@ -50,8 +50,8 @@ tap_is "$(container "" 'id -u; ps -e -o pid= | head -n 1 | tr -d " "')" \
 1" "a container has its own root and its own processes"
 
 # --- with the device
-tap_is "$(container flowfd "$build/examples/first" | tail -n 1)" \
-	"read: 3" "a counter, by libflowfd"
+tap_is "$(container flowfd "FLOWFD_BACKEND=module $build/examples/first" |
+	tail -n 1)" "take: 3" "a counter, by libflowfd"
 tap_is "$(container flowfd "python3 $examples/flowfd.py" | tail -n 1)" \
 	"one shot: 1 when armed again" "counter and ring, from Python"
 tap_is "$(container flowfd "$ctl info")" "$("$ctl" info)" "flowfdctl info"
