@@ -62,11 +62,12 @@ static int milliseconds(uint64_t timeout)
 static long wait_for_ms(int epoll, struct epoll_event *events, int count,
 			const struct flowfd__epoll_sleep *sleep)
 {
+	int ms = milliseconds(sleep->timeout);
+
 	if (sleep->cancellable)
-		return epoll_pwait(epoll, events, count, -1, NULL);
-	return syscall(SYS_epoll_pwait, epoll, events, count,
-		       milliseconds(sleep->timeout), (void *)(uintptr_t)sleep->sigmask,
-		       (size_t)MASK_SIZE);
+		return epoll_pwait(epoll, events, count, ms, NULL);
+	return syscall(SYS_epoll_pwait, epoll, events, count, ms,
+		       (void *)(uintptr_t)sleep->sigmask, (size_t)MASK_SIZE);
 }
 
 int flowfd__epoll_wait(int epoll, struct epoll_event *events, int count,

@@ -26,7 +26,8 @@ int flowfd__epoll_control(int epoll, int op, int fd, uint32_t events, uint64_t t
  * struct flowfd__epoll_sleep - how to sleep
  * @timeout: nanoseconds, as in struct flowfd_ring_wait
  * @sigmask: address of 8 bytes, or 0
- * @cancellable: a cancellation point; only without a timeout and without @sigmask
+ * @cancellable: a cancellation point; only with a timeout of 0 or FLOWFD_RING_FOREVER, and
+ *	without @sigmask
  */
 struct flowfd__epoll_sleep {
 	uint64_t timeout;

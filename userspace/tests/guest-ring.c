@@ -517,6 +517,8 @@ static void test_wait(void)
 	       "an event, which it waits for all the same");
 	pthread_join(thread, NULL);
 	tap_is(poll(&pollfd, 1, 0), !fallback, "poll knows of it");
+	tap_is(flowfd_ring_wait(&ring, FLOWFD_RING_FOREVER), 1,
+	       "what is not harvested ends the next wait");
 	announce(1);
 	tap_is(flowfd_ring_wait(&ring, FLOWFD_RING_FOREVER), 2, "two, at once");
 	flowfd_ring_del(&ring, readers[0]);
