@@ -331,6 +331,9 @@ static void test_both(void)
 	tap_is(taken(), 1, "which has fetched the event of a file");
 	tap_is(taken(), 2, "and not taken the post");
 	tap_is(taken(), -1, "nothing else");
+	tap_is(flowfd_ring_wait(&ring, 0), 0, "nothing more");
+	tap_is(flowfd_ring_notify(&ring), 0, "a needless notification");
+	tap_is(is_readable(ring.fd), 0, "wakes nobody");
 	flowfd_ring_destroy(&ring);
 	close(file);
 }
