@@ -71,7 +71,7 @@ static int is_readable(int fd)
 static void test_closed(void)
 {
 	unsigned int failed = 0;
-	int fd, files[6];
+	int fd, files[6], ends[2];
 
 	setup(3);
 	for (int i = 0; i < 100; i++) {
@@ -94,6 +94,12 @@ static void test_closed(void)
 	tap_is(flowfd_ring_add_post(&ring, 4), -ENOSPC, "for posts, too");
 	tap_is(flowfd_ring_add(&ring, -1, READ, 4), -EBADF, "other errors come first");
 	tap_is(flowfd_ring_add(&ring, files[0], READ, 4), -EEXIST, "this one as well");
+	if (pipe(ends))
+		abort();
+	close(ends[1]);
+	tap_is(flowfd_ring_add(&ring, ends[0], READ, 4), -ENOSPC, "a file with an event");
+	tap_is(is_readable(ring.fd), 0, "which is not watched");
+	close(ends[0]);
 	tap_is(next_data(), -1, "no event of all this");
 	count_up(files[1]);
 	flowfd_ring_wait(&ring, 0);

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Posts to a ring without the module, instruction by instruction: a post during each step
- * of a wait, a turn of the consumer during each step of a post, and a poster that ends at
- * each step. Afterwards nothing is lost, and the next post wakes.
+ * A ring without the module, instruction by instruction: a post during each step of a
+ * wait, a turn of the consumer during each step of a post, and a poster that ends at each
+ * step. Afterwards nothing is lost, and the next post wakes. A file that is changed or
+ * removed during a wait has no event afterwards.
  */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <flowfd.h>
 
+#include "lib/watches.h"
 #include "tests/steps.h"
 #include "tests/tap.h"
 
-#define ITEMS 2
+#define POSTS 2
+/* And a file, and one that has its place. */
+#define ITEMS (POSTS + 2)
 #define STEPS_MAX 20000
 
 static struct flowfd_ring ring;
@@ -76,7 +81,7 @@ static void begin(void)
 		abort();
 	outer = epoll_create1(EPOLL_CLOEXEC);
 	epoll_ctl(outer, EPOLL_CTL_ADD, ring.fd, &event);
-	for (uint64_t i = 0; i < ITEMS; i++)
+	for (uint64_t i = 0; i < POSTS; i++)
 		flowfd_ring_add_post(&ring, i);
 	posted = 0;
 	taken = 0;
@@ -144,6 +149,58 @@ static void check_killed(const char *what, void (*prepare)(void), void (*run)(vo
 	tap_ok(!wrong && step < STEPS_MAX, what);
 }
 
+/* The data of a file, and after it was changed or another was added. */
+#define BEFORE 2
+#define AFTER 3
+
+static int file;
+static int other;
+static bool is_changed;
+
+/* The wait holds the lock for some steps; a thread that changes a file would wait. */
+static bool is_locked(void)
+{
+	if (pthread_mutex_trylock(&ring.watches->lock))
+		return true;
+	pthread_mutex_unlock(&ring.watches->lock);
+	return false;
+}
+
+/* From now on there are no events but errors. */
+static void change(void)
+{
+	is_changed = !is_locked() && !flowfd_ring_mod(&ring, file, EPOLLET, AFTER);
+}
+
+static void replace(void)
+{
+	is_changed = !is_locked() && !flowfd_ring_del(&ring, file) &&
+		     !flowfd_ring_add(&ring, other, EPOLLIN | EPOLLET, AFTER);
+}
+
+static void check_changed(const char *what, void (*happen)(void))
+{
+	int step = 0, wrong = 0, changed = 0;
+	bool happened;
+
+	do {
+		begin();
+		file = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
+		other = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		flowfd_ring_add(&ring, file, EPOLLIN | EPOLLET, BEFORE);
+		is_changed = false;
+		happened = steps_run(wait_at_once, happen, step++);
+		changed += is_changed;
+		take_all();
+		wrong += taken != (is_changed ? 0 : 1U << BEFORE);
+		close(file);
+		close(other);
+		end();
+	} while (happened && step < STEPS_MAX);
+	printf("# %d instructions, at %d of them\n", step, changed);
+	tap_ok(!wrong && changed > step / 2 && step < STEPS_MAX, what);
+}
+
 static void nothing(void)
 {
 }
@@ -168,6 +225,8 @@ int main(void)
 	check("a turn during a post", nothing, post_first, consume);
 	check("a turn during a post after another", rung, post_first, consume);
 	check("a post during a post", nothing, post_first, post_second);
+	check_changed("a file is changed during a wait", change);
+	check_changed("a file is removed during a wait, and another added", replace);
 	check_killed("a poster that ends", nothing, post_first);
 	check_killed("a poster that ends after a turn", rung, post_first);
 #endif
