@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Host tests, which need no module: every tests/*.c is a program, and every
-# tests/*.sh a script, that prints TAP. Tests named guest-* run only in the virtual
-# machine, as they can break a machine: "check" only builds them.
+# tests/*.sh a script, that prints TAP. Tests named guest-* are for the virtual machine, as
+# they can break a machine: "check" only builds them, except those that do without the
+# module what needs none.
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 
