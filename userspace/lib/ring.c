@@ -100,6 +100,10 @@ static int create_with_module(struct flowfd_ring *ring, uint32_t max_items,
 	return ret;
 }
 
+/* The library's own; among the module's flags its value is one that no ring has. */
+_Static_assert(FLOWFD_FALLBACK == FLOWFD_SEMAPHORE,
+	       "FLOWFD_FALLBACK is no flag of rings");
+
 int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned int flags)
 {
 	int backend = flowfd__backend(flags & FLOWFD_FALLBACK);
