@@ -85,8 +85,10 @@ int flowfd__epoll_wait(int epoll, struct epoll_event *events, int count,
 		return result_of(wait_for_ms(epoll, events, count, sleep), saved);
 	ret = syscall(SYS_epoll_pwait2, epoll, events, count, &timeout,
 		      (void *)(uintptr_t)sleep->sigmask, (size_t)MASK_SIZE);
-	if (ret < 0 && errno == ENOSYS)
+	if (ret < 0 && errno == ENOSYS) {
+		errno = saved;
 		ret = wait_for_ms(epoll, events, count, sleep);
+	}
 	return result_of(ret, saved);
 }
 

@@ -10,14 +10,19 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 
 #include <flowfd.h>
 
@@ -44,6 +49,14 @@ static void count_up(int fd)
 {
 	if (eventfd_write(fd, 1))
 		abort();
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ULL + time.tv_nsec;
 }
 
 /* The data of the next event; -1: there is none. */
@@ -426,6 +439,46 @@ static void test_fork(void)
 	close(file_of_child);
 }
 
+/* Milliseconds are rounded up, so that no wait ends too early. */
+static int wait_on_old_kernel(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {
+		.len = sizeof(filter) / sizeof(filter[0]),
+		.filter = filter,
+	};
+	struct flowfd_ring own;
+	unsigned int waits = 0;
+	uint64_t start;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return -ENOTSUP;
+	if (flowfd_ring_create(&own, 1, FLOWFD_FALLBACK))
+		return -ENOMEM;
+	errno = 0;
+	start = now();
+	waits = flowfd_ring_wait(&own, 20500000) + flowfd_ring_wait(&own, 1);
+	if (waits || errno || now() - start < 20500000)
+		return -ETIME;
+	return 0;
+}
+
+static void test_old_kernel(void)
+{
+	int ret = in_child(wait_on_old_kernel);
+
+	if (ret == -ENOTSUP)
+		tap_skip("a kernel without epoll_pwait2(2)", "no seccomp");
+	else
+		tap_is(ret, 0, "a kernel without epoll_pwait2(2)");
+}
+
 static void *sleep_in_ring(void *unused)
 {
 	flowfd_ring_wait(&ring, FLOWFD_RING_FOREVER);
@@ -546,14 +599,6 @@ static struct {
 	int posts[PRODUCERS];
 	_Atomic uint64_t posted[PRODUCERS];
 } bursts;
-
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000000000ULL + time.tv_nsec;
-}
 
 static void *burst(void *argument)
 {
@@ -690,6 +735,7 @@ int main(void)
 	test_polled(EPOLLET, "polled, and in an edge-triggered epoll");
 	test_both();
 	test_fork();
+	test_old_kernel();
 	test_cancel();
 	test_changes();
 	for (int how = 0; how < WAYS; how++)
