@@ -49,7 +49,7 @@ int flowfd__epoll_control(int epoll, int op, int fd, uint32_t events, uint64_t t
 	return result_of(epoll_ctl(epoll, op, fd, &event), saved);
 }
 
-/* Rounds up, so that it does not return before the timeout. */
+/* Rounds up, so that the rest of a timeout is no busy loop. */
 static int milliseconds(uint64_t timeout)
 {
 	uint64_t ms = timeout / NS_PER_MS + (timeout % NS_PER_MS != 0);

@@ -439,7 +439,7 @@ static void test_fork(void)
 	close(file_of_child);
 }
 
-/* Milliseconds are rounded up, so that no wait ends too early. */
+/* Its timeouts are in milliseconds; no wait ends too early. */
 static int wait_on_old_kernel(void)
 {
 	struct sock_filter filter[] = {
