@@ -1,8 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The headers in the ways in which programs are compiled, and the tests of the inline
-# functions (tests/ring.c, tests/mapped.c) and of counters without the module
-# (tests/doorbell.c, tests/overtake.c, tests/open.c) in those that give other code.
+# The headers in the ways in which programs are compiled. variants.sh has the tests.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR
@@ -139,97 +137,4 @@ tap_ok "links a program with names of its own" made "$cc" -o "$here/names" \
 	"$here/names.c"
 tap_ok "and it runs" "$here/names"
 
-# able FLAG...: whether the compiler makes programs with these flags
-able() {
-	printf '#include <stdint.h>\nint main(void)\n{\n\treturn 0;\n}\n' \
-		>"$here/able.c"
-	"$cc" "$@" -o "$here/able" "$here/able.c" 2>/dev/null &&
-		"$here/able" 2>/dev/null
-}
-
-# fixed PROGRAM: ThreadSanitizer can fail with address space randomization
-# shellcheck disable=SC2317 # tap_ok calls it
-fixed() {
-	if setarch -R true 2>/dev/null; then
-		setarch -R "$1"
-	else
-		"$1"
-	fi
-}
-
-# taking WHAT FLAG...: tests/ring.c and tests/mapped.c as other programs, the latter with
-# the sources of the library
-taking() {
-	what=$1
-	shift
-	tap_ok "compiles $what" made "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
-		"$@" -o "$here/ring" "$top/tests/ring.c"
-	tap_ok "takes events $what" fixed "$here/ring"
-	tap_ok "compiles counters $what" made "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
-		-DFLOWFD_VERSION='""' "$@" -o "$here/mapped" "$top/tests/mapped.c" \
-		"$top"/lib/*.c
-	tap_ok "adds and takes $what" fixed "$here/mapped"
-}
-
-# posting WHAT FLAG...: tests/post.c as another program, with the library's sources
-posting() {
-	what=$1
-	shift
-	tap_ok "compiles posts $what" "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
-		-Wall -Wextra -Werror \
-		-DFLOWFD_VERSION='""' -I"$top/include" -I"$top/../uapi" -I"$top" \
-		"$@" -o "$here/post" "$top/tests/post.c" "$top"/lib/*.c -pthread
-	if setarch -R true 2>/dev/null; then
-		tap_ok "posts $what" setarch -R "$here/post"
-	else
-		tap_ok "posts $what" "$here/post"
-	fi
-}
-
-# ringing TEST WHAT FLAG...: a test of counters without the module, likewise
-ringing() {
-	test=$1
-	what=$2
-	shift 2
-	tap_ok "compiles $test $what" made "$cc" -std=gnu11 -D_GNU_SOURCE -O2 -g \
-		-DFLOWFD_VERSION='""' "$@" -o "$here/$test" "$top/tests/$test.c" \
-		"$top"/lib/*.c
-	tap_ok "$test $what" fixed "$here/$test"
-}
-
-sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
-# shellcheck disable=SC2086
-able $sanitize || sanitize=
-# shellcheck disable=SC2086
-taking "with FLOWFD_DEBUG" -DFLOWFD_DEBUG $sanitize
-taking "by the library" -DLINKED
-taking "without optimizing" -O0
-posting "with FLOWFD_DEBUG" -DFLOWFD_DEBUG
-posting "without optimizing" -O0
-ringing doorbell "without optimizing" -O0
-ringing overtake "without optimizing" -O0
-
-# 32 bits have the code of all architectures except x86-64. The library, of 64 bits, is
-# not linked.
-library=
-if able -m32; then
-	taking "with 32 bits" -m32
-	posting "with 32 bits" -m32
-	ringing doorbell "with 32 bits" -m32
-	ringing overtake "with 32 bits" -m32
-	taking "with 32 bits and FLOWFD_DEBUG" -m32 -DFLOWFD_DEBUG
-else
-	tap_skip "32 bits" "the compiler cannot"
-fi
-# It does not support the fence that all other architectures use.
-if [ "$(uname -m)" != x86_64 ]; then
-	tap_skip "ThreadSanitizer" "for x86-64 alone"
-elif able -fsanitize=thread; then
-	taking "with ThreadSanitizer" -fsanitize=thread
-	posting "with ThreadSanitizer" -fsanitize=thread
-	ringing overtake "with ThreadSanitizer" -fsanitize=thread
-	ringing open "with ThreadSanitizer" -fsanitize=thread
-else
-	tap_skip "ThreadSanitizer" "the compiler cannot"
-fi
 tap_done

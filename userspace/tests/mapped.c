@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Counters in memory, without the module: its part is played by this program, which
- * gives the library an ioctl(2) of its own and a memfd as the counter. builds.sh builds
+ * gives the library an ioctl(2) of its own and a memfd as the counter. variants.sh builds
  * it for 32 bits, for ThreadSanitizer, and with the functions of the library instead of
  * the header's (LINKED) as well.
  */
