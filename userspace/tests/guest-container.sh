@@ -111,7 +111,7 @@ $(grep -c 'count  guest-container$' "$here/shared/inside")" "1 0" \
 	"objects outside are not visible inside"
 
 # --- without the device
-tap_is "$(container "" "$ctl info")" "flowfdctl: the flowfd module is loaded, \
+tap_is "$(container "" "$ctl info" | tail -n 1)" "flowfdctl: the flowfd module is loaded, \
 but its device is not here: a container must be given /dev/flowfd" \
 	"without the device flowfdctl says so"
 tap_is "$(container "" "$build/flowfd-run true")" "flowfd-run: true runs without \
@@ -124,12 +124,12 @@ tap_is "$(container "" "mknod /dev/flowfd c $node" |
 # --- restricted by the administrator
 mode=$(stat -c %a /dev/flowfd)
 chmod 660 /dev/flowfd
-tap_is "$(container flowfd "$ctl info")" "flowfdctl: this user may not \
+tap_is "$(container flowfd "$ctl info" | tail -n 1)" "flowfdctl: this user may not \
 open /dev/flowfd: root can change that with a udev rule" \
 	"the mode of the device counts"
 chmod "$mode" /dev/flowfd
 tap_is "$(container flowfd \
-	"mount -o remount,bind,nodev /dev/flowfd && $ctl info")" "flowfdctl: this \
+	"mount -o remount,bind,nodev /dev/flowfd && $ctl info" | tail -n 1)" "flowfdctl: this \
 user may not open /dev/flowfd: root can change that with a udev rule" \
 	"nodev counts, too"
 
