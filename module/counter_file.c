@@ -309,10 +309,11 @@ int flowfd_counter_open(struct file *file)
  */
 long flowfd_counter_create(const void __user *argp, size_t size)
 {
+	const struct file_operations *ops;
 	struct flowfd_create_counter args;
 	struct flowfd_counter *c;
 	struct file *file;
-	int err;
+	int flags, err;
 
 	err = counter_get_args(&args,
 			       FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC |
@@ -323,9 +324,9 @@ long flowfd_counter_create(const void __user *argp, size_t size)
 	c = flowfd_counter_alloc(&args);
 	if (IS_ERR(c))
 		return PTR_ERR(c);
-	file = anon_inode_getfile("[flowfd]", c->mapped ? &mapped_fops : &flowfd_counter_fops, c,
-				  args.flags & FLOWFD_NONBLOCK ? O_RDWR | O_NONBLOCK :
-								 O_RDWR);
+	ops = c->mapped ? &mapped_fops : &flowfd_counter_fops;
+	flags = args.flags & FLOWFD_NONBLOCK ? O_RDWR | O_NONBLOCK : O_RDWR;
+	file = anon_inode_getfile("[flowfd]", ops, c, flags);
 	if (IS_ERR(file)) {
 		flowfd_counter_free(c);
 		return PTR_ERR(file);

@@ -114,7 +114,8 @@ void flowfd_sleepers_wake(struct flowfd_counter *c, __poll_t events)
 
 	for (; list_is_sleeper(c, at); at = next) {
 		next = at->next;
-		flowfd_counter_wake_one(list_entry(at, wait_queue_entry_t, entry), events);
+		flowfd_counter_wake_one(list_entry(at, wait_queue_entry_t, entry),
+					events);
 	}
 }
 

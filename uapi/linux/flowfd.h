@@ -156,9 +156,9 @@ struct flowfd_create_counter {
  * to create. Must be done before the counter is used, and once. @flags must not have
  * FLOWFD_NONBLOCK and FLOWFD_KEEP_ON_EXEC: for these, open() has flags of its own. Nor
  * FLOWFD_MAPPED: a mapped counter must be created.
- * EINVAL, E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EINVAL also: one of these flags. EBUSY: the counter was created or set up, its count is not 0,
- * or a maximum or bucket was set. EBADF: the descriptor is not open for reading and
- * writing.
+ * EINVAL, E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EINVAL also: one of these flags. EBUSY:
+ * the counter was created or set up, its count is not 0, or a maximum or bucket was set.
+ * EBADF: the descriptor is not open for reading and writing.
  */
 #define FLOWFD_IOC_SETUP_COUNTER _IOW('J', 0x15, struct flowfd_create_counter)
 

@@ -70,8 +70,8 @@ static const char *refuse_mapping(int fd, int flags)
 }
 
 /* A counter that cannot be mapped is one that is not. */
-static int set_up(const struct settings *settings, int fd, unsigned int initial, int flags,
-		  struct mapping *mapping)
+static int set_up(const struct settings *settings, int fd, unsigned int initial,
+		  int flags, struct mapping *mapping)
 {
 	struct flowfd_create_counter counter = counter_of(settings, initial, flags);
 	int ret;

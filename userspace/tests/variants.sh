@@ -12,6 +12,7 @@ trap 'rm -rf "$here"' EXIT
 cc=${CC:-cc}
 
 # compile ARGUMENT...
+# shellcheck disable=SC2317 # tap_ok calls it
 compile() {
 	"$cc" -std=gnu11 -D_GNU_SOURCE -DFLOWFD_VERSION='""' -O2 -g -Wall -Wextra -Werror \
 		-I"$top/include" -I"$top/../uapi" -I"$top" "$@" -pthread
