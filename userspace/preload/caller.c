@@ -58,8 +58,12 @@ const char *caller_find(const void *address, const char *executable)
 
 	if (!find(address, &info))
 		return "[unknown]";
-	/* The dynamic linker knows the executable by argv[0] alone, which can be anything. */
-	if (is_executable(info.dli_fbase))
+	/*
+	 * The dynamic linker knows the executable by no name, or by argv[0], which can
+	 * be anything. If its segments have gaps, only one of them was found, without
+	 * the headers.
+	 */
+	if (!*info.dli_fname || is_executable(info.dli_fbase))
 		return executable;
 	return base_name(info.dli_fname);
 }

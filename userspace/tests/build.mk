@@ -30,7 +30,7 @@ guest_programs += $(O)/tests/guest-ring32 $(O)/tests/guest-post32
 endif
 
 # Programs that scripts run, also in the virtual machine.
-test_tools := $(O)/tests/eventfds $(O)/tests/libflowfd-test.so \
+test_tools := $(O)/tests/eventfds $(O)/tests/apart $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
 	      $(O)/tests/namesake $(O)/tests/opener $(O)/tests/in-memory \
 	      $(O)/tests/libflowfd-device.so \
@@ -98,6 +98,10 @@ $(O)/tests/libflowfd-test.so: $(O)/tests/programs/maker.o
 # $ORIGIN, as the script that uses it may run under another path than the build.
 $(O)/tests/eventfds: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
 	$(link) -L$(@D) -lflowfd-test -Wl,-rpath,'$$ORIGIN'
+
+# Its code is far from its headers, as in Node.js and stress-ng.
+$(O)/tests/apart: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
+	$(link) -L$(@D) -lflowfd-test -Wl,-rpath,'$$ORIGIN' -Wl,-Ttext=0x8000000
 
 # Bound when it is loaded: lazy binding would use its stack.
 $(O)/tests/corners: $(O)/tests/programs/corners.o

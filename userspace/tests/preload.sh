@@ -107,6 +107,9 @@ tap_is "$(report 'verbose/keep=libflowfd-t*' call library raw)" \
 "eventfd 1 of eventfds: fd 3, ENOENT
 eventfd 2 of libflowfd-test.so: fd 4, kept
 eventfd 3 of eventfds: fd 5, ENOENT" "keeps by library"
+tap_is "$(with verbose/keep=apart "$build/tests/apart" call |
+	sed -n 's/^flowfd-run\[[0-9]*\]: //p')" \
+	"eventfd 1 of apart: fd 3, kept" "keeps by an executable with gaps"
 tap_is "$(report 'verbose/keep=event*' call library raw)" \
 "eventfd 1 of eventfds: fd 3, kept
 eventfd 2 of libflowfd-test.so: fd 4, ENOENT
