@@ -5,30 +5,23 @@
  * it, nor anything but this counter. Wakeups are under the lock of the wait queue, as
  * those of any counter.
  */
-#include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 
-#include "compat.h"
 #include "counter.h"
-
-static_assert(sizeof(struct flowfd_counter_header) == 40);
-static_assert(sizeof(atomic64_t) == 8);
-static_assert(sizeof(struct flowfd_counter_producer) == 8);
-static_assert(sizeof(struct flowfd_counter_consumer) == 16);
-
-#define MAPPED_PAGES 3
 
 /* How often a call tries to change a word with interrupts off. */
 #define MAPPED_TRIES 64
 
-/* How often poll arms before it returns what it saw. */
-#define MAPPED_POLLS 4
-
-static struct workqueue_struct *mapped_workqueue;
-
-/* Looks once more if somebody took meanwhile; false: @count may be too high. */
-static bool mapped_count_exactly(const struct flowfd_mapped *m, u64 *count)
+/**
+ * flowfd_mapped_count_exactly - the count, at one moment
+ * @m: of a mapped counter
+ * @count: result
+ *
+ * Looks once more if somebody took meanwhile.
+ *
+ * Return: false if somebody did so each time: then @count may be too high.
+ */
+bool flowfd_mapped_count_exactly(const struct flowfd_mapped *m, u64 *count)
 {
 	unsigned int tries;
 	s64 consumed;
@@ -50,7 +43,7 @@ u64 flowfd_mapped_count(const struct flowfd_mapped *m)
 {
 	u64 count;
 
-	mapped_count_exactly(m, &count);
+	flowfd_mapped_count_exactly(m, &count);
 	return count;
 }
 
@@ -159,8 +152,13 @@ static void mapped_wake_writers(struct flowfd_counter *c)
 	}
 }
 
-/* Some may have been taken. If nothing was since the last time, this is no edge. */
-static void mapped_tell_writers(struct flowfd_counter *c)
+/**
+ * flowfd_mapped_tell_writers - wake those that wait for room, if some may have been taken
+ * @c: locked mapped counter
+ *
+ * If nothing was taken since the last time, this is no edge.
+ */
+void flowfd_mapped_tell_writers(struct flowfd_counter *c)
 {
 	struct flowfd_mapped *m = c->mapped;
 	s64 consumed = atomic64_read_acquire(m->consumed);
@@ -199,7 +197,7 @@ static void mapped_notify(struct flowfd_counter *c)
 	}
 	if (atomic_read(m->armed) & FLOWFD_ARMED_READERS && mapped_count(m))
 		mapped_tell_readers(c);
-	mapped_tell_writers(c);
+	flowfd_mapped_tell_writers(c);
 }
 
 /**
@@ -213,15 +211,14 @@ void flowfd_mapped_notify(struct flowfd_counter *c)
 	spin_unlock_irq(&c->wqh.lock);
 }
 
-/*
- * Does what a process that ended may have left undone. It may have died after an add or
- * take and before it looked at the bits, or after it was woken and before it looked at
- * the count: so this wakes all again.
+/**
+ * flowfd_mapped_heal - do what processes that ended may have left undone
+ * @work: of a mapped counter
  *
- * A process can have many mappings and descriptors of one counter, and wakeups take time
- * in proportion to the queue. So a work item does it, once for all that ended until then.
+ * One may have died after an add or take and before it looked at the bits, or after it
+ * was woken and before it looked at the count: so this wakes all again.
  */
-static void mapped_heal(struct work_struct *work)
+void flowfd_mapped_heal(struct work_struct *work)
 {
 	struct flowfd_mapped *m = container_of(work, struct flowfd_mapped, heal);
 	struct flowfd_counter *c = m->counter;
@@ -233,21 +230,6 @@ static void mapped_heal(struct work_struct *work)
 	m->told_consumed = atomic64_read(m->consumed) - 1;
 	mapped_notify(c);
 	spin_unlock_irq(&c->wqh.lock);
-}
-
-/**
- * flowfd_mapped_closed - a descriptor is closed, perhaps because its process was killed
- * @m: of a mapped counter
- *
- * Its number is free already, and may be another file's: programs that add in memory
- * until this counts take the number for this counter. A process that goes on has left
- * nothing undone.
- */
-void flowfd_mapped_closed(struct flowfd_mapped *m)
-{
-	atomic64_inc(m->closes);
-	if (current->flags & PF_EXITING)
-		queue_work(mapped_workqueue, &m->heal);
 }
 
 /**
@@ -345,120 +327,6 @@ void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value)
 	mapped_tell_readers(c);
 }
 
-/* With a lock, so that an overflow is of a count and a maximum of one moment. */
-static noinline __poll_t mapped_events_when_full(struct flowfd_counter *c)
-{
-	struct flowfd_mapped *m = c->mapped;
-	unsigned long flags;
-	u64 count, maximum;
-	bool exact;
-
-	spin_lock_irqsave(&c->wqh.lock, flags);
-	maximum = m->maximum;
-	exact = mapped_count_exactly(m, &count);
-	spin_unlock_irqrestore(&c->wqh.lock, flags);
-	return exact ? count_events(min(count, maximum), maximum) : EPOLLIN;
-}
-
-static __poll_t mapped_events(struct flowfd_counter *c)
-{
-	u64 maximum = READ_ONCE(c->mapped->maximum);
-	u64 count = mapped_count(c->mapped);
-
-	if (unlikely(count >= maximum))
-		return mapped_events_when_full(c);
-	return count_events(count, maximum);
-}
-
-/* Which bits must be set for a poller that sees these events. */
-static int mapped_wanted(const struct flowfd_counter *c, const poll_table *wait,
-			 __poll_t events)
-{
-	const struct flowfd_mapped *m = c->mapped;
-	/* Without the lock: the next notification corrects a wrong answer. */
-	bool limited = data_race(bucket_is_limited(&c->bucket));
-	__poll_t key = poll_requested_events(wait);
-	int bits = 0;
-
-	if (key & EPOLLIN && !READ_ONCE(c->wakeup_deferred)) {
-		bits |= FLOWFD_ARMED_WATCHED;
-		if (!(events & EPOLLIN) || READ_ONCE(m->edge_in))
-			bits |= FLOWFD_ARMED_READERS;
-	}
-	if (key & EPOLLOUT &&
-	    (!(events & EPOLLOUT) || (READ_ONCE(m->edge_out) && !limited)))
-		bits |= FLOWFD_ARMED_WRITERS;
-	return bits;
-}
-
-/*
- * From here on each take is an edge. One that others wait for may not have notified yet,
- * and would not be told apart from this.
- */
-static noinline void mapped_note_edge_out(struct flowfd_counter *c)
-{
-	struct flowfd_mapped *m = c->mapped;
-	unsigned long flags;
-	s64 consumed;
-
-	spin_lock_irqsave(&c->wqh.lock, flags);
-	consumed = atomic64_read_acquire(m->consumed);
-	mapped_tell_writers(c);
-	m->told_consumed = consumed;
-	WRITE_ONCE(m->edge_out, true);
-	spin_unlock_irqrestore(&c->wqh.lock, flags);
-}
-
-/*
- * A poller with EPOLLET gets an edge for each add, as from an eventfd: some never take.
- * With EPOLLONESHOT as well it gets one event, and polls again before the next.
- */
-static void mapped_note_edges(struct flowfd_counter *c, const poll_table *wait)
-{
-	struct flowfd_mapped *m = c->mapped;
-	__poll_t key = wait ? poll_requested_events(wait) : 0;
-
-	if (m->edge_per_take || (key & (EPOLLET | EPOLLONESHOT)) != EPOLLET)
-		return;
-	if (key & EPOLLIN && !READ_ONCE(m->edge_in))
-		WRITE_ONCE(m->edge_in, true);
-	if (key & EPOLLOUT && !READ_ONCE(m->edge_out))
-		mapped_note_edge_out(c);
-	/* e: before the look at the bits, also if another poller made the note. */
-	smp_mb();
-}
-
-/**
- * flowfd_mapped_poll - poll(2), epoll and all other pollers
- * @c: mapped counter; the caller is in its queue if it wants to be woken
- * @wait: poll table, or NULL
- *
- * Whoever clears a bit wakes the queue afterwards. So bits that were set before this
- * looked at the count are enough; if a bit goes meanwhile, the caller is woken.
- *
- * Return: events.
- */
-__poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait)
-{
-	struct flowfd_mapped *m = c->mapped;
-	unsigned int tries;
-	__poll_t events;
-	int armed, wanted;
-
-	if (!counter_has_queue(c))
-		return mapped_events(c);
-	mapped_note_edges(c, wait);
-	for (tries = 0; tries < MAPPED_POLLS; tries++) {
-		armed = atomic_read_acquire(m->armed);
-		events = mapped_events(c);
-		wanted = mapped_wanted(c, wait, events);
-		if (!(wanted & ~armed))
-			break;
-		mapped_arm(m, wanted);
-	}
-	return events;
-}
-
 /**
  * flowfd_mapped_set_maximum - change the maximum
  * @c: locked mapped counter
@@ -482,133 +350,4 @@ int flowfd_mapped_set_maximum(struct flowfd_counter *c, u64 maximum)
 	else
 		flowfd_sleepers_wake(c, EPOLLOUT);
 	return 0;
-}
-
-/**
- * flowfd_mapped_alloc - make the memory of a mapped counter
- * @args: checked settings
- *
- * Return: what flowfd_mapped_free() frees, or an ERR_PTR.
- */
-struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *args)
-{
-	struct flowfd_counter_consumer *consumer;
-	struct flowfd_mapped *m;
-	int err;
-
-	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
-	if (!m)
-		return ERR_PTR(-ENOMEM);
-	err = flowfd_memory_alloc(&m->memory, MAPPED_PAGES);
-	if (err) {
-		kfree(m);
-		return ERR_PTR(err);
-	}
-	INIT_WORK(&m->heal, mapped_heal);
-	consumer = m->memory.start + 2 * PAGE_SIZE;
-	m->header = m->memory.start;
-	m->produced = m->memory.start + PAGE_SIZE;
-	m->consumed = (atomic64_t *)&consumer->consumed;
-	m->closes = (atomic64_t *)&m->header->closes;
-	m->armed = (atomic_t *)&consumer->armed;
-	m->maximum = args->maximum ?: U64_MAX;
-	m->edge_per_take = args->flags & FLOWFD_EDGE_PER_TAKE;
-	*m->header = (struct flowfd_counter_header){
-		.magic = FLOWFD_COUNTER_MAGIC,
-		.version = FLOWFD_COUNTER_VERSION,
-		.page_size = PAGE_SIZE,
-		.flags = args->flags & (FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE),
-		.maximum = m->maximum,
-	};
-	atomic64_set(m->produced, args->initial);
-	return m;
-}
-
-/**
- * flowfd_mapped_free - free the memory of a mapped counter
- * @m: memory that nothing maps any more; may be NULL
- *
- * Waits for the work item if it runs: the queue of the counter is empty by now.
- */
-void flowfd_mapped_free(struct flowfd_mapped *m)
-{
-	if (!m)
-		return;
-	cancel_work_sync(&m->heal);
-	flowfd_memory_free(&m->memory);
-	kfree(m);
-}
-
-/**
- * flowfd_mapped_attach - make a new counter a mapped one
- * @c: counter that nothing else refers to yet
- * @m: its memory
- *
- * Its own count and maximum are 0 from now on, so that it seems empty and full to those
- * that look at them: they then look here.
- */
-void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m)
-{
-	c->count = 0;
-	c->maximum = 0;
-	c->mapped = m;
-	m->counter = c;
-	m->header->id = c->id;
-}
-
-/* A process that goes on has left nothing undone. */
-static void mapped_close(struct vm_area_struct *vma)
-{
-	struct flowfd_mapped *m = vma->vm_private_data;
-
-	if (!atomic_read(&vma->vm_mm->mm_users))
-		queue_work(mapped_workqueue, &m->heal);
-}
-
-static const struct vm_operations_struct mapped_vm_ops = {
-	.close = mapped_close,
-};
-
-/**
- * flowfd_mapped_map - map the memory for a program
- * @m: of the counter behind the mapped file
- * @vma: mapping
- *
- * Return: 0 or a negative errno.
- */
-int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma)
-{
-	int err;
-
-	/* The first page is the kernel's. */
-	if (!vma->vm_pgoff) {
-		if (vma->vm_flags & VM_WRITE)
-			return -EACCES;
-		vm_flags_clear(vma, VM_MAYWRITE);
-	}
-	err = flowfd_memory_map(&m->memory, vma);
-	if (err)
-		return err;
-	vma->vm_private_data = m;
-	vma->vm_ops = &mapped_vm_ops;
-	return 0;
-}
-
-/**
- * flowfd_mapped_init - make the workqueue
- *
- * It runs one item at a time: users pay nothing for it, so it takes one processor at most.
- *
- * Return: 0 or -ENOMEM.
- */
-int flowfd_mapped_init(void)
-{
-	mapped_workqueue = alloc_workqueue("flowfd_heal", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
-	return mapped_workqueue ? 0 : -ENOMEM;
-}
-
-/** flowfd_mapped_exit - the last counter is gone */
-void flowfd_mapped_exit(void)
-{
-	destroy_workqueue(mapped_workqueue);
 }

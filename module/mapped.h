@@ -94,19 +94,26 @@ void flowfd_mapped_wake_readers(struct flowfd_counter *c);
 bool flowfd_mapped_ends_early(const struct flowfd_counter *c);
 
 /* mapped.c */
+bool flowfd_mapped_count_exactly(const struct flowfd_mapped *m, u64 *count);
+u64 flowfd_mapped_count(const struct flowfd_mapped *m);
+int flowfd_mapped_add(struct flowfd_counter *c, u64 value, bool nonblock);
+int flowfd_mapped_take(struct flowfd_counter *c, u64 *value, bool nonblock);
+void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value);
+int flowfd_mapped_set_maximum(struct flowfd_counter *c, u64 maximum);
+void flowfd_mapped_tell_writers(struct flowfd_counter *c);
+void flowfd_mapped_notify(struct flowfd_counter *c);
+void flowfd_mapped_heal(struct work_struct *work);
+
+/* mapped_poll.c */
+__poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait);
+
+/* mapped_memory.c */
 int flowfd_mapped_init(void);
 void flowfd_mapped_exit(void);
 struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *args);
 void flowfd_mapped_free(struct flowfd_mapped *m);
 void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m);
 int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma);
-u64 flowfd_mapped_count(const struct flowfd_mapped *m);
-int flowfd_mapped_add(struct flowfd_counter *c, u64 value, bool nonblock);
-int flowfd_mapped_take(struct flowfd_counter *c, u64 *value, bool nonblock);
-void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value);
-__poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait);
-int flowfd_mapped_set_maximum(struct flowfd_counter *c, u64 maximum);
-void flowfd_mapped_notify(struct flowfd_counter *c);
 void flowfd_mapped_closed(struct flowfd_mapped *m);
 
 #endif /* FLOWFD_MAPPED_H */

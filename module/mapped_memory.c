@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The memory of a mapped counter: how it is made and mapped, and what follows when a
+ * mapping or a descriptor goes.
+ *
+ * A process can have many mappings and descriptors of one counter, and wakeups take time
+ * in proportion to the queue. So a work item makes up for processes that ended, once for
+ * all that ended until it runs.
+ */
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "counter.h"
+
+static_assert(sizeof(struct flowfd_counter_header) == 40);
+static_assert(sizeof(atomic64_t) == 8);
+static_assert(sizeof(struct flowfd_counter_producer) == 8);
+static_assert(sizeof(struct flowfd_counter_consumer) == 16);
+
+#define MAPPED_PAGES 3
+
+static struct workqueue_struct *mapped_workqueue;
+
+/**
+ * flowfd_mapped_closed - a descriptor is closed, perhaps because its process was killed
+ * @m: of a mapped counter
+ *
+ * Its number is free already, and may be another file's: programs that add in memory
+ * until this counts take the number for this counter. A process that goes on has left
+ * nothing undone.
+ */
+void flowfd_mapped_closed(struct flowfd_mapped *m)
+{
+	atomic64_inc(m->closes);
+	if (current->flags & PF_EXITING)
+		queue_work(mapped_workqueue, &m->heal);
+}
+
+/**
+ * flowfd_mapped_alloc - make the memory of a mapped counter
+ * @args: checked settings
+ *
+ * Return: what flowfd_mapped_free() frees, or an ERR_PTR.
+ */
+struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *args)
+{
+	struct flowfd_counter_consumer *consumer;
+	struct flowfd_mapped *m;
+	int err;
+
+	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	if (!m)
+		return ERR_PTR(-ENOMEM);
+	err = flowfd_memory_alloc(&m->memory, MAPPED_PAGES);
+	if (err) {
+		kfree(m);
+		return ERR_PTR(err);
+	}
+	INIT_WORK(&m->heal, flowfd_mapped_heal);
+	consumer = m->memory.start + 2 * PAGE_SIZE;
+	m->header = m->memory.start;
+	m->produced = m->memory.start + PAGE_SIZE;
+	m->consumed = (atomic64_t *)&consumer->consumed;
+	m->closes = (atomic64_t *)&m->header->closes;
+	m->armed = (atomic_t *)&consumer->armed;
+	m->maximum = args->maximum ?: U64_MAX;
+	m->edge_per_take = args->flags & FLOWFD_EDGE_PER_TAKE;
+	*m->header = (struct flowfd_counter_header){
+		.magic = FLOWFD_COUNTER_MAGIC,
+		.version = FLOWFD_COUNTER_VERSION,
+		.page_size = PAGE_SIZE,
+		.flags = args->flags & (FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE),
+		.maximum = m->maximum,
+	};
+	atomic64_set(m->produced, args->initial);
+	return m;
+}
+
+/**
+ * flowfd_mapped_free - free the memory of a mapped counter
+ * @m: memory that nothing maps any more; may be NULL
+ *
+ * Waits for the work item if it runs: the queue of the counter is empty by now.
+ */
+void flowfd_mapped_free(struct flowfd_mapped *m)
+{
+	if (!m)
+		return;
+	cancel_work_sync(&m->heal);
+	flowfd_memory_free(&m->memory);
+	kfree(m);
+}
+
+/**
+ * flowfd_mapped_attach - make a new counter a mapped one
+ * @c: counter that nothing else refers to yet
+ * @m: its memory
+ *
+ * Its own count and maximum are 0 from now on, so that it seems empty and full to those
+ * that look at them: they then look here.
+ */
+void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m)
+{
+	c->count = 0;
+	c->maximum = 0;
+	c->mapped = m;
+	m->counter = c;
+	m->header->id = c->id;
+}
+
+/* A process that goes on has left nothing undone. */
+static void mapped_close(struct vm_area_struct *vma)
+{
+	struct flowfd_mapped *m = vma->vm_private_data;
+
+	if (!atomic_read(&vma->vm_mm->mm_users))
+		queue_work(mapped_workqueue, &m->heal);
+}
+
+static const struct vm_operations_struct mapped_vm_ops = {
+	.close = mapped_close,
+};
+
+/**
+ * flowfd_mapped_map - map the memory for a program
+ * @m: of the counter behind the mapped file
+ * @vma: mapping
+ *
+ * Return: 0 or a negative errno.
+ */
+int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma)
+{
+	int err;
+
+	/* The first page is the kernel's. */
+	if (!vma->vm_pgoff) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		vm_flags_clear(vma, VM_MAYWRITE);
+	}
+	err = flowfd_memory_map(&m->memory, vma);
+	if (err)
+		return err;
+	vma->vm_private_data = m;
+	vma->vm_ops = &mapped_vm_ops;
+	return 0;
+}
+
+/**
+ * flowfd_mapped_init - make the workqueue
+ *
+ * It runs one item at a time: users pay nothing for it, so it takes one processor at most.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int flowfd_mapped_init(void)
+{
+	mapped_workqueue = alloc_workqueue("flowfd_heal", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
+	return mapped_workqueue ? 0 : -ENOMEM;
+}
+
+/** flowfd_mapped_exit - the last counter is gone */
+void flowfd_mapped_exit(void)
+{
+	destroy_workqueue(mapped_workqueue);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Polling a mapped counter: what a poller sees, and what it has programs tell it. Without
+ * the lock of the wait queue, except before it reports an overflow and for the first
+ * edge-triggered poller.
+ */
+#include "counter.h"
+
+/* How often poll arms before it returns what it saw. */
+#define MAPPED_POLLS 4
+
+/* With a lock, so that an overflow is of a count and a maximum of one moment. */
+static noinline __poll_t mapped_events_when_full(struct flowfd_counter *c)
+{
+	struct flowfd_mapped *m = c->mapped;
+	unsigned long flags;
+	u64 count, maximum;
+	bool exact;
+
+	spin_lock_irqsave(&c->wqh.lock, flags);
+	maximum = m->maximum;
+	exact = flowfd_mapped_count_exactly(m, &count);
+	spin_unlock_irqrestore(&c->wqh.lock, flags);
+	return exact ? count_events(min(count, maximum), maximum) : EPOLLIN;
+}
+
+static __poll_t mapped_events(struct flowfd_counter *c)
+{
+	u64 maximum = READ_ONCE(c->mapped->maximum);
+	u64 count = mapped_count(c->mapped);
+
+	if (unlikely(count >= maximum))
+		return mapped_events_when_full(c);
+	return count_events(count, maximum);
+}
+
+/* Which bits must be set for a poller that sees these events. */
+static int mapped_wanted(const struct flowfd_counter *c, const poll_table *wait,
+			 __poll_t events)
+{
+	const struct flowfd_mapped *m = c->mapped;
+	/* Without the lock: the next notification corrects a wrong answer. */
+	bool limited = data_race(bucket_is_limited(&c->bucket));
+	__poll_t key = poll_requested_events(wait);
+	int bits = 0;
+
+	if (key & EPOLLIN && !READ_ONCE(c->wakeup_deferred)) {
+		bits |= FLOWFD_ARMED_WATCHED;
+		if (!(events & EPOLLIN) || READ_ONCE(m->edge_in))
+			bits |= FLOWFD_ARMED_READERS;
+	}
+	if (key & EPOLLOUT &&
+	    (!(events & EPOLLOUT) || (READ_ONCE(m->edge_out) && !limited)))
+		bits |= FLOWFD_ARMED_WRITERS;
+	return bits;
+}
+
+/*
+ * From here on each take is an edge. One that others wait for may not have notified yet,
+ * and would not be told apart from this.
+ */
+static noinline void mapped_note_edge_out(struct flowfd_counter *c)
+{
+	struct flowfd_mapped *m = c->mapped;
+	unsigned long flags;
+	s64 consumed;
+
+	spin_lock_irqsave(&c->wqh.lock, flags);
+	consumed = atomic64_read_acquire(m->consumed);
+	flowfd_mapped_tell_writers(c);
+	m->told_consumed = consumed;
+	WRITE_ONCE(m->edge_out, true);
+	spin_unlock_irqrestore(&c->wqh.lock, flags);
+}
+
+/*
+ * A poller with EPOLLET gets an edge for each add, as from an eventfd: some never take.
+ * With EPOLLONESHOT as well it gets one event, and polls again before the next.
+ */
+static void mapped_note_edges(struct flowfd_counter *c, const poll_table *wait)
+{
+	struct flowfd_mapped *m = c->mapped;
+	__poll_t key = wait ? poll_requested_events(wait) : 0;
+
+	if (m->edge_per_take || (key & (EPOLLET | EPOLLONESHOT)) != EPOLLET)
+		return;
+	if (key & EPOLLIN && !READ_ONCE(m->edge_in))
+		WRITE_ONCE(m->edge_in, true);
+	if (key & EPOLLOUT && !READ_ONCE(m->edge_out))
+		mapped_note_edge_out(c);
+	/* e: before the look at the bits, also if another poller made the note. */
+	smp_mb();
+}
+
+/**
+ * flowfd_mapped_poll - poll(2), epoll and all other pollers
+ * @c: mapped counter; the caller is in its queue if it wants to be woken
+ * @wait: poll table, or NULL
+ *
+ * Whoever clears a bit wakes the queue afterwards. So bits that were set before this
+ * looked at the count are enough; if a bit goes meanwhile, the caller is woken.
+ *
+ * Return: events.
+ */
+__poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait)
+{
+	struct flowfd_mapped *m = c->mapped;
+	unsigned int tries;
+	__poll_t events;
+	int armed, wanted;
+
+	if (!counter_has_queue(c))
+		return mapped_events(c);
+	mapped_note_edges(c, wait);
+	for (tries = 0; tries < MAPPED_POLLS; tries++) {
+		armed = atomic_read_acquire(m->armed);
+		events = mapped_events(c);
+		wanted = mapped_wanted(c, wait, events);
+		if (!(wanted & ~armed))
+			break;
+		mapped_arm(m, wanted);
+	}
+	return events;
+}
