@@ -24,6 +24,8 @@ for backend in $backends; do
 		output=$("$build/examples/mapped" 2>&1)
 		tap_is "$? $output" "0 1000000 items" "mapped, $backend, $i"
 	done
+	output=$(LD_LIBRARY_PATH="$build" python3 "$examples/mapped.py" 2>&1)
+	tap_is "$? $output" "0 40000 adds, fewer wakeups" "mapped.py, $backend"
 	# Nothing is lost, and the maximum bounds how many items wait.
 	for i in 1 2 3; do
 		output=$("$build/examples/bounded-queue" 2>&1)
