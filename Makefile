@@ -137,7 +137,7 @@ instructions: build
 
 # In the root of 7.2, for herd7 is not in Debian before forky.
 prove:
-	@$(SUDO) $(QUIET) selftests/lab/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=900 \
+	@$(SUDO) $(QUIET) selftests/lab/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=1800 \
 		selftests/run docs/model/prove docs/model/herd
 
 # For the stock kernel of the root.
