@@ -165,7 +165,10 @@ void flowfd_mapped_tell_writers(struct flowfd_counter *c)
 
 	if (!(atomic_read(m->armed) & FLOWFD_ARMED_WRITERS))
 		return;
-	if (consumed == m->told_consumed || !mapped_has_room(m, 1)) {
+	/* If each take notifies. Else it may be equal after 2^64 was taken in all. */
+	if (mapped_keeps_writers(c) && consumed == m->told_consumed)
+		return;
+	if (!mapped_has_room(m, 1)) {
 		flowfd_sleepers_wake(c, EPOLLOUT);
 		return;
 	}

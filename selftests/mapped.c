@@ -479,6 +479,23 @@ TEST_F(mapped, edge_poller_between_the_steps_of_a_take)
 	close(edge);
 }
 
+/* All that was taken is a multiple of 2^64. */
+TEST_F(mapped, writers_are_told_after_huge_takes)
+{
+	struct mapped *m = &self->m;
+	__u64 value;
+	int ep;
+
+	ASSERT_EQ(8, add(m->fd, 2));
+	ASSERT_EQ(8, take(m->fd, &value));
+	ASSERT_EQ(8, add(m->fd, ULLONG_MAX - 1));
+	ep = epoll_on(m->fd, EPOLLOUT);
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	ASSERT_EQ(8, mapped_take(m, &value));
+	EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
+	close(ep);
+}
+
 /* A notification without reason wakes nobody. */
 TEST_F(mapped, idle_notifications)
 {

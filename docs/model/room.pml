@@ -42,8 +42,9 @@ inline tell_writers(c)
 	c = consumed;
 	if
 	:: !armed
-	:: armed && (c == told || !HAS_ROOM) -> wake_sleeper()
-	:: armed && c != told && HAS_ROOM ->
+	:: armed && edge_out && c == told
+	:: armed && (!edge_out || c != told) && !HAS_ROOM -> wake_sleeper()
+	:: armed && (!edge_out || c != told) && HAS_ROOM ->
 		told = c;
 		armed = edge_out;
 		wake_sleeper();
