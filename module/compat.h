@@ -63,6 +63,11 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 }
 #endif
 
+/* 6.17: a workqueue that is not unbound says so. */
+#ifndef HAVE_WQ_PERCPU
+#define WQ_PERCPU 0
+#endif
+
 /*
  * 6.14, and stable 6.12: two bits say which events a file raises, where one said
  * that it raises none.

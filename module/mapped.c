@@ -289,6 +289,9 @@ int flowfd_mapped_take(struct flowfd_counter *c, u64 *value, bool nonblock)
 	lockdep_assert_held(&c->wqh.lock);
 
 	while ((err = mapped_try_take(m, value))) {
+		/* As in programs: each take makes up for one that was not finished. */
+		if (err == -EAGAIN)
+			flowfd_mapped_tell_writers(c);
 		if (err == -EAGAIN && !nonblock) {
 			err = flowfd_sleeper_wait(c, EPOLLIN, 0);
 		} else if (err == -EAGAIN && !refused) {

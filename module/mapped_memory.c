@@ -151,13 +151,15 @@ int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma)
 /**
  * flowfd_mapped_init - make the workqueue
  *
- * It runs one item at a time: users pay nothing for it, so it takes one processor at most.
+ * Nobody is charged for what it does. So it runs on the processor where the process
+ * ended, one item at a time.
  *
  * Return: 0 or -ENOMEM.
  */
 int flowfd_mapped_init(void)
 {
-	mapped_workqueue = alloc_workqueue("flowfd_heal", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
+	mapped_workqueue = alloc_workqueue(
+		"flowfd_heal", WQ_PERCPU | WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE, 1);
 	return mapped_workqueue ? 0 : -ENOMEM;
 }
 

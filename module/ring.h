@@ -37,6 +37,7 @@
  * @wqh: pollers; its lock protects @wanted and @sleepers
  * @sleepers: tasks that wait for entries, by how many they want
  * @wake_work: wakes pollers if there are many; holds a reference while pending
+ * @heal_work: for processes that ended; likewise
  * @repoll: files that a worker must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch
  * @lock: protects the members from @watches to @post_count, and @closed_before
@@ -66,6 +67,7 @@ struct flowfd_ring {
 	wait_queue_head_t wqh;
 	struct rb_root_cached sleepers;
 	struct work_struct wake_work;
+	struct work_struct heal_work;
 	struct flowfd_repoll repoll[REPOLL_CLASSES];
 	spinlock_t repoll_lock; /* publishing by a worker */
 	struct mutex lock;	/* watches, posts and free items */

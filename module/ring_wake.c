@@ -229,16 +229,16 @@ void flowfd_ring_notify(struct flowfd_ring *ring)
 	ring_wake(ring, 0, 0, true);
 }
 
-/**
- * flowfd_ring_heal - do what a program that ends may have left undone
- * @ring: ring
- *
- * It may have died after a push and before it looked at @armed, or after it was woken
- * and before it looked at the ring. So pollers are armed as if one had looked: if there
- * is no post by now, the next one wakes them. A sleeper arms the ring by itself.
+/*
+ * A process that ended may have died after a push and before it looked at @armed, or
+ * after it was woken and before it looked at the ring. So pollers are armed as if one had
+ * looked: if there is no post by now, the next one wakes them. A sleeper arms the ring by
+ * itself.
  */
-void flowfd_ring_heal(struct flowfd_ring *ring)
+static void ring_heal_work(struct work_struct *work)
 {
+	struct flowfd_ring *ring = container_of(work, struct flowfd_ring, heal_work);
+
 	/* A poller that joins now looks by itself. */
 	if (waitqueue_active(&ring->wqh)) {
 		flowfd_ring_arm(ring, RING_POLLERS);
@@ -246,6 +246,18 @@ void flowfd_ring_heal(struct flowfd_ring *ring)
 		smp_mb();
 	}
 	flowfd_ring_notify(ring);
+	flowfd_ring_end_work(ring);
+}
+
+/**
+ * flowfd_ring_heal - make up for a process that ends
+ * @ring: ring; the caller holds a reference
+ *
+ * A work item does it, once for all mappings and descriptors that go until it runs.
+ */
+void flowfd_ring_heal(struct flowfd_ring *ring)
+{
+	flowfd_ring_queue_work(ring, ring_workqueue, &ring->heal_work);
 }
 
 static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
@@ -388,6 +400,7 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end)
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring)
 {
 	INIT_WORK(&ring->wake_work, ring_wake_work);
+	INIT_WORK(&ring->heal_work, ring_heal_work);
 }
 
 /**

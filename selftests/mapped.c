@@ -479,6 +479,24 @@ TEST_F(mapped, edge_poller_between_the_steps_of_a_take)
 	close(edge);
 }
 
+/* A consumer takes and does not look for writers; another reads, and finds nothing. */
+TEST_F(mapped, empty_read_tells_writers)
+{
+	struct mapped *m = &self->m;
+	struct call writer;
+	__u64 value;
+
+	ASSERT_EQ(0, set_maximum(m->fd, 2));
+	ASSERT_EQ(8, mapped_add(m, 1));
+	set_nonblock(m->fd, false);
+	ASSERT_TRUE(start_write(&writer, m->fd, 1));
+	set_nonblock(m->fd, true);
+	mapped_consume(m, &value);
+	EXPECT_EQ(-EAGAIN, take(m->fd, &value));
+	EXPECT_TRUE(call_join(&writer));
+	EXPECT_EQ(8, writer.result);
+}
+
 /* All that was taken is a multiple of 2^64. */
 TEST_F(mapped, writers_are_told_after_huge_takes)
 {
