@@ -545,7 +545,7 @@ TEST(hostile_peer)
 		EXPECT_EQ(children[i], waitpid(children[i], &status, 0));
 	}
 	for (int i = 2; i < 5; i++) {
-		EXPECT_LT(10, w[i].sum);
+		EXPECT_LT(0, w[i].sum);
 	}
 	/* It works again as soon as the words are right. */
 	m->producer->produced = 0;
