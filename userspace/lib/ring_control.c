@@ -93,10 +93,16 @@ static int refuse_file(const struct flowfd_ring *ring, int fd)
 	return -ENOSPC;
 }
 
-/* An epoll says that it does not watch the doorbell, any other file that it is none. */
+/*
+ * An epoll says that it does not watch the doorbell, any other file that it is none. A
+ * copy of the ring's descriptor has the doorbell, and keeps it as it is.
+ */
 static bool is_epoll(const struct flowfd_ring *ring, int fd)
 {
-	return flowfd__epoll_control(fd, EPOLL_CTL_DEL, ring->doorbell, 0, 0) == -ENOENT;
+	int ret = flowfd__epoll_control(fd, EPOLL_CTL_MOD, ring->doorbell, EPOLLIN,
+					FLOWFD__TAG_DOORBELL);
+
+	return !ret || ret == -ENOENT;
 }
 
 static int add_file(const struct flowfd_ring *ring, const struct flowfd_ring_entry *entry)

@@ -80,6 +80,35 @@ static int is_readable(int fd)
 	return poll(&poller, 1, 0);
 }
 
+/* A post wakes. All events are taken before that, and after it. */
+static int is_woken_by(int post)
+{
+	int is_woken;
+
+	while (next_data() != -1)
+		;
+	flowfd_ring_post(&ring, post, 1);
+	is_woken = is_readable(ring.fd);
+	while (next_data() != -1)
+		;
+	return is_woken;
+}
+
+/* What the ring is made of cannot be watched, and stays as it is. */
+static void test_itself(void)
+{
+	int copy, post;
+
+	setup(2);
+	post = flowfd_ring_add_post(&ring, 1);
+	copy = dup(ring.fd);
+	tap_is(flowfd_ring_add(&ring, ring.fd, READ, 2), -ELOOP, "the ring itself");
+	tap_is(flowfd_ring_add(&ring, copy, READ, 2), -ELOOP, "a copy of its descriptor");
+	tap_is(is_woken_by(post), 1, "posts still wake");
+	flowfd_ring_destroy(&ring);
+	close(copy);
+}
+
 /* The same number again and again, and items with and without an event. */
 static void test_closed(void)
 {
@@ -724,6 +753,7 @@ static void test_bursts(int how)
 int main(void)
 {
 	setenv("FLOWFD_BACKEND", "fallback", 1);
+	test_itself();
 	test_closed();
 	test_no_list();
 	test_resting();
