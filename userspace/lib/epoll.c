@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * epoll(7) for rings without the module: its system calls, and the list of what it
- * watches. Only a sleep that asks for it is a cancellation point.
+ * watches. Only flowfd__epoll_wait_cancellably() is a cancellation point.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,12 +62,9 @@ static int milliseconds(uint64_t timeout)
 static long wait_for_ms(int epoll, struct epoll_event *events, int count,
 			const struct flowfd__epoll_sleep *sleep)
 {
-	int ms = milliseconds(sleep->timeout);
-
-	if (sleep->cancellable)
-		return epoll_pwait(epoll, events, count, ms, NULL);
-	return syscall(SYS_epoll_pwait, epoll, events, count, ms,
-		       (void *)(uintptr_t)sleep->sigmask, (size_t)MASK_SIZE);
+	return syscall(SYS_epoll_pwait, epoll, events, count,
+		       milliseconds(sleep->timeout), (void *)(uintptr_t)sleep->sigmask,
+		       (size_t)MASK_SIZE);
 }
 
 int flowfd__epoll_wait(int epoll, struct epoll_event *events, int count,
@@ -90,6 +87,16 @@ int flowfd__epoll_wait(int epoll, struct epoll_event *events, int count,
 		ret = wait_for_ms(epoll, events, count, sleep);
 	}
 	return result_of(ret, saved);
+}
+
+/* AddressSanitizer: it has nothing on the stack that a cancellation would leave there. */
+int flowfd__epoll_wait_cancellably(int epoll, struct epoll_event *events, int count,
+				   bool for_ever)
+{
+	int saved = errno;
+
+	return result_of(epoll_pwait(epoll, events, count, for_ever ? -1 : 0, NULL),
+			 saved);
 }
 
 /* A line of a watched file has "tfd:" at its beginning, and later "data:", in hex. */

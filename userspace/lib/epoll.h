@@ -26,13 +26,10 @@ int flowfd__epoll_control(int epoll, int op, int fd, uint32_t events, uint64_t t
  * struct flowfd__epoll_sleep - how to sleep
  * @timeout: nanoseconds, as in struct flowfd_ring_wait
  * @sigmask: address of 8 bytes, or 0
- * @cancellable: a cancellation point; only with a timeout of 0 or FLOWFD_RING_FOREVER, and
- *	without @sigmask
  */
 struct flowfd__epoll_sleep {
 	uint64_t timeout;
 	uint64_t sigmask;
-	bool cancellable;
 };
 
 /**
@@ -46,6 +43,18 @@ struct flowfd__epoll_sleep {
  */
 int flowfd__epoll_wait(int epoll, struct epoll_event *events, int count,
 		       const struct flowfd__epoll_sleep *sleep);
+
+/**
+ * flowfd__epoll_wait_cancellably - the same, as a cancellation point
+ * @epoll: descriptor
+ * @events: receives them, perhaps also if the thread is cancelled
+ * @count: length of @events
+ * @for_ever: sleep until there are some; else not at all
+ *
+ * Returns how many there are, or a negative errno.
+ */
+int flowfd__epoll_wait_cancellably(int epoll, struct epoll_event *events, int count,
+				   bool for_ever);
 
 /**
  * flowfd__epoll_list - list what an epoll watches

@@ -47,8 +47,39 @@ static void move_events(const struct flowfd_ring *ring, const struct epoll_event
 		flowfd__bell_drain(ring);
 }
 
+struct taking {
+	const struct flowfd_ring *ring;
+	struct epoll_event *events;
+};
+
+static void move_cancelled(void *argument)
+{
+	const struct taking *taking = argument;
+
+	move_events(taking->ring, taking->events, BATCH);
+}
+
+/*
+ * Before 2.41, glibc can cancel the system call when it has taken events already. They
+ * would be lost for the next thread that waits.
+ */
+static int wait_cancellably(const struct flowfd_ring *ring, struct epoll_event *events,
+			    bool for_ever)
+{
+	struct taking taking = { .ring = ring, .events = events };
+	int count;
+
+	for (int i = 0; i < BATCH; i++)
+		events[i].data.u64 = FLOWFD__TAG_NOBODY;
+	pthread_cleanup_push(move_cancelled, &taking);
+	count = flowfd__epoll_wait_cancellably(ring->fd, events, BATCH, for_ever);
+	pthread_cleanup_pop(0);
+	return count;
+}
+
 /* Moves all that epoll has; waits for the first. Returns 0 or a negative errno. */
-static int fetch(const struct flowfd_ring *ring, struct flowfd__epoll_sleep sleep)
+static int fetch(const struct flowfd_ring *ring, struct flowfd__epoll_sleep sleep,
+		 bool cancellable)
 {
 	/* Each file once, however fast it announces more. */
 	uint32_t left = ring->max_items / BATCH + 1;
@@ -56,13 +87,15 @@ static int fetch(const struct flowfd_ring *ring, struct flowfd__epoll_sleep slee
 	int count, moved = 0;
 
 	do {
-		count = flowfd__epoll_wait(ring->fd, events, BATCH, &sleep);
+		count = cancellable ?
+				wait_cancellably(ring, events, sleep.timeout) :
+				flowfd__epoll_wait(ring->fd, events, BATCH, &sleep);
 		if (count < 0)
 			return moved ? 0 : count;
 		move_events(ring, events, count);
 		moved += count;
 		sleep.timeout = 0;
-		sleep.cancellable = false;
+		cancellable = false;
 	} while (count == BATCH && left--);
 	return 0;
 }
@@ -114,8 +147,7 @@ static uint64_t time_left(const struct flowfd_ring_wait *args, uint64_t passed,
 int flowfd__ring_epoll_wait(const struct flowfd_ring *ring,
 			    const struct flowfd_ring_wait *args, int cancellable)
 {
-	struct flowfd__epoll_sleep sleep = { .sigmask = args->sigmask,
-					     .cancellable = cancellable };
+	struct flowfd__epoll_sleep sleep = { .sigmask = args->sigmask };
 	uint32_t wanted = args->min_events ? args->min_events : 1;
 	uint64_t start, passed = 0;
 	int ret, result;
@@ -132,7 +164,7 @@ int flowfd__ring_epoll_wait(const struct flowfd_ring *ring,
 		/* If there is enough, epoll is looked at, but not slept in. */
 		enough = has_enough(ring, wanted, &result);
 		sleep.timeout = enough ? 0 : time_left(args, passed, wanted);
-		ret = fetch(ring, sleep);
+		ret = fetch(ring, sleep, cancellable);
 		if (ret < 0)
 			return ret;
 		if (has_enough(ring, wanted, &result) || enough)

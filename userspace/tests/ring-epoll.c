@@ -532,6 +532,36 @@ static void test_cancel(void)
 	flowfd_ring_destroy(&ring);
 }
 
+/* An event and the cancellation are both there before the thread runs. */
+static void test_cancel_with_event(void)
+{
+	unsigned int lost = 0;
+	cpu_set_t all, one;
+	pthread_t thread;
+	int file;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	for (int i = 0; i < 100; i++) {
+		setup(1);
+		file = counter(0);
+		flowfd_ring_add(&ring, file, READ, 1);
+		if (pthread_create(&thread, NULL, sleep_in_ring, NULL))
+			abort();
+		usleep(1000);
+		count_up(file);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+		lost += next_data() != 1;
+		flowfd_ring_destroy(&ring);
+		close(file);
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+	tap_is(lost, 0, "a wait that is cancelled loses no event");
+}
+
 /*
  * A file is changed and removed while another thread waits and takes: when that returns,
  * no event with the old data is taken any more. (Old bits with the new data are possible,
@@ -767,6 +797,7 @@ int main(void)
 	test_fork();
 	test_old_kernel();
 	test_cancel();
+	test_cancel_with_event();
 	test_changes();
 	for (int how = 0; how < WAYS; how++)
 		test_bursts(how);
