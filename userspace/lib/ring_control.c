@@ -71,14 +71,14 @@ static void remove_closed(const struct flowfd_ring *ring)
 	}
 }
 
-static int take_item(const struct flowfd_ring *ring)
+static int take_item(const struct flowfd_ring *ring, uint32_t resting)
 {
-	int number = flowfd__watches_take_item(ring->watches, ring->items);
+	int number = flowfd__watches_take_item(ring->watches, ring->items, resting);
 
 	if (number >= 0)
 		return number;
 	remove_closed(ring);
-	return flowfd__watches_take_item(ring->watches, ring->items);
+	return flowfd__watches_take_item(ring->watches, ring->items, resting);
 }
 
 /* The ring is full: other errors come first, as with the module. */
@@ -113,7 +113,7 @@ static int add_file(const struct flowfd_ring *ring, const struct flowfd_ring_ent
 
 	if (entry->fd == ring->fd || is_epoll(ring, entry->fd))
 		return -ELOOP;
-	number = take_item(ring);
+	number = take_item(ring, FLOWFD_RING_BY_POST);
 	if (number < 0)
 		return refuse_file(ring, entry->fd);
 	set_item(ring, (uint32_t)number, entry->data);
@@ -164,9 +164,10 @@ static int remove_file(const struct flowfd_ring *ring, int fd)
 	return 0;
 }
 
+/* An item in the index would not be pushed, and would not end a wait for more entries. */
 static int add_post(const struct flowfd_ring *ring, uint64_t data)
 {
-	int number = take_item(ring);
+	int number = take_item(ring, UINT32_MAX);
 
 	if (number < 0)
 		return number;

@@ -65,7 +65,7 @@ static uint32_t take_first(struct flowfd_watches *w)
 
 /* As flowfd_ring_take_item() of the module. */
 int flowfd__watches_take_item(struct flowfd_watches *w,
-			      const struct flowfd_ring_item *items)
+			      const struct flowfd_ring_item *items, uint32_t resting)
 {
 	uint32_t number, left;
 
@@ -73,8 +73,7 @@ int flowfd__watches_take_item(struct flowfd_watches *w,
 		return (int)w->used++;
 	for (left = w->free_count; left; left--) {
 		number = take_first(w);
-		if (!(__atomic_load_n(&items[number].queued, __ATOMIC_RELAXED) &
-		      FLOWFD_RING_BY_POST))
+		if (!(__atomic_load_n(&items[number].queued, __ATOMIC_RELAXED) & resting))
 			return (int)number;
 		flowfd__watches_return_item(w, number);
 	}

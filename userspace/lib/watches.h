@@ -80,12 +80,12 @@ void flowfd__watches_free(struct flowfd_watches *w, uint32_t max_items, uint32_t
  * flowfd__watches_take_item - take a free item
  * @w: locked
  * @items: of the ring
+ * @resting: bits of an item's @queued with which it is passed over
  *
- * Free items are used again as late as possible. One that is in the stack of posts is
- * passed over. Returns its number or -ENOSPC.
+ * Free items are used again as late as possible. Returns its number or -ENOSPC.
  */
 int flowfd__watches_take_item(struct flowfd_watches *w,
-			      const struct flowfd_ring_item *items);
+			      const struct flowfd_ring_item *items, uint32_t resting);
 
 /** flowfd__watches_return_item - the item @number was taken, and has no owner */
 void flowfd__watches_return_item(struct flowfd_watches *w, uint32_t number);

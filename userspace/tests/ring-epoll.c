@@ -203,6 +203,34 @@ static void test_resting(void)
 	close(file);
 }
 
+/* A file that was removed when its event was in the index: no post gets that item. */
+static void test_in_index(void)
+{
+	const struct flowfd_ring_wait two = { .timeout = FLOWFD_MS(100),
+					      .min_events = 2 };
+	int file = counter(1), other = counter(0), closed = counter(1), post;
+
+	setup(2);
+	flowfd_ring_add(&ring, file, READ, 1);
+	flowfd_ring_add(&ring, other, READ, 2);
+	flowfd_ring_wait(&ring, 0);
+	tap_is(flowfd_ring_del(&ring, file), 0, "remove a file with an event");
+	tap_is(flowfd_ring_add_post(&ring, 3), -ENOSPC, "its item is not a post's");
+	tap_is(flowfd_ring_add(&ring, closed, READ, 4), 0, "but a file's");
+	flowfd_ring_wait(&ring, 0);
+	close(closed);
+	tap_is(flowfd_ring_add_post(&ring, 3), -ENOSPC, "nor after that is closed");
+	tap_is(taken(), -1, "until the entry is taken");
+	post = flowfd_ring_add_post(&ring, 3);
+	tap_ok(post >= 0, "then it is");
+	flowfd_ring_post(&ring, post, 1);
+	tap_is(flowfd_ring_wait_with(&ring, &two, sizeof(two)), 1, "and ends a wait");
+	tap_is(taken(), 3, "with its event");
+	flowfd_ring_destroy(&ring);
+	close(file);
+	close(other);
+}
+
 /* A watch belongs to the file and the number, as in epoll. */
 static void test_numbers(void)
 {
@@ -787,6 +815,7 @@ int main(void)
 	test_closed();
 	test_no_list();
 	test_resting();
+	test_in_index();
 	test_numbers();
 	test_left_behind();
 	test_events();
