@@ -4,6 +4,7 @@
  * module's watch_control.c does. All of it is under the lock of the watches.
  */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "epoll.h"
 #include "ring_epoll.h"
@@ -84,8 +85,8 @@ static int take_item(const struct flowfd_ring *ring, uint32_t resting)
 /* The ring is full: other errors come first, as with the module. */
 static int refuse_file(const struct flowfd_ring *ring, int fd)
 {
-	int ret =
-		flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, fd, 0, FLOWFD__TAG_NOBODY);
+	int ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, fd, EPOLLET,
+					FLOWFD__TAG_NOBODY);
 
 	if (ret)
 		return ret;
@@ -131,17 +132,26 @@ static int add_file(const struct flowfd_ring *ring, const struct flowfd_ring_ent
 	return ret;
 }
 
+/*
+ * epoll may still have it, if it was removed by its data or its number was another's
+ * meanwhile: there nothing is changed.
+ */
+static int not_watched(int fd)
+{
+	int saved = errno, ret = fcntl(fd, F_GETFD) < 0 ? -EBADF : -ENOENT;
+
+	errno = saved;
+	return ret;
+}
+
 static int change_file(const struct flowfd_ring *ring,
 		       const struct flowfd_ring_entry *entry)
 {
 	int ret, number = flowfd__watches_find(ring->watches, entry->fd);
 	struct flowfd__owner *owner;
 
-	if (number < 0) {
-		ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_MOD, entry->fd, 0,
-					    FLOWFD__TAG_NOBODY);
-		return ret ? ret : -ENOENT;
-	}
+	if (number < 0)
+		return not_watched(entry->fd);
 	owner = &ring->watches->owners[number];
 	owner->generation++;
 	ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_MOD, entry->fd, entry->events,

@@ -295,6 +295,42 @@ static void test_left_behind(void)
 	close(other);
 }
 
+/* epoll still has a file that the ring does not know: it stays as it is there. */
+static void test_unknown(void)
+{
+	int a = counter(0), b = counter(0), number = dup(a), ends[2], kept;
+
+	setup(2);
+	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC))
+		abort();
+	kept = dup(ends[0]);
+	flowfd_ring_add(&ring, ends[0], READ, 1);
+	close(ends[0]);
+	flowfd_ring_del_data(&ring, 1);
+	dup2(kept, ends[0]);
+	tap_is(flowfd_ring_mod(&ring, ends[0], READ, 1), -ENOENT, "removed by its data");
+	close(ends[1]);
+	tap_is(next_data(), -1, "it has no event");
+	tap_is(is_readable(ring.fd), 0, "and does not keep the ring readable");
+	close(ends[0]);
+	close(kept);
+
+	flowfd_ring_add(&ring, number, READ, 2);
+	dup2(b, number);
+	flowfd_ring_add(&ring, number, READ, 3);
+	flowfd_ring_del(&ring, number);
+	dup2(a, number);
+	tap_is(flowfd_ring_mod(&ring, number, READ, 4), -ENOENT,
+	       "a file whose number was another's");
+	count_up(a);
+	tap_is(next_data(), 2, "is watched as before");
+	tap_is(flowfd_ring_mod(&ring, -1, READ, 4), -EBADF, "not a descriptor");
+	flowfd_ring_destroy(&ring);
+	close(a);
+	close(b);
+	close(number);
+}
+
 /* What is watched is what was asked for, and ready at the wait. */
 static void test_events(void)
 {
@@ -818,6 +854,7 @@ int main(void)
 	test_in_index();
 	test_numbers();
 	test_left_behind();
+	test_unknown();
 	test_events();
 	test_many();
 	test_polled(0, "polled, and in a level-triggered epoll");
