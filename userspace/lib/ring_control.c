@@ -112,7 +112,8 @@ static int add_file(const struct flowfd_ring *ring, const struct flowfd_ring_ent
 	int number, ret;
 	uint64_t tag;
 
-	if (entry->fd == ring->fd || is_epoll(ring, entry->fd))
+	if (entry->fd == ring->fd || entry->fd == ring->doorbell ||
+	    is_epoll(ring, entry->fd))
 		return -ELOOP;
 	number = take_item(ring, FLOWFD_RING_BY_POST);
 	if (number < 0)
@@ -165,9 +166,12 @@ static int change_file(const struct flowfd_ring *ring,
 
 static int remove_file(const struct flowfd_ring *ring, int fd)
 {
-	int ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_DEL, fd, 0, 0);
-	int number = flowfd__watches_find(ring->watches, fd);
+	int ret, number = flowfd__watches_find(ring->watches, fd);
 
+	/* A program may still remove a file whose number the doorbell got. */
+	if (fd == ring->doorbell)
+		return -ENOENT;
+	ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_DEL, fd, 0, 0);
 	if (ret || number < 0)
 		return ret ? ret : -ENOENT;
 	remove_item(ring, (uint32_t)number);

@@ -105,6 +105,12 @@ static void test_itself(void)
 	tap_is(flowfd_ring_add(&ring, ring.fd, READ, 2), -ELOOP, "the ring itself");
 	tap_is(flowfd_ring_add(&ring, copy, READ, 2), -ELOOP, "a copy of its descriptor");
 	tap_is(is_woken_by(post), 1, "posts still wake");
+	tap_is(flowfd_ring_mod(&ring, ring.doorbell, READ, 2), -ENOENT, "the doorbell");
+	tap_is(is_woken_by(post), 1, "which still wakes");
+	tap_is(flowfd_ring_del(&ring, ring.doorbell), -ENOENT, "to remove");
+	tap_is(is_woken_by(post), 1, "which still wakes");
+	tap_is(flowfd_ring_add(&ring, ring.doorbell, READ, 2), -ELOOP, "to add");
+	tap_is(is_woken_by(post), 1, "which still wakes");
 	flowfd_ring_destroy(&ring);
 	close(copy);
 }
