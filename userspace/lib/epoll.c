@@ -82,7 +82,8 @@ int flowfd__epoll_wait(int epoll, struct epoll_event *events, int count,
 		return result_of(wait_for_ms(epoll, events, count, sleep), saved);
 	ret = syscall(SYS_epoll_pwait2, epoll, events, count, &timeout,
 		      (void *)(uintptr_t)sleep->sigmask, (size_t)MASK_SIZE);
-	if (ret < 0 && errno == ENOSYS) {
+	/* EPERM: a container that does not know the system call, which has no EPERM. */
+	if (ret < 0 && (errno == ENOSYS || errno == EPERM)) {
 		errno = saved;
 		ret = wait_for_ms(epoll, events, count, sleep);
 	}

@@ -33,7 +33,7 @@ struct flowfd__epoll_sleep {
 };
 
 /**
- * flowfd__epoll_wait - epoll_pwait2(2), or epoll_pwait(2) before Linux 5.11
+ * flowfd__epoll_wait - epoll_pwait2(2), or epoll_pwait(2) where there is none
  * @epoll: descriptor
  * @events: receives them
  * @count: length of @events

@@ -539,12 +539,12 @@ static void test_fork(void)
 }
 
 /* Its timeouts are in milliseconds; no wait ends too early. */
-static int wait_on_old_kernel(void)
+static int wait_without_pwait2(unsigned int error)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_fprog program = {
@@ -568,14 +568,24 @@ static int wait_on_old_kernel(void)
 	return 0;
 }
 
-static void test_old_kernel(void)
+static int wait_on_old_kernel(void)
 {
-	int ret = in_child(wait_on_old_kernel);
+	return wait_without_pwait2(ENOSYS);
+}
+
+static int wait_in_old_container(void)
+{
+	return wait_without_pwait2(EPERM);
+}
+
+static void test_without_pwait2(int (*wait)(void), const char *what)
+{
+	int ret = in_child(wait);
 
 	if (ret == -ENOTSUP)
-		tap_skip("a kernel without epoll_pwait2(2)", "no seccomp");
+		tap_skip(what, "no seccomp");
 	else
-		tap_is(ret, 0, "a kernel without epoll_pwait2(2)");
+		tap_is(ret, 0, what);
 }
 
 static void *sleep_in_ring(void *unused)
@@ -867,7 +877,8 @@ int main(void)
 	test_polled(EPOLLET, "polled, and in an edge-triggered epoll");
 	test_both();
 	test_fork();
-	test_old_kernel();
+	test_without_pwait2(wait_on_old_kernel, "a kernel without epoll_pwait2(2)");
+	test_without_pwait2(wait_in_old_container, "a container without epoll_pwait2(2)");
 	test_cancel();
 	test_cancel_with_event();
 	test_changes();
