@@ -107,7 +107,8 @@ struct flowfd_event {
  *     have taken all; after that, it calls flowfd_ring_wait(), perhaps with a timeout of
  *     0. One that gets posts without end does so from time to time
  *   - no file is pinned. Once a file is closed everywhere, epoll forgets it, but an event
- *     that a wait has found before is taken: remove a file before it is closed
+ *     that a wait has found before is taken: remove a file before it is closed.
+ *     Otherwise each add to a full ring reads a list of all files: a millisecond for 1000
  *   - the bits of an event are all for which the file was ready at the wait
  *   - only this process has the ring, and a child after fork(2) may only post to it
  *     (-ECHILD); a child that is killed as it posts can delay the wakeup until the next
@@ -122,6 +123,7 @@ struct flowfd_event {
  *   -EINVAL           @max_items out of range, or an unknown flag or FLOWFD_BACKEND
  *   -ENOMEM           no memory, or RLIMIT_MEMLOCK would be exceeded
  *   -EMFILE -ENFILE   no descriptor left
+ *   -ENOSPC           without the module: max_user_watches of epoll(7) is reached
  *   -EOPNOTSUPP       only the module has this: FLOWFD_KEEP_ON_EXEC
  */
 int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned int flags);
@@ -172,6 +174,8 @@ void flowfd_ring_destroy(struct flowfd_ring *ring);
  *   -EEXIST      watched already
  *   -ENOSPC      the ring has max_items files and posts, counting posts that were
  *                removed before they were taken
+ *   -EMFILE or -ENFILE  without the module: the ring is full, and no descriptor is left
+ *                to look whether files were closed
  *   -ENOMEM      no memory
  * flowfd_ring_strerror() describes them. To learn whether the file is pinned, use
  * flowfd_ring_control(): the result of the entry then has FLOWFD_RING_PINNED.

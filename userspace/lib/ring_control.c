@@ -50,48 +50,71 @@ static void mark_open(void *argument, uint64_t tag)
 
 /*
  * epoll forgets a file by itself when it is closed, and tells nobody. Its list says which
- * files are left; the items of all others become free.
+ * files are left; the items of all others become free. Returns 0, or why there is no
+ * list.
  */
-static void remove_closed(const struct flowfd_ring *ring)
+static int remove_closed(const struct flowfd_ring *ring)
 {
 	struct flowfd_watches *w = ring->watches;
 	struct sweep sweep = { .watches = w };
 	struct flowfd__owner *owner;
 	uint32_t i;
+	int ret;
 
 	for (i = 0; i < w->used; i++)
 		w->owners[i].is_open = false;
+	ret = flowfd__epoll_list(ring->fd, mark_open, &sweep);
 	/* Without its own eventfd it is not the list, or not all of it. */
-	if (flowfd__epoll_list(ring->fd, mark_open, &sweep) || !sweep.found_doorbell)
-		return;
+	if (ret || !sweep.found_doorbell)
+		return ret;
 	for (i = 0; i < w->used; i++) {
 		owner = &w->owners[i];
 		if (!owner->is_open &&
 		    (owner->kind == FLOWFD__FILE || owner->kind == FLOWFD__RENAMED))
 			remove_item(ring, i);
 	}
+	return 0;
 }
 
-static int take_item(const struct flowfd_ring *ring, uint32_t resting)
+/* There is no free item, unless files were closed. */
+static int take_item_of_closed(const struct flowfd_ring *ring, uint32_t resting)
 {
-	int number = flowfd__watches_take_item(ring->watches, ring->items, resting);
-
-	if (number >= 0)
-		return number;
-	remove_closed(ring);
-	return flowfd__watches_take_item(ring->watches, ring->items, resting);
+	switch (remove_closed(ring)) {
+	case -EMFILE:
+		return -EMFILE;
+	case -ENFILE:
+		return -ENFILE;
+	case -ENOMEM:
+		return -ENOMEM;
+	default:
+		return flowfd__watches_take_item(ring->watches, ring->items, resting);
+	}
 }
 
-/* The ring is full: other errors come first, as with the module. */
-static int refuse_file(const struct flowfd_ring *ring, int fd)
+/* It was removed by its data when its number was not its own. */
+static bool is_left_behind(const struct flowfd_ring *ring, int fd, int error)
 {
-	int ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, fd, EPOLLET,
-					FLOWFD__TAG_NOBODY);
+	return error == -EEXIST && flowfd__watches_find(ring->watches, fd) < 0;
+}
 
-	if (ret)
+/*
+ * If the ring is full, other errors come first, as with the module, and without the list
+ * of all files.
+ */
+static int take_item_for(const struct flowfd_ring *ring, int fd)
+{
+	int ret = flowfd__watches_take_item(ring->watches, ring->items,
+					    FLOWFD_RING_BY_POST);
+
+	if (ret >= 0)
 		return ret;
-	flowfd__epoll_control(ring->fd, EPOLL_CTL_DEL, fd, 0, 0);
-	return -ENOSPC;
+	ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, fd, EPOLLET,
+				    FLOWFD__TAG_NOBODY);
+	if (!ret)
+		flowfd__epoll_control(ring->fd, EPOLL_CTL_DEL, fd, 0, 0);
+	else if (!is_left_behind(ring, fd, ret))
+		return ret;
+	return take_item_of_closed(ring, FLOWFD_RING_BY_POST);
 }
 
 /*
@@ -115,15 +138,14 @@ static int add_file(const struct flowfd_ring *ring, const struct flowfd_ring_ent
 	if (entry->fd == ring->fd || entry->fd == ring->doorbell ||
 	    is_epoll(ring, entry->fd))
 		return -ELOOP;
-	number = take_item(ring, FLOWFD_RING_BY_POST);
+	number = take_item_for(ring, entry->fd);
 	if (number < 0)
-		return refuse_file(ring, entry->fd);
+		return number;
 	set_item(ring, (uint32_t)number, entry->data);
 	tag = flowfd__watches_tag(w, (uint32_t)number);
 	ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_ADD, entry->fd, entry->events,
 				    tag);
-	/* It was removed by its data when this number was not its own. */
-	if (ret == -EEXIST && flowfd__watches_find(w, entry->fd) < 0)
+	if (is_left_behind(ring, entry->fd, ret))
 		ret = flowfd__epoll_control(ring->fd, EPOLL_CTL_MOD, entry->fd,
 					    entry->events, tag);
 	if (ret)
@@ -181,8 +203,10 @@ static int remove_file(const struct flowfd_ring *ring, int fd)
 /* An item in the index would not be pushed, and would not end a wait for more entries. */
 static int add_post(const struct flowfd_ring *ring, uint64_t data)
 {
-	int number = take_item(ring, UINT32_MAX);
+	int number = flowfd__watches_take_item(ring->watches, ring->items, UINT32_MAX);
 
+	if (number < 0)
+		number = take_item_of_closed(ring, UINT32_MAX);
 	if (number < 0)
 		return number;
 	set_item(ring, (uint32_t)number, data);

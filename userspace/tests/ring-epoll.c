@@ -26,6 +26,7 @@
 
 #include <flowfd.h>
 
+#include "lib/watches.h"
 #include "tests/tap.h"
 
 #define READ (EPOLLIN | EPOLLET)
@@ -181,11 +182,16 @@ static void test_no_list(void)
 	all = limit.rlim_cur;
 	limit.rlim_cur = 0;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	tap_is(flowfd_ring_add(&ring, other, READ, 3), -ENOSPC, "no descriptor for the list");
+	tap_is(flowfd_ring_add(&ring, other, READ, 3), -EMFILE, "no descriptor is left");
+	tap_is(flowfd_ring_add_post(&ring, 3), -EMFILE, "for a post, too");
+	tap_is(flowfd_ring_add(&ring, file, READ, 3), -EEXIST, "other errors come first");
 	limit.rlim_cur = all;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	count_up(file);
 	tap_is(next_data(), 1, "what is watched stays");
+	tap_is(flowfd_ring_add(&ring, -1, READ, 3), -EBADF, "other errors");
+	tap_is(flowfd_ring_add(&ring, file, READ, 3), -EEXIST, "come");
+	tap_is(ring.watches->free_count, 0, "without the list");
 	tap_is(flowfd_ring_add(&ring, other, READ, 3), 0, "then it can be read");
 	flowfd_ring_destroy(&ring);
 	close(file);
