@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "bell.h"
+#include "watches.h"
 
-/* States of @armed. */
-enum {
-	RUNG = 0,    /* it is readable */
-	ARMED = 1,   /* the next post must ring */
-	RINGING = 2, /* a thread rings; if it does not end, the next post does */
-};
+/*
+ * States of @armed: odd, the next post must ring; even, a thread rings, and if it does
+ * not end, the next post does. Each time that the consumer arms has its own two numbers,
+ * so that a late poster does not end the ringing of another, which may have been killed.
+ */
+#define RUNG 0 /* it is readable */
 
 int flowfd__bell_open(void)
 {
@@ -58,21 +59,27 @@ static void exchange_armed(const struct flowfd_ring *ring, uint32_t from, uint32
 /* Announces it, rings, and then announces that: a process can be killed in between. */
 int flowfd__bell_notify(const struct flowfd_ring *ring)
 {
+	uint32_t armed, ringing;
 	int ret;
 
 	if (!flowfd__bell_has_posts(ring))
 		return 0;
-	exchange_armed(ring, ARMED, RINGING);
+	armed = __atomic_load_n(&ring->header->armed, __ATOMIC_SEQ_CST);
+	ringing = armed + armed % 2;
+	exchange_armed(ring, armed, ringing);
 	ret = ring_doorbell(ring->doorbell);
 	if (!ret)
-		exchange_armed(ring, RINGING, RUNG);
+		exchange_armed(ring, ringing, RUNG);
 	return ret;
 }
 
 /* The next post rings: also if the doorbell is readable, for an edge. */
 void flowfd__bell_arm(const struct flowfd_ring *ring)
 {
-	__atomic_exchange_n(&ring->header->armed, ARMED, __ATOMIC_SEQ_CST);
+	uint32_t armed = ring->watches->arms++ * 2 + 1;
+
+	/* So that the number of ringing is never RUNG. */
+	__atomic_exchange_n(&ring->header->armed, armed & INT32_MAX, __ATOMIC_SEQ_CST);
 }
 
 /* Drains the doorbell, which is to be readable as long as there are posts. */

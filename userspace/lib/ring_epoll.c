@@ -59,7 +59,6 @@ static int map_memory(struct flowfd_ring *ring, uint32_t max_items)
 		.map_size = layout.map_size,
 	};
 	*ring->header = layout;
-	flowfd__bell_arm(ring);
 	return 0;
 }
 
@@ -105,6 +104,7 @@ int flowfd__ring_epoll_create(struct flowfd_ring *ring, uint32_t max_items,
 	ret = open_descriptors(&new);
 	if (ret)
 		goto free_watches;
+	flowfd__bell_arm(&new);
 	*ring = new;
 	return 0;
 

@@ -47,11 +47,13 @@ struct flowfd__owner {
  * @max_items: as many owners there are
  * @mask: number of chains minus 1
  * @tail: as the module's: how many slots were filled
+ * @arms: how often the consumer has armed the doorbell
  * @used: items from this one on were never used
  * @free_count: items that were used and are free again
  * @free_first: the first of them, as a number plus one
  * @free_last: the last of them
- * @lock: guards all but @tail, which is the consumer's, and the publishing of events
+ * @lock: guards all but @tail and @arms, which are the consumer's, and the publishing of
+ *	events
  * @chains: files by their number
  * @owners: by item
  */
@@ -60,6 +62,7 @@ struct flowfd_watches {
 	uint32_t max_items;
 	uint32_t mask;
 	uint32_t tail;
+	uint32_t arms;
 	uint32_t used;
 	uint32_t free_count;
 	uint32_t free_first;

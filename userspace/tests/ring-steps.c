@@ -128,6 +128,26 @@ static void check(const char *what, void (*prepare)(void), void (*run)(void),
 	tap_ok(!wrong && step < STEPS_MAX, what);
 }
 
+/* While one poster is late, another ends: it is the next post that wakes. */
+static void check_killed_during(const char *what, void (*run)(void), void (*happen)(void))
+{
+	int step = 0, wrong = 0;
+	bool happened;
+
+	do {
+		begin();
+		happened = steps_run(run, happen, step++);
+		post_second();
+		if (!is_readable() && wrong++ < 3)
+			printf("# before instruction %d\n", step - 1);
+		consume();
+		wrong += !(taken & 2);
+		end();
+	} while (happened && step < STEPS_MAX);
+	printf("# %d instructions\n", step);
+	tap_ok(!wrong && step < STEPS_MAX, what);
+}
+
 /* A poster that ends can leave its own item silent, but no other one. */
 static void check_killed(const char *what, void (*prepare)(void), void (*run)(void))
 {
@@ -147,6 +167,21 @@ static void check_killed(const char *what, void (*prepare)(void), void (*run)(vo
 	} while (ended && step < STEPS_MAX);
 	printf("# %d instructions\n", step);
 	tap_ok(!wrong && step < STEPS_MAX, what);
+}
+
+/*
+ * The consumer takes the post that is under way, and would sleep again. Another poster
+ * announces that it rings, and ends before it does: it has no doorbell.
+ */
+static void take_and_post_without_doorbell(void)
+{
+	struct flowfd_ring deaf;
+
+	consume();
+	consume();
+	deaf = ring;
+	deaf.doorbell = -1;
+	flowfd_ring_post(&deaf, 0, 1);
 }
 
 /* The data of a file, and after it was changed or another was added. */
@@ -229,6 +264,8 @@ int main(void)
 	check_changed("a file is removed during a wait, and another added", replace);
 	check_killed("a poster that ends", nothing, post_first);
 	check_killed("a poster that ends after a turn", rung, post_first);
+	check_killed_during("a poster that ends during a post", post_first,
+			    take_and_post_without_doorbell);
 #endif
 	return tap_done();
 }
