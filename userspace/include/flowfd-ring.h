@@ -113,6 +113,8 @@ struct flowfd_event {
  *   - only this process has the ring, and a child after fork(2) may only post to it
  *     (-ECHILD); a child that is killed as it posts can delay the wakeup until the next
  *     post or event
+ *   - the ring has a second descriptor. Neither the program nor a child that posts may
+ *     close it: a post would write 8 bytes to what has its number then, and wake nobody
  *   - flowfd_ring_control(), and all that adds, changes or removes, is not
  *     async-signal-safe; nor is a wait
  * flowfd_ring_features() tells. FLOWFD_BACKEND in the environment: see
@@ -435,7 +437,8 @@ FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event
  *   -EBADF   the ring's descriptor was closed: the item is posted, but nobody was woken
  *            (without the module, closing it alone does not prevent a wakeup)
  * or another error of ioctl(2) on what has the number of the descriptor, with the same
- * effect: -ENOTTY if it was used again for another file.
+ * effect: -ENOTTY if it was used again for another file. (Without the module this
+ * concerns the second descriptor, and that file is written to: flowfd_ring_create().)
  */
 FLOWFD_INLINE int flowfd_ring_post(const struct flowfd_ring *ring, uint32_t item,
 				   uint32_t bits);
