@@ -738,7 +738,9 @@ flowfd_ring_next_of_posts(struct flowfd_ring *ring, struct flowfd_event *event,
 	struct flowfd_event post;
 
 	if (number)
-		ring->header->taken = flowfd_ring_reverse_posts(ring, number);
+		__atomic_store_n(&ring->header->taken,
+				 flowfd_ring_reverse_posts(ring, number),
+				 __ATOMIC_RELAXED);
 	post = flowfd_ring_find_post(ring, 0, ring->head);
 	flowfd_ring_disclaim(ring);
 	if (!post.events)

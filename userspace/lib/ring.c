@@ -297,7 +297,7 @@ int flowfd_ring_revive_post(struct flowfd_ring *ring, uint32_t item)
 				 (epoch | added) << 2 | FLOWFD_RING_IN_STACK,
 				 __ATOMIC_RELAXED);
 	else
-		header->taken = added;
+		__atomic_store_n(&header->taken, added, __ATOMIC_RELAXED);
 	flowfd_ring_disclaim(ring);
 	if (found)
 		return 0;

@@ -77,7 +77,8 @@ fi
 if [ "$(uname -m)" != x86_64 ]; then
 	tap_skip "ThreadSanitizer" "for x86-64 alone"
 elif able -fsanitize=thread; then
-	variant "with ThreadSanitizer" "ring mapped post overtake open" -fsanitize=thread
+	variant "with ThreadSanitizer" "ring mapped post overtake open ring-epoll" \
+		-fsanitize=thread
 else
 	tap_skip "ThreadSanitizer" "the compiler cannot"
 fi
