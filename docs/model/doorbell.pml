@@ -4,7 +4,7 @@
  * until its eventfd is readable, or with EDGES until it is written, and another thread
  * takes without being woken. With ONE there is one consumer, which takes until there is
  * nothing. With MAXIMUM the producers sleep until there is room. No wakeup may be lost.
- * Memory is in order here: a and b have litmus tests of their own.
+ * Memory is in order here: a and b have litmus tests of their own. No system call fails.
  * Each step is one that others see.
  */
 #ifndef MAXIMUM

@@ -25,6 +25,8 @@ enum {
 	FULL = FLOWFD_ARMED_WRITERS | 8, /* readable, and not writable */
 	/* A thread makes system calls; if it does not end, others do its work. */
 	MOVING = FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS,
+	/* A system call failed: nobody may announce what was true before. */
+	FAILED = FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS | 16,
 };
 
 /* How often to let the thread run that is moving the doorbell. */
@@ -78,7 +80,7 @@ static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
 
 	if (!count && state == QUIET)
 		return how & (MISSED | AGAIN) ? EMPTY : QUIET;
-	if (!count && state != EMPTY && state != MOVING && how == TOOK)
+	if (!count && (state == RUNG || state == FULL) && how == TOOK)
 		return c->doorbell & DOORBELL_ONE_CONSUMER ? QUIET : EMPTY;
 	if (!count)
 		return EMPTY;
@@ -147,8 +149,9 @@ static bool needs_edge(const struct flowfd_counter *c, uint32_t state, unsigned 
  * Announces that it makes system calls, makes them, and announces the new state. If
  * another announced one meanwhile, the order of their system calls is not known, and it
  * makes them again. Ends when the count is as it was when the state was announced (b).
- * If the descriptor was closed here, it leaves MOVING: the next add or take of another
- * process settles. Returns 0 or a negative errno.
+ * If the descriptor was closed here, it leaves FAILED: a thread that moves the doorbell
+ * repeats, or the next add or take of another process settles. Returns 0 or a negative
+ * errno.
  */
 static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int how)
 {
@@ -168,9 +171,14 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 		}
 		if (!exchange(c, state, MOVING))
 			continue;
-		ret = move(c->fd, how & AGAIN ? MOVING : state, wanted);
-		if (ret)
+		if (how & AGAIN || state == FAILED)
+			state = MOVING;
+		ret = move(c->fd, state, wanted);
+		if (ret) {
+			__atomic_store_n(&c->take.consumer->armed, FAILED,
+					 __ATOMIC_SEQ_CST);
 			return ret;
+		}
 		how &= ~(AGAIN | TOOK);
 		if (!exchange(c, MOVING, wanted))
 			how |= AGAIN;

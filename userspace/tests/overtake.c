@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -175,6 +176,7 @@ static void start_taking(void)
 	uint64_t value;
 
 	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		party = FIRST;
 		after = die;
 		flowfd_take(&counter, &value);
@@ -227,6 +229,50 @@ static void test_killed_taker_when_full(void)
 	flowfd_counter_close(&counter);
 }
 
+/* Stops behind a system call, until its gate is opened once more. */
+static void stay(long number)
+{
+	(void)number;
+	after = NULL;
+	wait_for(&gates[party].open, ++gates[party].at);
+}
+
+static void *add_one_and_stay(void *argument)
+{
+	after = stay;
+	return add_one(argument);
+}
+
+/*
+ * A producer has rung, and a take drained that, when a process that closed the descriptor
+ * adds: it cannot ring. The first must not announce what it rang.
+ */
+static void test_closed(void)
+{
+	int status = -1;
+	uint64_t value;
+	pthread_t late;
+
+	open_counter(0, FLOWFD_NONBLOCK, 0);
+	gates[FIRST].open = 1;
+	if (pthread_create(&late, NULL, add_one_and_stay, (void *)(intptr_t)FIRST))
+		abort();
+	wait_for(&gates[FIRST].at, 2);
+	tap_is(flowfd_try_take(&counter, &value), 0, "taken after it rang");
+	if (!fork()) {
+		close(counter.fd);
+		_exit(flowfd_add(&counter, 1));
+	}
+	wait(&status);
+	tap_is(status, 0, "a child that closed the descriptor adds");
+	let_end(FIRST, late);
+	flowfd_add(&counter, 1);
+	tap_is(ready(0), POLLIN, "the next add of another rings");
+	tap_is(flowfd_try_take(&counter, &value), 0, "and all is taken");
+	tap_is(value, 2, "that of the child too");
+	flowfd_counter_close(&counter);
+}
+
 /* As under flowfd-run with a maximum. */
 static void test_small_eventfd(void)
 {
@@ -255,6 +301,7 @@ int main(void)
 	test_late_producer();
 	test_killed_taker();
 	test_killed_taker_when_full();
+	test_closed();
 	test_small_eventfd();
 	return tap_done();
 }
