@@ -108,8 +108,8 @@ struct flowfd_counter {
  *   - maximum and flags cannot be changed; FLOWFD_NONBLOCK is as it was created
  *   - edge-triggered pollers get an edge for the first add after a take
  *   - a signal always interrupts a call that waits (-EINTR), also with SA_RESTART
- *   - a process that is killed or stopped in the middle of a call can delay the wakeup
- *     of others until the next take
+ *   - a process that is killed, stopped or not run in the middle of a call can delay the
+ *     wakeup of others until the next take
  *
  * With FLOWFD_ONE_CONSUMER the program says that one thread at a time takes, and that
  * the last take of all, before any thread polls the descriptor or waits in flowfd_take(),
