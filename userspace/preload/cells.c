@@ -126,13 +126,25 @@ static void forget(int fd)
 		clear_forgotten(fd);
 }
 
+/*
+ * Notifies after the last add and take in memory: a thread that comes to notify only when
+ * the descriptor is closed cannot.
+ */
+static void forget_open(int fd)
+{
+	if (!atomic_exchange(&cells_known[fd], 0))
+		return;
+	clear_forgotten(fd);
+	notify(fd);
+}
+
 void cells_forget(int fd)
 {
 	int saved = errno;
 
 	/* A child of vfork(2) has a table of its own: what it closes stays open here. */
 	if (cells_know(fd) && is_own())
-		forget(fd);
+		forget_open(fd);
 	errno = saved;
 }
 
@@ -145,7 +157,7 @@ void cells_forget_range(unsigned int first, unsigned int last)
 	for (unsigned int fd = first; fd <= last && fd < CELLS; fd++) {
 		/* In a child that executes a program next, a store copies the page. */
 		if (cells_known[fd])
-			forget(fd);
+			forget_open(fd);
 	}
 	errno = saved;
 }

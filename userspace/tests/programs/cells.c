@@ -35,6 +35,8 @@ static _Atomic int notified;
 static _Atomic int asked;
 /* As under a filter of seccomp(2), which may refuse ioctl(2). */
 static bool refuses;
+/* What others do around a notification, which meets a closed descriptor. Called once. */
+static void (*meanwhile)(void);
 static int wakes;
 /* As Linux before 6.12 if there is no memory: what was mapped there is gone. */
 static bool no_memory;
@@ -59,6 +61,17 @@ static long id_of(int fd)
 	return status.st_ino & 0x7fffffff;
 }
 
+static long notify(void)
+{
+	void (*others)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (others)
+		return others(), -EBADF;
+	notified++;
+	return 0;
+}
+
 long next_call(long number, long first, long second, long third, long fourth)
 {
 	(void)fourth;
@@ -74,8 +87,7 @@ long next_call(long number, long first, long second, long third, long fourth)
 		asked++;
 		return id_of(first);
 	}
-	notified++;
-	return second == FLOWFD_IOC_COUNTER_NOTIFY ? 0 : -ENOTTY;
+	return second == FLOWFD_IOC_COUNTER_NOTIFY ? notify() : -ENOTTY;
 }
 
 /* As the kernel sees it. */
@@ -236,6 +248,7 @@ static void test_notify(void)
 	struct counter c = make_mapped(0, 10);
 	uint64_t value;
 
+	notified = 0;
 	c.consumer->armed = FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED;
 	add(c.fd, 1);
 	tap_is(notified, 1, "an add notifies readers");
@@ -253,7 +266,6 @@ static void test_notify(void)
 	tap_is(notified, 2, "a take does");
 	tap_is(c.consumer->armed, FLOWFD_ARMED_WRITERS, "and leaves the bits");
 	end(&c);
-	notified = 0;
 }
 
 static void test_refused(void)
@@ -281,8 +293,36 @@ static void test_refused(void)
 	tap_is(errno, ERRNO_BEFORE, "errno is as before");
 	refuses = false;
 	end(&c);
-	notified = 0;
 	asked = 0;
+}
+
+static struct counter late;
+
+static void close_seen(void)
+{
+	cells_forget(late.fd);
+	close_unseen(&late);
+}
+
+/* Others sleep on a copy of it. */
+static void test_late(void)
+{
+	uint64_t value = 0;
+
+	notified = 0;
+	late = make_mapped(0, 10);
+	late.consumer->armed = FLOWFD_ARMED_READERS;
+	meanwhile = close_seen;
+	tap_ok(add(late.fd, 1), "an add whose number is closed before it notifies");
+	tap_is(count_of(&late), 1, "adds");
+	tap_is(notified, 1, "and the close notifies");
+	unmap(&late);
+	late = make_mapped(5, 10);
+	late.consumer->armed = FLOWFD_ARMED_WRITERS;
+	meanwhile = close_seen;
+	tap_ok(take(late.fd, &value) && value == 5, "so for a take");
+	tap_is(notified, 2, "and the close notifies");
+	unmap(&late);
 }
 
 static bool is_mapped(int fd)
@@ -610,6 +650,7 @@ int main(void)
 	test_words();
 	test_notify();
 	test_refused();
+	test_late();
 	test_no_memory();
 	test_range();
 	test_forget();
