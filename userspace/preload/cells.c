@@ -43,41 +43,6 @@ static bool notify(int fd)
 	return next_call(SYS_ioctl, fd, FLOWFD_IOC_COUNTER_NOTIFY, 0, 0) == 0;
 }
 
-/* Without the kernel, which may refuse to be asked. */
-static bool is_closed(int fd, const struct flowfd_counter_header *header)
-{
-	uint32_t closes = __atomic_load_n(&header->closes, __ATOMIC_ACQUIRE);
-
-	return (uint32_t)cells_known[fd] != closes + 1;
-}
-
-/* A file that has the number since then must not be written. */
-void cells_added(int fd, const struct flowfd_counter_header *header)
-{
-	const uint64_t nothing = 0;
-	bool closed;
-
-	if (notify(fd))
-		return;
-	closed = is_closed(fd, header);
-	cells_forget(fd);
-	/* Wakes readers, and adds nothing. */
-	if (!closed)
-		next_call(SYS_write, fd, (long)&nothing, sizeof(nothing), 0);
-}
-
-/* If it does not fit any more, there is a count, and the next read(2) wakes writers. */
-bool cells_taken(int fd, struct flowfd_counter_header *header, uint64_t value)
-{
-	bool returned;
-
-	if (notify(fd))
-		return true;
-	returned = cells_add(header, value);
-	cells_forget(fd);
-	return !returned;
-}
-
 static bool is_own(void)
 {
 	return owner == getpid();
@@ -136,6 +101,64 @@ static void forget_open(int fd)
 		return;
 	clear_forgotten(fd);
 	notify(fd);
+}
+
+/* Two words of a cell: whether it had the same counter. */
+static bool is_same(uint64_t known, uint64_t other)
+{
+	return known >> 32 == other >> 32;
+}
+
+/* Without the kernel, which may refuse to be asked. */
+static bool is_closed(int fd, const struct flowfd_counter_header *header, uint64_t known)
+{
+	uint32_t closes = __atomic_load_n(&header->closes, __ATOMIC_ACQUIRE);
+	uint64_t now = cells_known[fd];
+
+	return (uint32_t)now != closes + 1 || !is_same(now, known);
+}
+
+/* Its number may be another counter's since then, which stays known. */
+static void forget_refused(int fd, uint64_t known)
+{
+	uint64_t now = cells_known[fd];
+	int saved = errno;
+
+	if (is_same(now, known) && is_own() &&
+	    atomic_compare_exchange_strong(&cells_known[fd], &now, 0))
+		clear_forgotten(fd);
+	errno = saved;
+}
+
+/* A file that has the number since then must not be written. */
+void cells_added(int fd, const struct flowfd_counter_header *header, uint64_t known)
+{
+	const uint64_t nothing = 0;
+	bool closed;
+
+	if (notify(fd))
+		return;
+	closed = is_closed(fd, header, known);
+	forget_refused(fd, known);
+	/* Wakes readers, and adds nothing. */
+	if (!closed)
+		next_call(SYS_write, fd, (long)&nothing, sizeof(nothing), 0);
+}
+
+/*
+ * If it does not fit any more, there is a count, and the next read(2) wakes writers. If
+ * the descriptor was closed, the close has woken them.
+ */
+bool cells_taken(int fd, struct flowfd_counter_header *header, uint64_t known,
+		 uint64_t value)
+{
+	bool returned;
+
+	if (notify(fd))
+		return true;
+	returned = is_same(cells_known[fd], known) && cells_add(header, value);
+	forget_refused(fd, known);
+	return !returned;
 }
 
 void cells_forget(int fd)

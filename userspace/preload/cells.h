@@ -71,20 +71,26 @@ cells_consumer(struct flowfd_counter_header *header)
 	return (void *)((char *)header + 2 * cells_page);
 }
 
-/** cells_added - wake readers of @fd, to which was added in memory */
-__attribute__((cold)) void cells_added(int fd,
-				       const struct flowfd_counter_header *header);
+/**
+ * cells_added - wake readers of @fd, to which was added in memory
+ * @fd: descriptor
+ * @header: of its cell
+ * @known: of its cell, before the add
+ */
+__attribute__((cold)) void cells_added(int fd, const struct flowfd_counter_header *header,
+				       uint64_t known);
 
 /**
  * cells_taken - wake those who wait for a take
  * @fd: descriptor
  * @header: of its cell
+ * @known: of its cell, before the take
  * @value: what was taken from it in memory
  *
  * False: @value was given back, and read(2) must take it.
  */
 __attribute__((cold)) bool cells_taken(int fd, struct flowfd_counter_header *header,
-				       uint64_t value);
+				       uint64_t known, uint64_t value);
 
 /**
  * cells_look - ask the kernel whether a descriptor still is the counter in its cell
@@ -98,14 +104,19 @@ __attribute__((cold)) bool cells_taken(int fd, struct flowfd_counter_header *hea
 __attribute__((cold)) bool cells_look(int fd, const struct flowfd_counter_header *header,
 				      uint64_t known, uint64_t closes);
 
-/* False: another file has the number, or nobody knows. */
-static inline bool cells_is_counter(int fd, const struct flowfd_counter_header *header)
+/*
+ * False: another file has the number, or nobody knows. @known: gets the word of the cell,
+ * of which a look changes the lower half.
+ */
+static inline bool cells_is_counter(int fd, const struct flowfd_counter_header *header,
+				    uint64_t *known)
 {
-	uint64_t known = atomic_load_explicit(&cells_known[fd], memory_order_acquire);
-	uint64_t closes = __atomic_load_n(&header->closes, __ATOMIC_ACQUIRE);
+	uint64_t closes;
 
-	return __builtin_expect((uint32_t)known == (uint32_t)(closes + 1), 1) ||
-	       cells_look(fd, header, known, closes);
+	*known = atomic_load_explicit(&cells_known[fd], memory_order_acquire);
+	closes = __atomic_load_n(&header->closes, __ATOMIC_ACQUIRE);
+	return __builtin_expect((uint32_t)*known == (uint32_t)(closes + 1), 1) ||
+	       cells_look(fd, header, *known, closes);
 }
 
 /* Behind a locked instruction, which is a full barrier on x86. */
@@ -151,10 +162,10 @@ static inline bool cells_write(int fd, const void *bytes)
 {
 	struct flowfd_counter_header *header = cells_header(fd);
 	struct flowfd_counter_consumer *consumer = cells_consumer(header);
-	uint64_t value;
+	uint64_t known, value;
 
 	/* A write to another file returns EFAULT for a bad address. */
-	if (!cells_is_counter(fd, header))
+	if (!cells_is_counter(fd, header, &known))
 		return false;
 	memcpy(&value, bytes, sizeof(value));
 	/* A write of 0 wakes readers, and adds nothing. */
@@ -162,7 +173,7 @@ static inline bool cells_write(int fd, const void *bytes)
 		return false;
 	cells_full_barrier();
 	if (__atomic_load_n(&consumer->armed, __ATOMIC_RELAXED) & FLOWFD_ARMED_READERS)
-		cells_added(fd, header);
+		cells_added(fd, header, known);
 	return true;
 }
 
@@ -178,12 +189,12 @@ static inline bool cells_read(int fd, uint64_t *value)
 	struct flowfd_counter_header *header = cells_header(fd);
 	struct flowfd_counter_producer *producer = cells_producer(header);
 	struct flowfd_counter_consumer *consumer = cells_consumer(header);
-	uint64_t consumed, produced;
+	uint64_t known, consumed, produced;
 	int tries = CELL_TRIES;
 	uint32_t armed;
 	bool tell;
 
-	if (!cells_is_counter(fd, header))
+	if (!cells_is_counter(fd, header, &known))
 		return false;
 	do {
 		if (!tries--)
@@ -207,7 +218,7 @@ static inline bool cells_read(int fd, uint64_t *value)
 		tell |= __atomic_load_n(&producer->produced, __ATOMIC_RELAXED) !=
 			produced;
 	}
-	return !tell || cells_taken(fd, header, *value);
+	return !tell || cells_taken(fd, header, known, *value);
 }
 
 /**

@@ -304,6 +304,14 @@ static void close_seen(void)
 	close_unseen(&late);
 }
 
+static struct counter next_there;
+
+static void close_and_make(void)
+{
+	close_seen();
+	next_there = make_mapped(0, 10);
+}
+
 /* Others sleep on a copy of it. */
 static void test_late(void)
 {
@@ -322,6 +330,17 @@ static void test_late(void)
 	meanwhile = close_seen;
 	tap_ok(take(late.fd, &value) && value == 5, "so for a take");
 	tap_is(notified, 2, "and the close notifies");
+	unmap(&late);
+
+	late = make_mapped(5, 10);
+	late.consumer->armed = FLOWFD_ARMED_WRITERS;
+	meanwhile = close_and_make;
+	tap_ok(take(late.fd, &value) && value == 5,
+	       "a take whose number is another counter's before it notifies");
+	tap_is(count_of(&next_there), 0, "gives nothing to that one");
+	tap_ok(cells_know(next_there.fd), "which stays known");
+	tap_is(count_of(&late), 0, "and nothing back");
+	end(&next_there);
 	unmap(&late);
 }
 
