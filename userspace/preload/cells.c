@@ -34,6 +34,9 @@ size_t cells_page;
  */
 static _Atomic int owner;
 
+/* Cells that could not be filled: the memory may be the program's. */
+static _Atomic bool lost[CELLS];
+
 /* Threads may have different tables of descriptors. */
 static _Atomic bool ended;
 
@@ -52,11 +55,15 @@ static bool is_own(void)
  * Before Linux 6.12, a mapping that fails can leave a hole, which malloc(3) may get next.
  * Pages that cannot be written are not charged.
  */
-static void fill(char *start)
+static bool fill(char *start)
 {
+	bool filled = true;
+
 	for (size_t page = 0; page < CELL_PAGES; page++)
-		mmap(start + page * cells_page, cells_page, PROT_READ,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		filled &= mmap(start + page * cells_page, cells_page, PROT_READ,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+			       0) != MAP_FAILED;
+	return filled;
 }
 
 /*
@@ -70,7 +77,7 @@ static void clear(int fd)
 	if (mmap(start, CELL_PAGES * cells_page, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
 		 0) == MAP_FAILED)
-		fill(start);
+		lost[fd] = !fill(start);
 }
 
 /*
@@ -244,6 +251,8 @@ const char *cells_refuse(int fd)
 		return "its descriptor is too high";
 	if (!owner)
 		return "the program has not begun";
+	if (lost[fd])
+		return "there was no memory";
 	if (ended)
 		return "threads have descriptors of their own";
 	if (!is_own())

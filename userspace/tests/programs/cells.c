@@ -40,11 +40,16 @@ static void (*meanwhile)(void);
 static int wakes;
 /* As Linux before 6.12 if there is no memory: what was mapped there is gone. */
 static bool no_memory;
+/* Another thread gets that memory at once. */
+static bool lost;
 
 void *mmap(void *start, size_t size, int protection, int flags, int fd, off_t offset)
 {
 	if (no_memory && protection & PROT_WRITE && flags & MAP_FIXED) {
 		munmap(start, size);
+		if (lost)
+			syscall(SYS_mmap, start, size, PROT_READ,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
@@ -355,6 +360,7 @@ static void test_no_memory(void)
 {
 	struct counter c = make_mapped(3, 10);
 	uint64_t value;
+	int high;
 
 	no_memory = true;
 	cells_forget(c.fd);
@@ -365,6 +371,18 @@ static void test_no_memory(void)
 	tap_is(cells_map(c.fd), 0, "mapped again");
 	tap_ok(take(c.fd, &value) && value == 3, "and known");
 	end(&c);
+	c = make(0, 10);
+	high = dup2(c.fd, CELLS - 1);
+	cells_map(high);
+	no_memory = true;
+	lost = true;
+	cells_forget(high);
+	no_memory = false;
+	tap_ok(cells_refuse(high) != NULL, "a cell that is another's is not used");
+	tap_ok(!cells_refuse(c.fd), "others are");
+	close(high);
+	close_unseen(&c);
+	unmap(&c);
 }
 
 /* A store would be a copy of the page, in a child that executes a program next. */
