@@ -359,7 +359,8 @@ static void doubt(int fd)
 /*
  * A child of fork(2) has one thread, and memory and descriptors of its own. The kernel
  * copies the descriptors first: meanwhile another thread of the parent may have made a
- * counter, which only the memory knows.
+ * counter, which only the memory knows. Handlers of fork(2) that were registered before
+ * this one run before it, and have no such doubt.
  */
 static void own(void)
 {
