@@ -349,11 +349,14 @@ int cells_map(int fd)
 static void doubt(int fd)
 {
 	uint64_t known = cells_known[fd];
+	uint32_t closes;
 
-	if (known)
-		cells_known[fd] = (known & ~(uint64_t)UINT32_MAX) |
-				  (uint32_t)__atomic_load_n(&cells_header(fd)->closes,
-							    __ATOMIC_RELAXED);
+	if (!known)
+		return;
+	closes = __atomic_load_n(&cells_header(fd)->closes, __ATOMIC_RELAXED);
+	/* Unless a signal handler closed it. */
+	atomic_compare_exchange_strong(&cells_known[fd], &known,
+				       (known & ~(uint64_t)UINT32_MAX) | closes);
 }
 
 /*
