@@ -3,8 +3,9 @@
  * A counter without the module, docs/signals.md: two producers add, a consumer sleeps
  * until its eventfd is readable, or with EDGES until it is written, and another thread
  * takes without being woken. With ONE there is one consumer, which takes until there is
- * nothing. With MAXIMUM the producers sleep until there is room. No wakeup may be lost.
- * Memory is in order here: a and b have litmus tests of their own. No system call fails.
+ * nothing. With MAXIMUM the producers sleep until there is room. With CLOSED a process
+ * adds whose system call fails. No wakeup may be lost.
+ * Memory is in order here: a and b have litmus tests of their own.
  * Each step is one that others see.
  */
 #ifndef MAXIMUM
@@ -39,6 +40,8 @@
 #define RUNG 2
 #define MOVING 3
 #define FULL 4
+#define FAILED 5
+#define LOOKS(s) (s == MOVING || s == FAILED)
 
 /* What the eventfd has. */
 #define NOTHING 0
@@ -108,7 +111,7 @@ inline settle(s, w, n, again, refused, took, missed)
 	   :: s == 255
 	   :: s != 255 ->
 			if
-			:: again || s == FULL || s == MOVING || w == FULL ||
+			:: again || s == FULL || LOOKS(s) || w == FULL ||
 			   (s == RUNG && w != RUNG) ->
 				eventfd = NOTHING
 			:: else
@@ -159,7 +162,7 @@ inline take(got, p, c, s, w, n, again, took)
 	   if
 	   :: got ->
 		if
-		:: state == RUNG || state == MOVING || state == FULL ->
+		:: state == RUNG || LOOKS(state) || state == FULL ->
 			took = true;
 			settle(s, w, n, again, false, took, false)
 		:: else
@@ -191,9 +194,9 @@ active [PRODUCERS] proctype producer()
 			};
 			n = 0;
 			if
-			:: added && (state == EMPTY || state == MOVING) ->
+			:: added && (state == EMPTY || LOOKS(state)) ->
 				settle(s, w, n, again, false, took, false)
-			:: added && state != EMPTY && state != MOVING
+			:: added && state != EMPTY && !LOOKS(state)
 			:: !added ->
 				settle(s, w, n, again, true, took, false);
 				/* It looks once more, and then sleeps. */
@@ -249,8 +252,28 @@ end:	do
 	od
 }
 
+#ifdef CLOSED
+/* Its add is announced by the next of another process, which must look. */
+active proctype closed()
+{
+	produced++;
+	if
+	:: state == EMPTY || LOOKS(state) ->
+		state = MOVING;
+#ifndef LEAVES_MOVING
+		state = FAILED
+#endif
+	:: else
+	fi
+}
+#endif
+
 active proctype monitor()
 {
 	timeout;
+#ifdef CLOSED
+	assert(LOOKS(state) || consumed == ALL + 1)	/* adds are silent */
+#else
 	assert(produced == ALL && consumed == produced)	/* a wakeup is lost */
+#endif
 }
