@@ -158,8 +158,9 @@ int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma)
  */
 int flowfd_mapped_init(void)
 {
-	mapped_workqueue = alloc_workqueue(
-		"flowfd_heal", WQ_PERCPU | WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE, 1);
+	unsigned int flags = WQ_PERCPU | WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE;
+
+	mapped_workqueue = alloc_workqueue("flowfd_heal", flags, 1);
 	return mapped_workqueue ? 0 : -ENOMEM;
 }
 

@@ -87,9 +87,8 @@ static int fetch(const struct flowfd_ring *ring, struct flowfd__epoll_sleep slee
 	int count, moved = 0;
 
 	do {
-		count = cancellable ?
-				wait_cancellably(ring, events, sleep.timeout) :
-				flowfd__epoll_wait(ring->fd, events, BATCH, &sleep);
+		count = cancellable ? wait_cancellably(ring, events, sleep.timeout) :
+				      flowfd__epoll_wait(ring->fd, events, BATCH, &sleep);
 		if (count < 0)
 			return moved ? 0 : count;
 		move_events(ring, events, count);
