@@ -100,8 +100,8 @@ void flowfd_bucket_replace(struct flowfd_counter *c, const struct eventfd_qos *q
 	c->qos = *qos;
 	bucket_init(&c->bucket, qos->token_capacity, qos->token_rate);
 	/* Which takes must notify depends on whether there is a bucket. */
-	if (c->mapped && counter_has_queue(c))
-		mapped_arm(c->mapped, FLOWFD_ARMED_WRITERS);
+	if (c->mapped)
+		counter_arm_writers(c);
 	if (!c->wakeup_deferred)
 		return;
 

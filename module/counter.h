@@ -71,6 +71,13 @@ static inline void counter_arm_readers(struct flowfd_counter *c)
 		mapped_arm(c->mapped, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
 }
 
+/* Likewise for the next take. */
+static inline void counter_arm_writers(struct flowfd_counter *c)
+{
+	if (counter_has_queue(c))
+		mapped_arm(c->mapped, FLOWFD_ARMED_WRITERS);
+}
+
 /* counter_wake.c */
 bool flowfd_counter_wake_one(wait_queue_entry_t *entry, __poll_t events);
 void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events);

@@ -176,12 +176,6 @@ void flowfd_mapped_tell_writers(struct flowfd_counter *c)
 	mapped_wake_writers(c);
 }
 
-static void mapped_arm_writers(struct flowfd_counter *c)
-{
-	if (counter_has_queue(c))
-		mapped_arm(c->mapped, FLOWFD_ARMED_WRITERS);
-}
-
 /*
  * What follows from the count as it is now. A level test: whoever calls this heals what
  * another left undone. Without a count the bits stay, for the next add.
@@ -228,7 +222,7 @@ void flowfd_mapped_heal(struct work_struct *work)
 
 	spin_lock_irq(&c->wqh.lock);
 	counter_arm_readers(c);
-	mapped_arm_writers(c);
+	counter_arm_writers(c);
 	/* Not what it was. */
 	m->told_consumed = atomic64_read(m->consumed) - 1;
 	mapped_notify(c);
@@ -259,7 +253,7 @@ int flowfd_mapped_add(struct flowfd_counter *c, u64 value, bool nonblock)
 		} else if (err == -EAGAIN && !refused) {
 			/* For pollers that were told of room and now find none. */
 			refused = true;
-			mapped_arm_writers(c);
+			counter_arm_writers(c);
 			continue;
 		}
 		if (err > 0 || err == -EBUSY)
