@@ -111,4 +111,14 @@ static inline bool ring_take_any(struct user_ring *r, struct ring_event *event)
 	return ring_take(r, event) || ring_take_post(r, event);
 }
 
+/* The data of the next post if it has these bits; 0: there is none; -1: other bits. */
+static inline long next_post(struct user_ring *r, __u32 bits)
+{
+	struct ring_event event;
+
+	if (!ring_take_post(r, &event))
+		return 0;
+	return event.events == bits ? (long)event.data : -1;
+}
+
 #endif /* POST_USER_H */

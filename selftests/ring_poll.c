@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "epoll_pair.h"
 #include "ring_fixtures.h"
 
 #define MANY_ROUNDS 3000
@@ -141,53 +142,23 @@ TEST_F(wait, epoll_sleeps_on_it)
 	close(ep);
 }
 
-/* Waits for an event of @ep once, then exits. */
-static pid_t waits_once(int ep)
-{
-	pid_t child = fork();
-
-	if (!child)
-		_exit(epoll_take(ep, -1) != EPOLLIN);
-	return child > 0 && wait_until_asleep(&child, SYS_epoll_wait) ? child : -1;
-}
-
 /*
- * Two tasks wait on one epoll that polls the ring. An epoll wakes the one that came last,
- * and it is killed before it runs. The next event must find the other.
+ * Two tasks wait on one epoll that polls the ring, and the one that is woken is killed
+ * before it runs. The next event must find the other.
  */
 TEST_F(wait, one_of_two_waiters_is_killed)
 {
-	struct sched_param first = { .sched_priority = 1 }, other = { 0 };
-	int ep = epoll_on(self->ring.fd, EPOLLIN);
-	pid_t victim, survivor;
-	cpu_set_t one, all;
-	int status;
+	int ep = epoll_on(self->ring.fd, EPOLLIN), status;
+	struct epoll_pair pair;
 
-	ASSERT_EQ(0, sched_getaffinity(0, sizeof(all), &all));
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
-	survivor = waits_once(ep);
-	ASSERT_LT(0, survivor);
-	victim = waits_once(ep);
-	ASSERT_LT(0, victim);
-	/* On one processor, the victim cannot run between these two calls. */
-	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &first));
+	epoll_pair_start(_metadata, &pair, ep);
 	add(self->events[0], 1);
-	kill(victim, SIGKILL);
-	ASSERT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &other));
-	ASSERT_EQ(victim, waitpid(victim, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
-	ASSERT_EQ(0, waitpid(survivor, &status, WNOHANG));
+	epoll_pair_kill(_metadata, &pair);
+	ASSERT_EQ(0, waitpid(pair.survivor, &status, WNOHANG));
 	/* The first event was lost with the victim, as it is with any other file. */
 	sleep_ms(QUIET_MS);
 	add(self->events[1], 1);
-	for (int i = 0; i < PATIENCE_MS && !waitpid(survivor, &status, WNOHANG); i++)
-		sleep_ms(1);
-	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
-	kill(survivor, SIGKILL);
-	waitpid(survivor, NULL, 0);
-	sched_setaffinity(0, sizeof(all), &all);
+	epoll_pair_end(_metadata, &pair);
 	close(ep);
 }
 

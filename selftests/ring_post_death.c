@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Posts: what makes up for a poster that dies, and for a task that dies when it was woken. */
+#include "epoll_pair.h"
+#include "post_user.h"
+#include "ring_fixtures.h"
+#include "ring_waiter.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+/* How a process ends, or what it does, after a push and before its look at @armed. */
+FIXTURE(death)
+{
+	struct user_ring ring;
+	int post;
+};
+
+FIXTURE_VARIANT(death)
+{
+	bool keeps_fd;
+	bool keeps_map;
+};
+
+FIXTURE_VARIANT_ADD(death, killed) { true, true };
+FIXTURE_VARIANT_ADD(death, killed_without_fd) { false, true };
+FIXTURE_VARIANT_ADD(death, killed_without_map) { true, false };
+
+FIXTURE_SETUP(death)
+{
+	ASSERT_EQ(0, ring_open(&self->ring, 4));
+	self->post = ring_add_post(&self->ring, 100);
+	ASSERT_EQ(0, self->post);
+}
+
+FIXTURE_TEARDOWN(death)
+{
+	ring_close(&self->ring);
+}
+
+static void push_and_end(struct user_ring *r, int post, bool keeps_fd, bool keeps_map)
+{
+	ring_push(r, post, 1);
+	if (!keeps_map)
+		munmap(r->header, r->map_size);
+	if (!keeps_fd)
+		close(r->fd);
+	kill(getpid(), SIGKILL);
+}
+
+TEST_F(death, sleeper_is_woken)
+{
+	struct user_ring *r = &self->ring;
+	struct waiter w;
+	pid_t child;
+
+	ASSERT_TRUE(waiter_start(&w, r, 3, false));
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		push_and_end(r, self->post, variant->keeps_fd, variant->keeps_map);
+		_exit(0);
+	}
+	EXPECT_TRUE(waiter_ends(&w));
+	EXPECT_EQ(1, w.result);
+	EXPECT_EQ(100, next_post(r, 1));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+TEST_F(death, poller_is_woken)
+{
+	struct user_ring *r = &self->ring;
+	int ep = epoll_on(r->fd, EPOLLIN | EPOLLET);
+	pid_t child;
+
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		push_and_end(r, self->post, variant->keeps_fd, variant->keeps_map);
+		_exit(0);
+	}
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	EXPECT_EQ(100, next_post(r, 1));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(ep);
+}
+
+/* A poster is stopped before its look at @armed: the next poster of another item wakes. */
+TEST_F(ring, healed_by_the_next)
+{
+	struct user_ring *r = &self->ring;
+	int a = ring_add_post(r, 100), b = ring_add_post(r, 101);
+	struct waiter w;
+
+	ASSERT_TRUE(waiter_start(&w, r, 1, false));
+	ring_push(r, a, 1);
+	EXPECT_TRUE(waiter_sleeps(&w));
+	EXPECT_TRUE(ring_post(r, b, 1));
+	EXPECT_TRUE(waiter_ends(&w));
+	EXPECT_EQ(100, next_post(r, 1));
+	EXPECT_EQ(101, next_post(r, 1));
+}
+
+/* And so does the next poster of the same item. */
+TEST_F(ring, healed_by_the_next_of_the_item)
+{
+	struct user_ring *r = &self->ring;
+	int post = ring_add_post(r, 100);
+	struct waiter w;
+
+	ASSERT_TRUE(waiter_start(&w, r, 1, false));
+	ring_push(r, post, 1);
+	EXPECT_TRUE(waiter_sleeps(&w));
+	EXPECT_TRUE(ring_post(r, post, 2));
+	EXPECT_TRUE(waiter_ends(&w));
+	EXPECT_EQ(100, next_post(r, 3));
+	EXPECT_EQ(0, next_post(r, 1));
+}
+
+/* @taken: another task has taken the post by then, and the next post must wake it. */
+static void kill_one_of_two_waiters(struct __test_metadata *_metadata, struct user_ring *r,
+				    bool taken)
+{
+	int post = ring_add_post(r, 100), ep = epoll_on(r->fd, EPOLLIN);
+	struct epoll_pair pair;
+
+	epoll_pair_start(_metadata, &pair, ep);
+	ring_post(r, post, 1);
+	if (taken) {
+		EXPECT_EQ(100, next_post(r, 1));
+	}
+	epoll_pair_kill(_metadata, &pair);
+	/* It notifies if the ring is armed by now; else what arms it finds the post. */
+	if (taken)
+		ring_post(r, post, 1);
+	epoll_pair_end(_metadata, &pair);
+	close(ep);
+}
+
+TEST_F(ring, one_of_two_waiters_is_killed)
+{
+	kill_one_of_two_waiters(_metadata, &self->ring, false);
+}
+
+TEST_F(ring, one_of_two_waiters_is_killed_without_a_post)
+{
+	kill_one_of_two_waiters(_metadata, &self->ring, true);
+}
+
+TEST_HARNESS_MAIN
