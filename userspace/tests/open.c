@@ -20,6 +20,7 @@
 
 #include <flowfd.h>
 
+#include "tests/interrupt.h"
 #include "tests/tap.h"
 
 #define NONE UINT64_MAX
@@ -229,46 +230,19 @@ static uint64_t now(void)
 	return time.tv_sec * 1000000000ULL + time.tv_nsec;
 }
 
-static void on_signal(int number)
-{
-	(void)number;
-}
-
-struct target {
-	pthread_t thread;
-	_Atomic bool done;
-};
-
-/* Signals repeatedly: the first may come before the call that waits. */
-static void *interrupt(void *argument)
-{
-	const struct timespec pause = { .tv_nsec = 5000000 };
-	struct target *target = argument;
-
-	while (!target->done) {
-		nanosleep(&pause, NULL);
-		pthread_kill(target->thread, SIGUSR1);
-	}
-	return NULL;
-}
-
 static void test_signal(void)
 {
 	const struct flowfd_create_counter settings = { .maximum = 5 };
-	struct sigaction action = { .sa_handler = on_signal };
-	struct target target = { .thread = pthread_self() };
+	struct interrupt interrupt;
 	struct flowfd_counter c;
-	pthread_t thread;
 	uint64_t value;
 
-	sigaction(SIGUSR1, &action, NULL);
 	open_counter(&c, settings, 0);
-	pthread_create(&thread, NULL, interrupt, &target);
+	interrupt_begin(&interrupt);
 	tap_is(flowfd_take(&c, &value), -EINTR, "a take interrupted");
 	tap_is(flowfd_add(&c, 4), 0, "fill it");
 	tap_is(flowfd_add(&c, 1), -EINTR, "an add interrupted");
-	target.done = true;
-	pthread_join(thread, NULL);
+	interrupt_end(&interrupt);
 	tap_is(flowfd_take(&c, &value), 0, "take");
 	tap_is(value, 4, "nothing was added");
 	flowfd_counter_close(&c);

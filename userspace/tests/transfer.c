@@ -13,6 +13,7 @@
 
 #include <flowfd.h>
 
+#include "tests/interrupt.h"
 #include "tests/tap.h"
 
 #define FULL (UINT64_MAX - 1)
@@ -49,44 +50,17 @@ static void test_semaphore(void)
 	close(fd);
 }
 
-static void on_signal(int number)
-{
-	(void)number;
-}
-
-struct target {
-	pthread_t thread;
-	_Atomic bool done;
-};
-
-/* Signals repeatedly: the first may come before the call that waits. */
-static void *interrupt(void *argument)
-{
-	const struct timespec pause = {.tv_nsec = 10000000};
-	struct target *target = argument;
-
-	while (!target->done) {
-		nanosleep(&pause, NULL);
-		pthread_kill(target->thread, SIGUSR1);
-	}
-	return NULL;
-}
-
 static void test_signal(void)
 {
-	struct sigaction action = {.sa_handler = on_signal};
-	struct target target = {.thread = pthread_self()};
+	struct interrupt interrupt;
 	uint64_t value;
 	int fd = eventfd(0, 0);
-	pthread_t thread;
 
-	sigaction(SIGUSR1, &action, NULL);
-	pthread_create(&thread, NULL, interrupt, &target);
+	interrupt_begin(&interrupt);
 	tap_is(flowfd_read(fd, &value), -EINTR, "read interrupted");
 	tap_is(flowfd_write(fd, FULL), 0, "fill it");
 	tap_is(flowfd_write(fd, 1), -EINTR, "write interrupted");
-	target.done = true;
-	pthread_join(thread, NULL);
+	interrupt_end(&interrupt);
 	close(fd);
 }
 
