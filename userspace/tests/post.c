@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +15,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
+#include "tests/steps.h"
 #include "tests/tap.h"
 
 #define ITEMS 8
@@ -354,41 +353,14 @@ static void test_revive(void)
 	tap_is(memory.header.posted, epoch, "as does a harvest");
 }
 
-/*
- * Single steps: one of two does its work, and before another of its instructions in each
- * run the other does something. This is each order of the two on one processor, with the
- * code that the compiler made; the model covers reordering by processors.
- */
-#if (defined(__x86_64__) || defined(__i386__)) && !defined(__SANITIZE_THREAD__)
-#define TRAP_FLAG 0x100
-
+/* Single steps of one of two, while the other does something. */
+#ifndef STEPS_UNAVAILABLE
 static struct stepping {
 	struct flowfd_ring ring;
 	struct memory memory;
 	uint32_t posted[ITEMS];
 	uint32_t seen[ITEMS];
-	void (*happen)(void);
-	sigjmp_buf out;
-	volatile sig_atomic_t inside;
-	volatile sig_atomic_t instruction;
-	volatile sig_atomic_t stop_at;
-	volatile sig_atomic_t happened;
 } step;
-
-static void trap(int number, siginfo_t *info, void *context)
-{
-	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
-
-	(void)number;
-	(void)info;
-	*flags |= TRAP_FLAG;
-	if (step.inside == 1 && step.instruction++ == step.stop_at) {
-		step.happened = 1;
-		step.happen();
-	}
-	if (step.inside == 2 || step.happened)
-		*flags &= ~TRAP_FLAG;
-}
 
 static void step_post(uint32_t item, uint32_t bits)
 {
@@ -471,11 +443,6 @@ static void revive_post_and_take_one(void)
 	step_take_one();
 }
 
-static void die(void)
-{
-	siglongjmp(step.out, 1);
-}
-
 static void work_of_a_poster(void)
 {
 	flowfd_ring_post(&step.ring, 0, 1);
@@ -491,19 +458,6 @@ static void step_open(void)
 	ring_open(&step.ring, &step.memory, 0);
 	memset(step.posted, 0, sizeof(step.posted));
 	memset(step.seen, 0, sizeof(step.seen));
-	step.inside = 0;
-	step.instruction = 0;
-	step.happened = 0;
-}
-
-static void step_through(void (*work)(void))
-{
-	if (sigsetjmp(step.out, 1))
-		return;
-	__asm__ volatile("int3" : : : "memory");
-	step.inside = 1;
-	work();
-	step.inside = 2;
 }
 
 /* Whether all bits arrived, and nothing is left. */
@@ -517,26 +471,25 @@ static bool step_is_good(void)
 	return at_rest(&step.memory);
 }
 
+/* If nothing happens, @work dies. */
 static void step_all(void (*work)(void), void (*happen)(void), const char *what)
 {
-	struct sigaction action = { .sa_sigaction = trap, .sa_flags = SA_SIGINFO };
-	struct sigaction old;
 	int instruction = 0, bad = 0;
+	bool more;
 
-	sigaction(SIGTRAP, &action, &old);
-	step.happen = happen;
 	do {
 		step_open();
 		step_post(1, 1);
 		if (work == work_of_the_consumer) {
 			step_post(0, 1);
 			step_post(3, 1);
-		} else if (happen != die) {
+		} else if (happen) {
 			step.posted[0] = 1;
 		}
-		step.stop_at = instruction++;
-		step_through(work);
-		if (happen == die) {
+		if (happen) {
+			more = steps_run(work, happen, instruction++);
+		} else {
+			more = steps_kill(work, instruction++);
 			/* Whatever it left, the item is as good as new afterwards. */
 			step_post(0, 2);
 			step_take_one();
@@ -545,8 +498,7 @@ static void step_all(void (*work)(void), void (*happen)(void), const char *what)
 			step_post(0, 4);
 		}
 		bad += !step_is_good();
-	} while (step.happened);
-	sigaction(SIGTRAP, &old, NULL);
+	} while (more);
 	tap_is(bad, 0, what);
 	tap_ok(instruction > 15, "step by step");
 	printf("# before each of %d instructions\n", instruction - 1);
@@ -564,12 +516,12 @@ static void test_steps(void)
 	step_all(work_of_a_poster, revive_and_post, "and posted again");
 	step_all(work_of_a_poster, revive_between_posts, "and taken");
 	step_all(work_of_a_poster, revive_post_and_take_one, "and taken in part");
-	step_all(work_of_a_poster, die, "a poster that dies");
+	step_all(work_of_a_poster, NULL, "a poster that dies");
 }
 #else
 static void test_steps(void)
 {
-	tap_skip("step by step", "not with this processor or sanitizer");
+	tap_skip("step by step", STEPS_UNAVAILABLE);
 }
 #endif
 
