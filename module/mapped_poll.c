@@ -113,7 +113,9 @@ __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait)
 		return mapped_events(c);
 	mapped_note_edges(c, wait);
 	for (tries = 0; tries < MAPPED_POLLS; tries++) {
-		armed = atomic_read_acquire(m->armed);
+		armed = atomic_read(m->armed);
+		/* f */
+		smp_mb();
 		events = mapped_events(c);
 		wanted = mapped_wanted(c, wait, events);
 		if (!(wanted & ~armed))

@@ -142,9 +142,10 @@ static inline void mapped_arm(struct mapped *m, __u64 produced)
 	__u32 a = mapped_armed(m);
 	bool call = a & FLOWFD_ARMED_WRITERS;
 
-	if (a & FLOWFD_ARMED_WATCHED && !(a & FLOWFD_ARMED_READERS)) {
-		__atomic_fetch_or(&m->consumer->armed, FLOWFD_ARMED_READERS,
-				  __ATOMIC_SEQ_CST);
+	if (a & FLOWFD_ARMED_WATCHED) {
+		if (!(a & FLOWFD_ARMED_READERS))
+			__atomic_fetch_or(&m->consumer->armed, FLOWFD_ARMED_READERS,
+					  __ATOMIC_SEQ_CST);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		call |= __atomic_load_n(&m->producer->produced, __ATOMIC_SEQ_CST) !=
 			produced;

@@ -24,6 +24,7 @@ FIXTURE_VARIANT(burst)
 	__u64 maximum;
 	bool limited;
 	bool by_call;	/* the reader takes by calls */
+	bool polled;	/* by another thread all the time, which takes nothing */
 };
 
 FIXTURE_VARIANT_ADD(burst, read) { READ };
@@ -46,14 +47,19 @@ FIXTURE_VARIANT_ADD(burst, edge_per_take_by_call) {
 FIXTURE_VARIANT_ADD(burst, edge_per_take_full) { EDGE, FLOWFD_EDGE_PER_TAKE, 5 };
 FIXTURE_VARIANT_ADD(burst, edge_per_take_limited) {
 	EDGE, FLOWFD_EDGE_PER_TAKE, 0, true };
+FIXTURE_VARIANT_ADD(burst, edge_per_take_polled) {
+	EDGE, FLOWFD_EDGE_PER_TAKE, 0, false, false, true };
 FIXTURE_VARIANT_ADD(burst, exclusive) { EXCLUSIVE };
 FIXTURE_VARIANT_ADD(burst, nested) { NESTED };
 FIXTURE_VARIANT_ADD(burst, nested_full) { NESTED, 0, 5 };
 FIXTURE_VARIANT_ADD(burst, nested_limited) { NESTED, 0, 0, true };
+FIXTURE_VARIANT_ADD(burst, nested_polled) { NESTED, 0, 0, false, false, true };
 FIXTURE_VARIANT_ADD(burst, uring) { URING };
 FIXTURE_VARIANT_ADD(burst, uring_per_take) { URING, FLOWFD_EDGE_PER_TAKE };
 FIXTURE_VARIANT_ADD(burst, ring) { RING };
 FIXTURE_VARIANT_ADD(burst, ring_per_take) { RING, FLOWFD_EDGE_PER_TAKE };
+FIXTURE_VARIANT_ADD(burst, ring_per_take_polled) {
+	RING, FLOWFD_EDGE_PER_TAKE, 0, false, false, true };
 FIXTURE_VARIANT_ADD(burst, ring_both) { RING, FLOWFD_EDGE_PER_TAKE, 5, true };
 
 FIXTURE_SETUP(burst)
@@ -173,6 +179,23 @@ static bool writer_add(struct burst *b, __u64 value, unsigned int *seed)
 	return (rand_r(seed) % 8 ? mapped_add(m, value) : add(m->fd, value)) == 8;
 }
 
+struct onlooker {
+	pthread_t thread;
+	int fd;
+	bool stop;
+};
+
+static void *onlooker_run(void *arg)
+{
+	struct onlooker *o = arg;
+
+	while (!__atomic_load_n(&o->stop, __ATOMIC_ACQUIRE)) {
+		poll_for(o->fd, POLLIN, 0);
+		sched_yield();
+	}
+	return NULL;
+}
+
 /* Not limited in time: a large number of rounds is limited by its caller. */
 TEST_F_TIMEOUT(burst, nothing_is_lost, 24 * 3600)
 {
@@ -185,10 +208,20 @@ TEST_F_TIMEOUT(burst, nothing_is_lost, 24 * 3600)
 		.m = &self->m, .way = variant->way, .by_call = variant->by_call,
 	};
 
+	struct onlooker onlooker = { .fd = self->m.fd };
+
 	set_nonblock(self->m.fd, variant->way != READ);
 	if (!reader_open(&r))
 		SKIP(return, "io_uring is not available here");
+	if (variant->polled) {
+		ASSERT_EQ(0, pthread_create(&onlooker.thread, NULL, onlooker_run,
+					    &onlooker));
+	}
 	burst_run(_metadata, &r.burst, variant->limited);
+	if (variant->polled) {
+		__atomic_store_n(&onlooker.stop, true, __ATOMIC_RELEASE);
+		pthread_join(onlooker.thread, NULL);
+	}
 }
 
 TEST_HARNESS_MAIN

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A mapped counter, docs/signals.md: two producers add in memory, a consumer is woken
- * and takes, another takes without being woken, and a timer delivers what the token
- * bucket deferred. No wakeup may be lost. Memory is in order here: the barriers have
+ * and takes, another takes without being woken or, with ONLOOKER, polls and does not take,
+ * and a timer delivers what the token bucket deferred. No wakeup may be lost. Memory is in order here: the barriers have
  * litmus tests of their own.
  *
  * The consumer is a ring or a multishot poll, which does not poll again, or with LEVEL a
@@ -95,7 +95,13 @@ inline take(p, c, n)
 	   :: else ->
 #ifndef NO_ARMING
 		if
-		:: watched && !readers ->
+		:: watched ->
+#ifdef NO_LOOK_IF_ARMED
+			if
+			:: readers -> goto done
+			:: else
+			fi;
+#endif
 			readers = true;
 #ifndef NO_LOOK_AFTER_ARMING
 			if
@@ -105,6 +111,9 @@ inline take(p, c, n)
 #endif
 		:: else
 		fi;
+#ifdef NO_LOOK_IF_ARMED
+done:		skip;
+#endif
 #endif
 		break
 	   fi
@@ -127,6 +136,7 @@ active [2] proctype producer()
 	finished++
 }
 
+#ifndef ONLOOKER
 active proctype thief()
 {
 	byte p, c, n;
@@ -134,6 +144,23 @@ active proctype thief()
 	take(p, c, n);
 	finished++
 }
+#endif
+
+#ifdef ONLOOKER
+/* It arms if it finds no count, and tells nobody but its caller what it finds then. */
+active proctype onlooker()
+{
+	byte n, c;
+
+	count(n, c);
+	if
+	:: !n && !deferred -> atomic { readers = true; watched = true }
+	:: else
+	fi;
+	atomic { n = 0; c = 0 };
+	finished++
+}
+#endif
 
 active proctype timer()
 {
@@ -159,6 +186,9 @@ end:	do
 active proctype consumer()
 {
 	byte p, c, n;
+#ifdef LEVEL
+	bool armed;
+#endif
 
 	/* It joins the queue, arms and looks, as each poller does. */
 	atomic { readers = true; watched = true };
@@ -173,10 +203,11 @@ end:	do
 		woken = false;
 #ifdef LEVEL
 		do
-		:: count(n, c);
+		:: armed = readers && watched;
+		   count(n, c);
 		   if
 		   :: n -> take(p, c, n)
-		   :: n == 0 && (deferred || (readers && watched)) -> c = 0; break
+		   :: n == 0 && (deferred || armed) -> c = 0; break
 		   :: else -> atomic { readers = true; watched = true }
 		   fi
 		od

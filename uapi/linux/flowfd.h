@@ -207,8 +207,9 @@ struct flowfd_create_counter {
  *		full_barrier();
  *		a = load(&armed);
  *		notify = a & FLOWFD_ARMED_WRITERS;
- *		if ((a & FLOWFD_ARMED_WATCHED) && !(a & FLOWFD_ARMED_READERS)) {
- *			or(&armed, FLOWFD_ARMED_READERS);
+ *		if (a & FLOWFD_ARMED_WATCHED) {
+ *			if (!(a & FLOWFD_ARMED_READERS))
+ *				or(&armed, FLOWFD_ARMED_READERS);
  *			full_barrier();
  *			notify |= load(&produced) != p;
  *		}

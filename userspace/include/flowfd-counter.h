@@ -275,6 +275,7 @@ FLOWFD_INLINE int flowfd_try_take(const struct flowfd_counter *c, uint64_t *valu
  * a: after the exchange of a word, before the bits. Both are sequentially consistent,
  *    which is a full barrier between them.
  * b: after a bit was set, before the count. Likewise.
+ * f: after a bit that another set was seen, before the count. Likewise.
  * c: @consumed is loaded with acquire, before @produced.
  */
 
@@ -288,10 +289,11 @@ static inline void flowfd_counter_arm(const struct flowfd_counter *c, __u64 prod
 	if (__builtin_expect(!(armed & (FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_WRITERS)), 1))
 		return;
 	notify = (armed & FLOWFD_ARMED_WRITERS) != 0;
-	if ((armed & FLOWFD_ARMED_WATCHED) && !(armed & FLOWFD_ARMED_READERS)) {
-		__atomic_fetch_or(&consumer->armed, FLOWFD_ARMED_READERS,
-				  __ATOMIC_SEQ_CST);
-		/* b */
+	if (armed & FLOWFD_ARMED_WATCHED) {
+		if (!(armed & FLOWFD_ARMED_READERS))
+			__atomic_fetch_or(&consumer->armed, FLOWFD_ARMED_READERS,
+					  __ATOMIC_SEQ_CST);
+		/* b, f */
 		if (__atomic_load_n(&c->take.producer->produced, __ATOMIC_SEQ_CST) !=
 		    produced)
 			notify = 1;

@@ -195,6 +195,16 @@ static void other_adds(void)
 	flowfd_add(&stepped, 1);
 }
 
+/* A poller that finds no count arms, looks again, and tells only its caller. */
+static void other_adds_beside_poller(void)
+{
+	bool none = !count();
+
+	other_adds();
+	if (none)
+		arm(FLOWFD_ARMED_READERS);
+}
+
 static void other_takes(void)
 {
 	uint64_t value;
@@ -256,6 +266,8 @@ static const struct situation {
 	{ "an add during a take", take_all, other_adds, is_told, FLOWFD_ARMED_WATCHED, 5 },
 	{ "an add during a take that finds nothing", take_all, other_adds, is_told,
 	  FLOWFD_ARMED_WATCHED, 0 },
+	{ "an add and a poll during a take", take_all, other_adds_beside_poller, is_told,
+	  FLOWFD_ARMED_WATCHED, 5 },
 	{ "a take during a take", take_all, other_takes, is_told, FLOWFD_ARMED_WATCHED, 5 },
 	{ "a take during an add", add_one, other_takes, is_told,
 	  FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_READERS, 0 },
