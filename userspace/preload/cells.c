@@ -40,10 +40,10 @@ static _Atomic bool lost[CELLS];
 /* Threads may have different tables of descriptors. */
 static _Atomic bool ended;
 
-/* False: a filter of seccomp(2) refuses it, or another file has the number. */
-static bool notify(int fd)
+/* An error: a filter of seccomp(2) refuses it, or another file has the number. */
+static long notify(int fd)
 {
-	return next_call(SYS_ioctl, fd, FLOWFD_IOC_COUNTER_NOTIFY, 0, 0) == 0;
+	return next_call(SYS_ioctl, fd, FLOWFD_IOC_COUNTER_NOTIFY, 0, 0);
 }
 
 static bool is_own(void)
@@ -51,45 +51,58 @@ static bool is_own(void)
 	return owner == getpid();
 }
 
-/*
- * Before Linux 6.12, a mapping that fails can leave a hole, which malloc(3) may get next.
- * Pages that cannot be written are not charged.
- */
-static bool fill(char *start)
+static char *page_of(int fd, size_t number)
 {
-	bool filled = true;
-
-	for (size_t page = 0; page < CELL_PAGES; page++)
-		filled &= mmap(start + page * cells_page, cells_page, PROT_READ,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-			       0) != MAP_FAILED;
-	return filled;
+	return (char *)cells_header(fd) + number * cells_page;
 }
 
 /*
- * Zeros for a cell, in one step: a thread that meets neither the old pages nor the new
- * ones waits. Without memory for that, nobody begins to use what is there.
+ * A mapping that fails can leave a hole, which malloc(3) may get next. Pages that cannot
+ * be written are not charged.
  */
-static void clear(int fd)
+static void fill(int fd, size_t first, size_t count)
 {
-	char *start = (char *)cells_header(fd);
+	for (size_t number = first; number < first + count; number++) {
+		if (mmap(page_of(fd, number), cells_page, PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+			 0) == MAP_FAILED)
+			lost[fd] = true;
+	}
+}
 
-	if (mmap(start, CELL_PAGES * cells_page, PROT_READ | PROT_WRITE,
+/*
+ * Zeros for pages of a cell, in one step: a thread that meets neither the old ones nor
+ * the new ones waits. Without memory for that, nobody begins to use what is there.
+ */
+static void clear_pages(int fd, size_t first, size_t count)
+{
+	if (mmap(page_of(fd, first), count * cells_page, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
 		 0) == MAP_FAILED)
-		lost[fd] = !fill(start);
+		fill(fd, first, count);
+}
+
+static void clear(int fd)
+{
+	clear_pages(fd, 0, CELL_PAGES);
 }
 
 /*
  * After the descriptor was forgotten. A thread that comes late may clear the cell of the
  * next counter, which then must not be known, or each operation on it would be tried in
- * vain.
+ * vain. Whoever has added to that one or taken from it may have seen no bits in the zeros.
  */
 static void clear_forgotten(int fd)
 {
-	do {
+	bool is_next = false;
+
+	clear(fd);
+	while (atomic_exchange(&cells_known[fd], 0)) {
 		clear(fd);
-	} while (atomic_exchange(&cells_known[fd], 0));
+		is_next = true;
+	}
+	if (is_next)
+		notify(fd);
 }
 
 static void forget(int fd)
@@ -98,15 +111,39 @@ static void forget(int fd)
 		clear_forgotten(fd);
 }
 
+/* A cell that is cleared meanwhile has no bits; then its clearer does the same. */
+static bool is_watched(int fd)
+{
+	struct flowfd_counter_consumer *consumer = cells_consumer(cells_header(fd));
+
+	return __atomic_load_n(&consumer->armed, __ATOMIC_RELAXED) & FLOWFD_ARMED_WATCHED;
+}
+
+/* Step T3 of <linux/flowfd.h>, without a cell; notify() looks at the count. */
+static void arm(int fd)
+{
+	struct flowfd_counter_consumer *consumer = mmap(
+		NULL, cells_page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 2 * cells_page);
+
+	if (consumer == MAP_FAILED)
+		return;
+	__atomic_fetch_or(&consumer->armed, FLOWFD_ARMED_READERS, __ATOMIC_SEQ_CST);
+	munmap(consumer, cells_page);
+}
+
 /*
- * Notifies after the last add and take in memory: a thread that comes to notify only when
- * the descriptor is closed cannot.
+ * Arms and notifies after the last add and take in memory: a thread that comes to do so
+ * only when the descriptor is closed cannot.
  */
 static void forget_open(int fd)
 {
+	bool watched = is_watched(fd);
+
 	if (!atomic_exchange(&cells_known[fd], 0))
 		return;
 	clear_forgotten(fd);
+	if (watched)
+		arm(fd);
 	notify(fd);
 }
 
@@ -116,13 +153,18 @@ static bool is_same(uint64_t known, uint64_t other)
 	return known >> 32 == other >> 32;
 }
 
-/* Without the kernel, which may refuse to be asked. */
-static bool is_closed(int fd, const struct flowfd_counter_header *header, uint64_t known)
+/*
+ * After a notification that failed with @error. Without the kernel, which may refuse to be
+ * asked; but a close frees the number before it counts.
+ */
+static bool is_closed(int fd, const struct flowfd_counter_header *header, uint64_t known,
+		      long error)
 {
 	uint32_t closes = __atomic_load_n(&header->closes, __ATOMIC_ACQUIRE);
 	uint64_t now = cells_known[fd];
 
-	return (uint32_t)now != closes + 1 || !is_same(now, known);
+	return error == -EBADF || error == -ENOTTY || (uint32_t)now != closes + 1 ||
+	       !is_same(now, known);
 }
 
 /* Its number may be another counter's since then, which stays known. */
@@ -137,34 +179,75 @@ static void forget_refused(int fd, uint64_t known)
 	errno = saved;
 }
 
-/* A file that has the number since then must not be written. */
-void cells_added(int fd, const struct flowfd_counter_header *header, uint64_t known)
+/*
+ * Wakes readers, and adds nothing. After the counter was forgotten, so that nobody looks
+ * for bits in zeros. A file that has the number since then must not be written.
+ */
+static void wake_by_write(int fd)
 {
 	const uint64_t nothing = 0;
+
+	next_call(SYS_write, fd, (long)&nothing, sizeof(nothing), 0);
+}
+
+void cells_added(int fd, const struct flowfd_counter_header *header, uint64_t known)
+{
+	long error = notify(fd);
 	bool closed;
 
-	if (notify(fd))
+	if (!error)
 		return;
-	closed = is_closed(fd, header, known);
+	closed = is_closed(fd, header, known, error);
 	forget_refused(fd, known);
-	/* Wakes readers, and adds nothing. */
 	if (!closed)
-		next_call(SYS_write, fd, (long)&nothing, sizeof(nothing), 0);
+		wake_by_write(fd);
 }
 
 /*
- * If it does not fit any more, there is a count, and the next read(2) wakes writers. If
- * the descriptor was closed, the close has woken them.
+ * False: it does not fit any more, or the cell has another counter's words, which are 2^32
+ * away or more.
+ */
+static bool give_back(struct flowfd_counter_header *header, uint64_t produced_then,
+		      uint64_t value)
+{
+	struct flowfd_counter_producer *producer = cells_producer(header);
+	struct flowfd_counter_consumer *consumer = cells_consumer(header);
+	uint64_t consumed, produced, count, maximum;
+	int tries = CELL_TRIES;
+
+	do {
+		if (!tries--)
+			return false;
+		consumed = __atomic_load_n(&consumer->consumed, __ATOMIC_ACQUIRE);
+		produced = __atomic_load_n(&producer->produced, __ATOMIC_ACQUIRE);
+		maximum = __atomic_load_n(&header->maximum, __ATOMIC_RELAXED);
+		count = produced - consumed;
+		if (produced - produced_then > INT32_MAX || count >= maximum ||
+		    maximum - count <= value)
+			return false;
+	} while (!__atomic_compare_exchange_n(&producer->produced, &produced,
+					      produced + value, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	return true;
+}
+
+/*
+ * If it was not given back there is a count, and the read(2) of whoever is woken here
+ * wakes writers. If the descriptor was closed, the close has woken them.
  */
 bool cells_taken(int fd, struct flowfd_counter_header *header, uint64_t known,
-		 uint64_t value)
+		 uint64_t produced, uint64_t value)
 {
-	bool returned;
+	long error = notify(fd);
+	bool closed, returned;
 
-	if (notify(fd))
+	if (!error)
 		return true;
-	returned = is_same(cells_known[fd], known) && cells_add(header, value);
+	closed = is_closed(fd, header, known, error);
+	returned = !closed && give_back(header, produced, value);
 	forget_refused(fd, known);
+	if (!closed && !returned)
+		wake_by_write(fd);
 	return !returned;
 }
 
@@ -283,28 +366,6 @@ static void move(char *words, uint64_t distance)
 	__atomic_fetch_add(&consumer->consumed, distance, __ATOMIC_SEQ_CST);
 }
 
-/*
- * Moves the words before they come to the cell: a thread that notices only now that the
- * counter before this one was closed may clear the cell at any moment.
- */
-static int map_words(int fd, struct flowfd_counter_header *header, uint64_t distance)
-{
-	size_t size = 2 * cells_page;
-	char *words =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, cells_page);
-	int error;
-
-	if (words == MAP_FAILED)
-		return errno;
-	move(words, distance);
-	if (mremap(words, size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
-		   cells_producer(header)) != MAP_FAILED)
-		return 0;
-	error = errno;
-	munmap(words, size);
-	return error;
-}
-
 static bool fits(const struct flowfd_counter_header *header)
 {
 	return header->magic == FLOWFD_COUNTER_MAGIC &&
@@ -312,16 +373,54 @@ static bool fits(const struct flowfd_counter_header *header)
 	       header->page_size == cells_page;
 }
 
-static int map(int fd, struct flowfd_counter_header *header, uint64_t distance)
+/* Moves pages to a cell. */
+static int attach(int fd, char *pages, size_t first, size_t count)
 {
-	int error = map_words(fd, header, distance);
+	size_t size = count * cells_page;
+	int error;
+
+	if (mremap(pages, size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+		   page_of(fd, first)) != MAP_FAILED)
+		return 0;
+	error = errno;
+	munmap(pages, size);
+	fill(fd, first, count);
+	return error;
+}
+
+/*
+ * Moves the words before they come to the cell: a thread that notices only now that the
+ * counter before this one was closed may clear the cell at any moment.
+ */
+static int map_words(int fd, uint64_t distance)
+{
+	char *words = mmap(NULL, 2 * cells_page, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			   cells_page);
+
+	if (words == MAP_FAILED)
+		return errno;
+	move(words, distance);
+	return attach(fd, words, 1, 2);
+}
+
+/* Elsewhere first: a driver's error must not leave a hole in the cell. */
+static int map_header(int fd)
+{
+	char *header = mmap(NULL, cells_page, PROT_READ, MAP_SHARED, fd, 0);
+
+	return header == MAP_FAILED ? errno : attach(fd, header, 0, 1);
+}
+
+static int map(int fd, uint64_t distance)
+{
+	int error = map_words(fd, distance);
 
 	if (error)
 		return error;
-	if (mmap(header, cells_page, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) ==
-	    MAP_FAILED)
-		return errno;
-	return fits(header) ? 0 : EINVAL;
+	error = map_header(fd);
+	if (error)
+		clear_pages(fd, 1, 2);
+	return error;
 }
 
 int cells_map(int fd)
@@ -333,13 +432,15 @@ int cells_map(int fd)
 
 	/* If the shim did not see how the counter before it was closed. */
 	forget(fd);
-	error = map(fd, header, number);
+	error = lost[fd] ? ENOMEM : map(fd, number);
+	if (!error && !fits(header)) {
+		clear(fd);
+		error = EINVAL;
+	}
 	if (!error) {
 		atomic_store(&cells_known[fd], number | (uint32_t)(header->closes + 1));
 		if (ended || !fits(header))
 			forget(fd);
-	} else {
-		clear(fd);
 	}
 	errno = saved;
 	return error;

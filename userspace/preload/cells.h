@@ -85,12 +85,13 @@ __attribute__((cold)) void cells_added(int fd, const struct flowfd_counter_heade
  * @fd: descriptor
  * @header: of its cell
  * @known: of its cell, before the take
+ * @produced: when @value was taken
  * @value: what was taken from it in memory
  *
  * False: @value was given back, and read(2) must take it.
  */
 __attribute__((cold)) bool cells_taken(int fd, struct flowfd_counter_header *header,
-				       uint64_t known, uint64_t value);
+				       uint64_t known, uint64_t produced, uint64_t value);
 
 /**
  * cells_look - ask the kernel whether a descriptor still is the counter in its cell
@@ -211,14 +212,15 @@ static inline bool cells_read(int fd, uint64_t *value)
 	if (__builtin_expect(!armed, 1))
 		return true;
 	tell = armed & FLOWFD_ARMED_WRITERS;
-	if ((armed & FLOWFD_ARMED_WATCHED) && !(armed & FLOWFD_ARMED_READERS)) {
-		__atomic_fetch_or(&consumer->armed, FLOWFD_ARMED_READERS,
-				  __ATOMIC_SEQ_CST);
+	if (armed & FLOWFD_ARMED_WATCHED) {
+		if (!(armed & FLOWFD_ARMED_READERS))
+			__atomic_fetch_or(&consumer->armed, FLOWFD_ARMED_READERS,
+					  __ATOMIC_SEQ_CST);
 		cells_full_barrier();
 		tell |= __atomic_load_n(&producer->produced, __ATOMIC_RELAXED) !=
 			produced;
 	}
-	return !tell || cells_taken(fd, header, known, *value);
+	return !tell || cells_taken(fd, header, known, produced, *value);
 }
 
 /**

@@ -8,6 +8,7 @@
 #include <linux/close_range.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "preload/cells.h"
 #include "preload/going.h"
 #include "preload/next.h"
+#include "tests/steps.h"
 #include "tests/tap.h"
 
 #define ERRNO_BEFORE 4711
@@ -37,23 +39,52 @@ static _Atomic int asked;
 static bool refuses;
 /* What others do around a notification, which meets a closed descriptor. Called once. */
 static void (*meanwhile)(void);
+static long meanwhile_error = -EBADF;
+/* What others do before a cell is cleared. Called once. */
+static void (*before_clearing)(void);
 static int wakes;
-/* As Linux before 6.12 if there is no memory: what was mapped there is gone. */
+/* What was mapped there is gone, as Linux leaves it if a mapping fails. */
 static bool no_memory;
 /* Another thread gets that memory at once. */
 static bool lost;
+/* Moves to cells that may still succeed. */
+static int moves = INT32_MAX;
+
+static void *leave_hole(void *start, size_t size)
+{
+	munmap(start, size);
+	if (lost)
+		syscall(SYS_mmap, start, size, PROT_READ,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	errno = ENOMEM;
+	return MAP_FAILED;
+}
 
 void *mmap(void *start, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	if (no_memory && protection & PROT_WRITE && flags & MAP_FIXED) {
-		munmap(start, size);
-		if (lost)
-			syscall(SYS_mmap, start, size, PROT_READ,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-		errno = ENOMEM;
-		return MAP_FAILED;
+	void (*others)(void) = before_clearing;
+
+	if (protection & PROT_WRITE && flags & MAP_FIXED) {
+		before_clearing = NULL;
+		if (others)
+			others();
+		if (no_memory)
+			return leave_hole(start, size);
 	}
 	return (void *)syscall(SYS_mmap, start, size, protection, flags, fd, offset);
+}
+
+void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
+{
+	va_list more;
+	void *start;
+
+	va_start(more, flags);
+	start = va_arg(more, void *);
+	va_end(more);
+	if (moves-- == 0)
+		return leave_hole(start, size);
+	return (void *)syscall(SYS_mremap, old, old_size, size, flags, start);
 }
 
 /* A file of three pages is a counter. */
@@ -72,7 +103,7 @@ static long notify(void)
 
 	meanwhile = NULL;
 	if (others)
-		return others(), -EBADF;
+		return others(), meanwhile_error;
 	notified++;
 	return 0;
 }
@@ -271,6 +302,56 @@ static void test_notify(void)
 	tap_is(notified, 2, "a take does");
 	tap_is(c.consumer->armed, FLOWFD_ARMED_WRITERS, "and leaves the bits");
 	end(&c);
+	tap_is(notified, 3, "so does a close");
+	c = make_mapped(0, 10);
+	c.consumer->armed = FLOWFD_ARMED_WATCHED;
+	cells_forget(c.fd);
+	tap_is(c.consumer->armed, FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_READERS,
+	       "which arms for a take that cannot");
+	tap_is(notified, 4, "before that");
+	end(&c);
+}
+
+static struct counter polled;
+
+/* Another process adds; a poller that found no count arms, and tells only its caller. */
+static void add_and_poll(void)
+{
+	bool none = !count_of(&polled);
+
+	polled.producer->produced++;
+	if (polled.consumer->armed & FLOWFD_ARMED_READERS)
+		notified++;
+	else if (none)
+		polled.consumer->armed |= FLOWFD_ARMED_READERS;
+}
+
+static void take_polled(void)
+{
+	uint64_t value;
+
+	take(polled.fd, &value);
+}
+
+static void test_steps(void)
+{
+	int instruction = 0, wrong = 0;
+	bool more;
+
+#ifdef STEPS_UNAVAILABLE
+	tap_skip("step by step", STEPS_UNAVAILABLE);
+	return;
+#endif
+	do {
+		polled = make_mapped(5, 100);
+		polled.consumer->armed = FLOWFD_ARMED_WATCHED;
+		notified = 0;
+		more = steps_run(take_polled, add_and_poll, instruction++);
+		wrong += count_of(&polled) && !notified;
+		end(&polled);
+	} while (more);
+	tap_ok(instruction > 10, "an add and a poll before each instruction of a take");
+	tap_is(wrong, 0, "are noticed");
 }
 
 static void test_refused(void)
@@ -311,6 +392,45 @@ static void close_seen(void)
 
 static struct counter next_there;
 
+/* A thread has just added to it, and looks at the bits next. */
+static void make_and_add(void)
+{
+	next_there = make_mapped(0, 10);
+	next_there.producer->produced++;
+}
+
+/* A thread that comes late takes the next counter's bits away from that thread. */
+static void test_late_clear(void)
+{
+	late = make_mapped(0, 10);
+	close_unseen(&late);
+	notified = 0;
+	before_clearing = make_and_add;
+	tap_ok(!add(late.fd, 1), "an add to a counter that is closed");
+	tap_ok(!cells_know(next_there.fd), "clears the cell of the next one");
+	tap_is(notified, 1, "and notifies for that");
+	asked = 0;
+	end(&next_there);
+	unmap(&late);
+}
+
+static void close_unseen_and_make(void)
+{
+	close_unseen(&late);
+	next_there = make_mapped(0, 10);
+}
+
+static void change_words(void)
+{
+	late.consumer->consumed += (uint64_t)1 << 40;
+	late.producer->produced += (uint64_t)1 << 40;
+}
+
+static void fill_up(void)
+{
+	late.producer->produced += 8;
+}
+
 static void close_and_make(void)
 {
 	close_seen();
@@ -347,6 +467,31 @@ static void test_late(void)
 	tap_is(count_of(&late), 0, "and nothing back");
 	end(&next_there);
 	unmap(&late);
+
+	late = make_mapped(5, 10);
+	late.consumer->armed = FLOWFD_ARMED_WRITERS;
+	meanwhile = close_unseen_and_make;
+	tap_ok(take(late.fd, &value) && value == 5, "so if the shim does not see that");
+	tap_is(count_of(&next_there), 0, "the next one gets nothing");
+	end(&next_there);
+	unmap(&late);
+
+	meanwhile_error = -EPERM;
+	wakes = 0;
+	late = make_mapped(5, 10);
+	late.consumer->armed = FLOWFD_ARMED_WRITERS;
+	meanwhile = change_words;
+	tap_ok(take(late.fd, &value) && value == 5, "nor if its words are there");
+	tap_is(count_of(&late), 0, "nothing was added to them");
+	end(&late);
+	late = make_mapped(5, 10);
+	late.consumer->armed = FLOWFD_ARMED_WRITERS;
+	meanwhile = fill_up;
+	tap_ok(take(late.fd, &value) && value == 5, "nor if there is no room now");
+	tap_is(count_of(&late), 8, "nothing is added");
+	tap_is(wakes, 2, "and readers are woken by a call, as nobody saw their bit");
+	meanwhile_error = -EBADF;
+	end(&late);
 }
 
 static bool is_mapped(int fd)
@@ -371,6 +516,16 @@ static void test_no_memory(void)
 	tap_is(cells_map(c.fd), 0, "mapped again");
 	tap_ok(take(c.fd, &value) && value == 3, "and known");
 	end(&c);
+	for (int succeed = 0; succeed < 2; succeed++) {
+		c = make(3, 10);
+		moves = succeed;
+		tap_is(cells_map(c.fd), ENOMEM, "no memory to map a counter");
+		moves = INT32_MAX;
+		tap_ok(!cells_know(c.fd) && is_mapped(c.fd) && mappings() == 1,
+		       "its cell stays, with zeros");
+		tap_ok(cells_map(c.fd) == 0 && take(c.fd, &value), "and can be used");
+		end(&c);
+	}
 	c = make(0, 10);
 	high = dup2(c.fd, CELLS - 1);
 	cells_map(high);
@@ -380,6 +535,14 @@ static void test_no_memory(void)
 	no_memory = false;
 	tap_ok(cells_refuse(high) != NULL, "a cell that is another's is not used");
 	tap_ok(!cells_refuse(c.fd), "others are");
+	tap_is(cells_map(high), ENOMEM, "nor by who was not refused before");
+	close(high);
+	high = dup2(c.fd, CELLS - 2);
+	moves = 0;
+	tap_is(cells_map(high), ENOMEM, "no memory to map a counter");
+	moves = INT32_MAX;
+	tap_ok(cells_refuse(high) != NULL, "and the memory is another's");
+	lost = false;
 	close(high);
 	close_unseen(&c);
 	unmap(&c);
@@ -686,8 +849,10 @@ int main(void)
 	test_count();
 	test_words();
 	test_notify();
+	test_steps();
 	test_refused();
 	test_late();
+	test_late_clear();
 	test_no_memory();
 	test_range();
 	test_forget();
