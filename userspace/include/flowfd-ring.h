@@ -279,7 +279,8 @@ int flowfd_ring_revive_post(struct flowfd_ring *ring, uint32_t item);
  *
  * Returns how many entries failed, or
  *   -EINVAL  too many entries
- *   -EFAULT  bad address; the entries before it were carried out
+ *   -EFAULT  bad address; the entries before it were carried out (without the module:
+ *            only NULL gives that, others are as for a function of the program's own)
  */
 int flowfd_ring_control(const struct flowfd_ring *ring, struct flowfd_ring_entry *entries,
 			uint32_t count);
