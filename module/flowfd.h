@@ -19,9 +19,8 @@
  *	      |		wakeup that would signal an eventfd is deferred, see
  *	      |		flowfd_ring_wake(). So the chain does not come back.
  *
- * A wait queue's lock is taken under the mutexes, and that of a ring also under the mmap
- * lock of a process that ends. Nothing sleeps or accesses user memory under it. User
- * memory is not accessed under the mutexes either.
+ * A wait queue's lock is taken under the mutexes. Nothing sleeps or accesses user memory
+ * under it. User memory is not accessed under the mutexes either.
  *
  * CONTRIBUTING.md shows which file calls which. A file calls only what is below it.
  */
