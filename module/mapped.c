@@ -222,9 +222,12 @@ void flowfd_mapped_heal(struct work_struct *work)
 
 	spin_lock_irq(&c->wqh.lock);
 	counter_arm_readers(c);
-	counter_arm_writers(c);
-	/* Not what it was. */
-	m->told_consumed = atomic64_read(m->consumed) - 1;
+	/* With a bucket, an edge for room would let a poller see a count without a token. */
+	if (!bucket_is_limited(&c->bucket)) {
+		counter_arm_writers(c);
+		/* Not what it was. */
+		m->told_consumed = atomic64_read(m->consumed) - 1;
+	}
 	mapped_notify(c);
 	spin_unlock_irq(&c->wqh.lock);
 }
