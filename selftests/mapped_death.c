@@ -181,6 +181,26 @@ TEST_F(mapped, living_processes_heal_nothing)
 	close(ep);
 }
 
+/* Not even an edge for room, after which a poller would look at the count. */
+TEST_F(mapped, passes_no_bucket)
+{
+	struct mapped *m = &self->m;
+	int ep;
+
+	ASSERT_EQ(0, set_qos(m->fd, 1, 1));
+	ep = epoll_on(m->fd, EPOLLIN | EPOLLOUT | EPOLLET);
+	EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	EXPECT_EQ(EPOLLIN | EPOLLOUT, epoll_take(ep, 0));
+	EXPECT_EQ(8, mapped_add(m, 1));
+	ASSERT_TRUE(wakeup_is_deferred(m->fd));
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	die_at(m, PRODUCED);
+	EXPECT_EQ(0, epoll_take(ep, QUIET_MS));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS) & EPOLLIN);
+	close(ep);
+}
+
 TEST_F(mapped, mapping_ends_with_exec)
 {
 	struct mapped *m = &self->m;
