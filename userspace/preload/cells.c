@@ -34,6 +34,9 @@ size_t cells_page;
  */
 static _Atomic int owner;
 
+/* Of the counter that was known last, for those who meet a cleared cell. */
+static _Atomic uint32_t ids[CELLS];
+
 /* Cells that could not be filled: the memory may be the program's. */
 static _Atomic bool lost[CELLS];
 
@@ -44,6 +47,11 @@ static _Atomic bool ended;
 static long notify(int fd)
 {
 	return next_call(SYS_ioctl, fd, FLOWFD_IOC_COUNTER_NOTIFY, 0, 0);
+}
+
+static bool has_id(int fd, uint32_t id)
+{
+	return next_call(SYS_ioctl, fd, FLOWFD_IOC_COUNTER_ID, 0, 0) == (long)id;
 }
 
 static bool is_own(void)
@@ -88,9 +96,39 @@ static void clear(int fd)
 }
 
 /*
+ * Step T3 of <linux/flowfd.h>, for a take that may have met zeros instead of the bits;
+ * notify() looks at the count. The number may be another file's by now, or become that at
+ * any moment, so the kernel is asked whose memory was mapped before it is touched.
+ */
+static void arm(int fd)
+{
+	uint32_t id = ids[fd];
+	struct flowfd_counter_consumer *consumer;
+
+	if (!has_id(fd, id))
+		return;
+	consumer = mmap(NULL, cells_page, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			2 * cells_page);
+	if (consumer == MAP_FAILED)
+		return;
+	if (has_id(fd, id) &&
+	    __atomic_load_n(&consumer->armed, __ATOMIC_RELAXED) & FLOWFD_ARMED_WATCHED)
+		__atomic_fetch_or(&consumer->armed, FLOWFD_ARMED_READERS,
+				  __ATOMIC_SEQ_CST);
+	munmap(consumer, cells_page);
+}
+
+/* For those who have added or taken, and saw no bits in a cell that was cleared. */
+static void make_up(int fd)
+{
+	arm(fd);
+	notify(fd);
+}
+
+/*
  * After the descriptor was forgotten. A thread that comes late may clear the cell of the
  * next counter, which then must not be known, or each operation on it would be tried in
- * vain. Whoever has added to that one or taken from it may have seen no bits in the zeros.
+ * vain.
  */
 static void clear_forgotten(int fd)
 {
@@ -102,7 +140,7 @@ static void clear_forgotten(int fd)
 		is_next = true;
 	}
 	if (is_next)
-		notify(fd);
+		make_up(fd);
 }
 
 static void forget(int fd)
@@ -111,40 +149,17 @@ static void forget(int fd)
 		clear_forgotten(fd);
 }
 
-/* A cell that is cleared meanwhile has no bits; then its clearer does the same. */
-static bool is_watched(int fd)
-{
-	struct flowfd_counter_consumer *consumer = cells_consumer(cells_header(fd));
-
-	return __atomic_load_n(&consumer->armed, __ATOMIC_RELAXED) & FLOWFD_ARMED_WATCHED;
-}
-
-/* Step T3 of <linux/flowfd.h>, without a cell; notify() looks at the count. */
-static void arm(int fd)
-{
-	struct flowfd_counter_consumer *consumer = mmap(
-		NULL, cells_page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 2 * cells_page);
-
-	if (consumer == MAP_FAILED)
-		return;
-	__atomic_fetch_or(&consumer->armed, FLOWFD_ARMED_READERS, __ATOMIC_SEQ_CST);
-	munmap(consumer, cells_page);
-}
-
 /*
  * Arms and notifies after the last add and take in memory: a thread that comes to do so
- * only when the descriptor is closed cannot.
+ * only when the descriptor is closed cannot. The cell does not tell whether that is
+ * needed: a poller may come until it is cleared, and a late thread may clear it first.
  */
 static void forget_open(int fd)
 {
-	bool watched = is_watched(fd);
-
 	if (!atomic_exchange(&cells_known[fd], 0))
 		return;
 	clear_forgotten(fd);
-	if (watched)
-		arm(fd);
-	notify(fd);
+	make_up(fd);
 }
 
 /* Two words of a cell: whether it had the same counter. */
@@ -180,8 +195,9 @@ static void forget_refused(int fd, uint64_t known)
 }
 
 /*
- * Wakes readers, and adds nothing. After the counter was forgotten, so that nobody looks
- * for bits in zeros. A file that has the number since then must not be written.
+ * Wakes readers, and adds nothing. After the counter was forgotten, so that it is for
+ * those as well who have added and then saw no bits in zeros. Only if is_closed() was
+ * false: another file must not be written.
  */
 static void wake_by_write(int fd)
 {
@@ -204,34 +220,6 @@ void cells_added(int fd, const struct flowfd_counter_header *header, uint64_t kn
 }
 
 /*
- * False: it does not fit any more, or the cell has another counter's words, which are 2^32
- * away or more.
- */
-static bool give_back(struct flowfd_counter_header *header, uint64_t produced_then,
-		      uint64_t value)
-{
-	struct flowfd_counter_producer *producer = cells_producer(header);
-	struct flowfd_counter_consumer *consumer = cells_consumer(header);
-	uint64_t consumed, produced, count, maximum;
-	int tries = CELL_TRIES;
-
-	do {
-		if (!tries--)
-			return false;
-		consumed = __atomic_load_n(&consumer->consumed, __ATOMIC_ACQUIRE);
-		produced = __atomic_load_n(&producer->produced, __ATOMIC_ACQUIRE);
-		maximum = __atomic_load_n(&header->maximum, __ATOMIC_RELAXED);
-		count = produced - consumed;
-		if (produced - produced_then > INT32_MAX || count >= maximum ||
-		    maximum - count <= value)
-			return false;
-	} while (!__atomic_compare_exchange_n(&producer->produced, &produced,
-					      produced + value, false, __ATOMIC_SEQ_CST,
-					      __ATOMIC_RELAXED));
-	return true;
-}
-
-/*
  * If it was not given back there is a count, and the read(2) of whoever is woken here
  * wakes writers. If the descriptor was closed, the close has woken them.
  */
@@ -244,7 +232,7 @@ bool cells_taken(int fd, struct flowfd_counter_header *header, uint64_t known,
 	if (!error)
 		return true;
 	closed = is_closed(fd, header, known, error);
-	returned = !closed && give_back(header, produced, value);
+	returned = !closed && cells_add(header, value, &produced);
 	forget_refused(fd, known);
 	if (!closed && !returned)
 		wake_by_write(fd);
@@ -293,7 +281,7 @@ bool cells_look(int fd, const struct flowfd_counter_header *header, uint64_t kno
 
 	if (!known)
 		return false;
-	still = next_call(SYS_ioctl, fd, FLOWFD_IOC_COUNTER_ID, 0, 0) == (long)id;
+	still = has_id(fd, id);
 	/* A child of vfork(2) knows nothing of its parent's descriptor. */
 	if (!is_own())
 		return still;
@@ -438,6 +426,7 @@ int cells_map(int fd)
 		error = EINVAL;
 	}
 	if (!error) {
+		ids[fd] = header->id;
 		atomic_store(&cells_known[fd], number | (uint32_t)(header->closes + 1));
 		if (ended || !fits(header))
 			forget(fd);

@@ -132,7 +132,12 @@ static inline void cells_full_barrier(void)
 
 /* The steps of the next three are those of <linux/flowfd.h>. */
 
-static inline bool cells_add(struct flowfd_counter_header *header, uint64_t value)
+/*
+ * @then: NULL, or what was produced when @value was taken, to give it back. Then the cell
+ * may have another counter's words, which are 2^32 away or more.
+ */
+static inline bool cells_add(struct flowfd_counter_header *header, uint64_t value,
+			     const uint64_t *then)
 {
 	struct flowfd_counter_producer *producer = cells_producer(header);
 	struct flowfd_counter_consumer *consumer = cells_consumer(header);
@@ -147,6 +152,8 @@ static inline bool cells_add(struct flowfd_counter_header *header, uint64_t valu
 		maximum = __atomic_load_n(&header->maximum, __ATOMIC_RELAXED);
 		count = produced - consumed;
 		if (!produced || count >= maximum || maximum - count <= value)
+			return false;
+		if (then && produced - *then > INT32_MAX)
 			return false;
 	} while (!__atomic_compare_exchange_n(&producer->produced, &produced,
 					      produced + value, false, __ATOMIC_SEQ_CST,
@@ -170,7 +177,7 @@ static inline bool cells_write(int fd, const void *bytes)
 		return false;
 	memcpy(&value, bytes, sizeof(value));
 	/* A write of 0 wakes readers, and adds nothing. */
-	if (!value || !cells_add(header, value))
+	if (!value || !cells_add(header, value, NULL))
 		return false;
 	cells_full_barrier();
 	if (__atomic_load_n(&consumer->armed, __ATOMIC_RELAXED) & FLOWFD_ARMED_READERS)

@@ -42,6 +42,10 @@ static void (*meanwhile)(void);
 static long meanwhile_error = -EBADF;
 /* What others do before a cell is cleared. Called once. */
 static void (*before_clearing)(void);
+/* What others do before and after memory of a file is mapped to arm. Called once each. */
+static void (*before_mapping)(void);
+static void (*after_mapping)(void);
+static int mapped_to_arm;
 static int wakes;
 /* What was mapped there is gone, as Linux leaves it if a mapping fails. */
 static bool no_memory;
@@ -60,18 +64,33 @@ static void *leave_hole(void *start, size_t size)
 	return MAP_FAILED;
 }
 
+static void call_once(void (**others)(void))
+{
+	void (*call)(void) = *others;
+
+	*others = NULL;
+	if (call)
+		call();
+}
+
 void *mmap(void *start, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	void (*others)(void) = before_clearing;
+	bool arms = offset == (off_t)(2 * page);
+	void *mapped;
 
 	if (protection & PROT_WRITE && flags & MAP_FIXED) {
-		before_clearing = NULL;
-		if (others)
-			others();
+		call_once(&before_clearing);
 		if (no_memory)
 			return leave_hole(start, size);
 	}
-	return (void *)syscall(SYS_mmap, start, size, protection, flags, fd, offset);
+	if (arms) {
+		mapped_to_arm++;
+		call_once(&before_mapping);
+	}
+	mapped = (void *)syscall(SYS_mmap, start, size, protection, flags, fd, offset);
+	if (arms)
+		call_once(&after_mapping);
+	return mapped;
 }
 
 void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
@@ -310,6 +329,11 @@ static void test_notify(void)
 	       "which arms for a take that cannot");
 	tap_is(notified, 4, "before that");
 	end(&c);
+	c = make_mapped(0, 10);
+	c.consumer->armed = FLOWFD_ARMED_WRITERS;
+	cells_forget(c.fd);
+	tap_is(c.consumer->armed, FLOWFD_ARMED_WRITERS, "if somebody watches");
+	end(&c);
 }
 
 static struct counter polled;
@@ -379,7 +403,6 @@ static void test_refused(void)
 	tap_is(errno, ERRNO_BEFORE, "errno is as before");
 	refuses = false;
 	end(&c);
-	asked = 0;
 }
 
 static struct counter late;
@@ -390,16 +413,68 @@ static void close_seen(void)
 	close_unseen(&late);
 }
 
+static struct counter stranger;
+
+/* The shim does not see it, and the kernel has yet to count it. */
+static void give_to_stranger(void)
+{
+	dup2(stranger.fd, late.fd);
+}
+
+static void give_to_short(void)
+{
+	int file = memfd_create("short", MFD_CLOEXEC);
+
+	dup2(file, late.fd);
+	close(file);
+}
+
+/* It has the number when @when is called; NULL: before. */
+static void forget_other(void (**when)(void), void (*give)(void), const char *what)
+{
+	late = make_mapped(0, 10);
+	late.consumer->armed = FLOWFD_ARMED_WATCHED;
+	if (when)
+		*when = give;
+	else
+		give();
+	mapped_to_arm = 0;
+	cells_forget(late.fd);
+	tap_ok(!cells_know(late.fd) && mappings() == 2, what);
+	tap_is(mapped_to_arm, when == &before_mapping || when == &after_mapping,
+	       "is mapped only if it is the counter's before");
+	tap_is(stranger.consumer->armed, FLOWFD_ARMED_WATCHED, "which is not stored to");
+	tap_is(late.consumer->armed, FLOWFD_ARMED_WATCHED, "nor is the counter");
+	close_unseen(&late);
+	unmap(&late);
+}
+
+/* A close comes when the number is another file's, that looks as if it could be armed. */
+static void test_other_file(void)
+{
+	stranger = make(0, 10);
+	stranger.consumer->armed = FLOWFD_ARMED_WATCHED;
+	forget_other(NULL, give_to_stranger, "a number that is another file's");
+	forget_other(&before_clearing, give_to_stranger, "since it was forgotten");
+	forget_other(&before_mapping, give_to_stranger, "since the kernel was asked");
+	forget_other(&after_mapping, give_to_stranger, "since it was mapped");
+	forget_other(NULL, give_to_short, "a number that is a short file's");
+	forget_other(&before_mapping, give_to_short, "since the kernel was asked");
+	close_unseen(&stranger);
+	unmap(&stranger);
+}
+
 static struct counter next_there;
 
-/* A thread has just added to it, and looks at the bits next. */
+/* Threads have just added to it and taken from it, and look at the bits next. */
 static void make_and_add(void)
 {
 	next_there = make_mapped(0, 10);
+	next_there.consumer->armed = FLOWFD_ARMED_WATCHED;
 	next_there.producer->produced++;
 }
 
-/* A thread that comes late takes the next counter's bits away from that thread. */
+/* A thread that comes late takes the next counter's bits away from them. */
 static void test_late_clear(void)
 {
 	late = make_mapped(0, 10);
@@ -408,10 +483,27 @@ static void test_late_clear(void)
 	before_clearing = make_and_add;
 	tap_ok(!add(late.fd, 1), "an add to a counter that is closed");
 	tap_ok(!cells_know(next_there.fd), "clears the cell of the next one");
-	tap_is(notified, 1, "and notifies for that");
-	asked = 0;
+	tap_is(next_there.consumer->armed, FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_READERS,
+	       "and arms for a take that saw no bits");
+	tap_is(notified, 1, "and notifies for an add");
 	end(&next_there);
 	unmap(&late);
+}
+
+/* Another thread clears the cell of a counter that is closed meanwhile. */
+static void test_cleared(void)
+{
+	struct counter c = make_mapped(0, 10);
+
+	c.consumer->armed = FLOWFD_ARMED_WATCHED;
+	syscall(SYS_mmap, cells_header(c.fd), 3 * page, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	notified = 0;
+	cells_forget(c.fd);
+	tap_is(c.consumer->armed, FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_READERS,
+	       "a close arms if the cell was cleared before");
+	tap_is(notified, 1, "and notifies");
+	end(&c);
 }
 
 static void close_unseen_and_make(void)
@@ -574,6 +666,7 @@ static void test_forget(void)
 	cells_forget(c.fd);
 	tap_ok(!cells_know(c.fd), "forgotten");
 	tap_is(mappings(), 1, "and unmapped");
+	asked = 0;
 	tap_ok(!add(c.fd, 1) && !take(c.fd, &value), "is for the kernel");
 	tap_is(count_of(&c), 3, "and keeps its count");
 	tap_is(asked, 0, "which nobody had to ask");
@@ -593,6 +686,7 @@ static void test_closes(void)
 	uint64_t value;
 	int ends[2];
 
+	asked = 0;
 	c.header->closes++;
 	tap_ok(add(c.fd, 1), "a child closed a copy");
 	tap_is(asked, 1, "which costs one look");
@@ -853,6 +947,8 @@ int main(void)
 	test_refused();
 	test_late();
 	test_late_clear();
+	test_cleared();
+	test_other_file();
 	test_no_memory();
 	test_range();
 	test_forget();
