@@ -13,6 +13,7 @@
 /* The first steps, hundreds of them, are of the loader itself. */
 #define OWN_STEPS 200
 #define MANY_STEPS 1000000
+#define LOADS 8
 
 static int load(int fd)
 {
@@ -38,6 +39,20 @@ static int count_steps(int file, int nth)
 	return result ?: unload() ?: MANY_STEPS - atoi(text);
 }
 
+/* The least of several: a load may find page tables and slabs that another has left. */
+static int fewest_steps(int file, int nth)
+{
+	int fewest = MANY_STEPS, n;
+
+	for (n = 0; n < LOADS; n++) {
+		int steps = count_steps(file, nth);
+
+		if (steps < fewest)
+			fewest = steps;
+	}
+	return fewest;
+}
+
 int main(int argc, char **argv)
 {
 	int file, nth, step, errors = 0;
@@ -50,7 +65,7 @@ int main(int argc, char **argv)
 	nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (file < 0 || nth < 0)
 		return 1;
-	step = count_steps(file, nth);
+	step = fewest_steps(file, nth);
 	if (step < OWN_STEPS) {
 		printf("# loading: %d steps in all\n", step);
 		return 1;
