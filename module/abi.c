@@ -74,7 +74,8 @@ static long answer_query(void __user *argp, size_t size)
 		.token_rate_max = FLOWFD_TOKEN_RATE_MAX,
 		.features = FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
 			    FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
-			    FLOWFD_FEATURE_POSTS |
+			    FLOWFD_FEATURE_POSTS | FLOWFD_FEATURE_FLOW |
+			    FLOWFD_FEATURE_BRIDGE |
 			    (MAPPED_IS_POSSIBLE ? FLOWFD_FEATURE_MAPPED : 0),
 	};
 

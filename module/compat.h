@@ -12,6 +12,7 @@
 #define FLOWFD_COMPAT_H
 
 #include <linux/device/class.h>
+#include <linux/eventfd.h>
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
@@ -88,6 +89,19 @@ static inline struct class *device_class_create(const char *name)
 	return class_create(name);
 #else
 	return class_create(THIS_MODULE, name);
+#endif
+}
+
+/*
+ * 6.8: a signal by the kernel adds 1 to an eventfd, and the function takes no value. The
+ * same change gave the mask of eventfd_signal_mask() its type.
+ */
+static inline void eventfd_signal_count(struct eventfd_ctx *eventfd, u64 count)
+{
+#ifdef HAVE___poll_t
+	eventfd_signal(eventfd);
+#else
+	eventfd_signal(eventfd, count);
 #endif
 }
 

@@ -23,18 +23,27 @@ static inline bool count_can_fit(u64 maximum, u64 value)
 	return value < maximum;
 }
 
-/* What poll answers. EPOLLERR is the overflow that writes cannot cause. */
-static inline __poll_t count_events(u64 count, u64 maximum)
+/*
+ * What poll answers, if readers are to know of the count (@ready), and writers of room for
+ * @mark. EPOLLERR is the overflow that writes cannot cause.
+ */
+static inline __poll_t count_events_at(u64 count, u64 maximum, bool ready, u64 mark)
 {
 	__poll_t events = 0;
 
-	if (count > 0)
+	if (ready)
 		events |= EPOLLIN;
-	if (maximum - 1 > count)
+	if (count_has_room(count, maximum, mark))
 		events |= EPOLLOUT;
 	else if (maximum == count)
 		events |= EPOLLERR;
 	return events;
+}
+
+/* The same as eventfd answers. */
+static inline __poll_t count_events(u64 count, u64 maximum)
+{
+	return count_events_at(count, maximum, count > 0, 1);
 }
 
 /* The count after @value came back to it, or as much as there is room for. */

@@ -1,31 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The counter: the state machine of eventfd with a maximum. Count, maximum and the
+ * The counter: the state machine of eventfd with flow control. Count, settings and the
  * wakeups that follow from them are under one lock, that of the wait queue. The VFS
  * calls read, write and poll; counter_file.c has the rest of the file's methods.
+ *
+ * Reads and writes have a fast path, for a counter that nobody waits for and that has no
+ * policies. Both show in the wait queue: see @marker of struct flowfd_counter.
  */
-#include <linux/idr.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
 #include "compat.h"
 #include "count.h"
 #include "counter.h"
-
-static struct kmem_cache *counter_cache;
-static DEFINE_IDA(counter_ids);
-
-static __always_inline void counter_wake_readers(struct flowfd_counter *c)
-{
-	/* The queue grows under the lock only, so no barrier is needed. */
-	if (!waitqueue_active(&c->wqh))
-		return;
-	if (bucket_is_limited(&c->bucket))
-		flowfd_bucket_wake(c);
-	else
-		flowfd_counter_wake(c, EPOLLIN);
-}
 
 static bool counter_has_room(const struct flowfd_counter *c, u64 value)
 {
@@ -42,114 +29,339 @@ static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 	WRITE_ONCE(c->events, count_events(count, c->maximum));
 }
 
-/*
- * What the next two return if all is done. A mapped counter seems full and empty to read
- * and write, so they ask these: others pay nothing for it.
- */
-#define COUNTER_DONE 1
+/* What counter_overflow() returns for a write that is done. */
+#define WRITE_DONE 1
+
+/* A write that does not sleep passes those that do, and so does one that adds nothing. */
+static bool counter_has_turn(const struct flowfd_counter *c, u64 value,
+			     const struct flowfd_terms *terms)
+{
+	return !value || terms->nonblock || list_empty(&c->writers);
+}
+
+/* Return: 0: try again; WRITE_DONE; or a negative errno. */
+static int counter_sleep_as_writer(struct flowfd_counter *c, u64 value,
+				   const struct flowfd_terms *terms)
+{
+	struct flowfd_sleeper s;
+	int err;
+
+	flowfd_sleeper_join(c, &s, EPOLLOUT, value);
+	err = flowfd_sleeper_sleep(c, &s, terms->end);
+	if (err < 0) {
+		/* As after EAGAIN, the caller may poll for room now. */
+		c->write_refused = true;
+		flowfd_counter_left(c);
+	} else if (!err && terms->urgent) {
+		flowfd_counter_added(c, true);
+	}
+	return err ? min(err, 0) : WRITE_DONE;
+}
+
+/* By policy, what does not fit is lost. */
+static int counter_lose(struct flowfd_counter *c, u64 value,
+			const struct flowfd_terms *terms)
+{
+	u64 fitting = 0;
+
+	if (c->flow.overflow == FLOWFD_OVERFLOW_SATURATE)
+		fitting = flow_fitting(c->count, c->maximum, value);
+	flow_lose(&c->flow, value - fitting);
+	c->count += fitting;
+	if (!c->count)
+		return WRITE_DONE;
+	flowfd_pace_force(c);
+	flowfd_counter_added(c, terms->urgent && fitting);
+	return WRITE_DONE;
+}
 
 /*
- * A write that does not fit now. The maximum says whether it ever can, and may change
- * while the writer sleeps.
+ * A write that does not fit now, or has to wait. The maximum says whether it ever can, and
+ * may change while the writer sleeps.
+ *
+ * Return: 0: try again; WRITE_DONE; or a negative errno.
  */
-static noinline int counter_await_room(struct flowfd_counter *c, u64 value, bool nonblock)
+static int counter_overflow(struct flowfd_counter *c, u64 value,
+			    const struct flowfd_terms *terms)
 {
-	int err = 0;
+	if (flow_loses(&c->flow))
+		return counter_lose(c, value, terms);
+	if (!count_can_fit(c->maximum, value))
+		return -EINVAL;
+	/* Without policies a count is ready. */
+	if (c->has_policies) {
+		flowfd_counter_refused(c);
+		if (counter_has_room(c, value) && counter_has_turn(c, value, terms))
+			return 0;
+	}
+	if (!terms->nonblock && c->flow.overflow == FLOWFD_OVERFLOW_WAIT)
+		return counter_sleep_as_writer(c, value, terms);
+	c->write_refused = true;
+	return -EAGAIN;
+}
+
+/* A write to a counter that is full, or is not in the state for the fast path. */
+static int counter_add_slowly(struct flowfd_counter *c, u64 value,
+			      const struct flowfd_terms *terms)
+{
+	int err;
 
 	if (c->mapped)
-		return flowfd_mapped_add(c, value, nonblock) ?: COUNTER_DONE;
-	if (count_can_fit(c->maximum, value)) {
-		c->write_refused |= nonblock;
-		err = nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLOUT, value);
+		return flowfd_mapped_add(c, value, terms);
+	while (!counter_has_room(c, value) || !counter_has_turn(c, value, terms)) {
+		err = counter_overflow(c, value, terms);
+		if (err)
+			return min(err, 0);
 	}
-	if (!err && !counter_has_room(c, value))
-		err = -EINVAL;
-	return err;
+	c->count += value;
+	flowfd_counter_added(c, terms->urgent);
+	return 0;
+}
+
+static noinline int counter_add_as_file(struct flowfd_counter *c, u64 value,
+					bool nonblock)
+{
+	const struct flowfd_terms terms = { .nonblock = nonblock, .end = KTIME_MAX };
+
+	return counter_add_slowly(c, value, &terms);
 }
 
 static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool nonblock)
 {
-	int err;
+	int err = 0;
 
 	if (unlikely(value == U64_MAX))
 		return -EINVAL;
 	spin_lock_irq(&c->wqh.lock);
-	if (unlikely(!counter_has_room(c, value))) {
-		err = counter_await_room(c, value, nonblock);
-		if (err) {
-			spin_unlock_irq(&c->wqh.lock);
-			return err == COUNTER_DONE ? 0 : err;
-		}
-	}
-	counter_set(c, c->count + value);
-	counter_wake_readers(c);
+	if (unlikely(!counter_has_room(c, value)) || counter_has_queue(c))
+		err = counter_add_as_file(c, value, nonblock);
+	else
+		counter_set(c, c->count + value);
 	spin_unlock_irq(&c->wqh.lock);
-	return 0;
+	return err;
+}
+
+/**
+ * flowfd_counter_write_with - a write with terms of its own
+ * @c: counter
+ * @value: what to add
+ * @terms: how
+ *
+ * Return: 0 or a negative errno.
+ */
+int flowfd_counter_write_with(struct flowfd_counter *c, u64 value,
+			      const struct flowfd_terms *terms)
+{
+	int err;
+
+	if (value == U64_MAX)
+		return -EINVAL;
+	spin_lock_irq(&c->wqh.lock);
+	err = counter_add_slowly(c, value, terms);
+	spin_unlock_irq(&c->wqh.lock);
+	return err;
 }
 
 /*
- * A read made room. With a bucket, pollers are woken for EPOLLOUT only if one may wait
- * for room: there was no room for a write of 1 before, or a write has failed with
- * EAGAIN since the last such wakeup. epoll polls a file again for each wakeup, so a
- * poller that wants EPOLLIN too would report the next write without a token.
- *
- * Exclusive entries are always woken, as the one that was woken last may be gone.
+ * A read of a counter that is empty, or is not in the state for the fast path. One that
+ * must not sleep takes what is there, ready or not.
  */
-static __always_inline void counter_wake_writers(struct flowfd_counter *c, u64 before)
+static int counter_take_slowly(struct flowfd_counter *c, u64 *value,
+			       const struct flowfd_terms *terms)
 {
-	if (unlikely(bucket_is_limited(&c->bucket)) && !c->write_refused &&
-	    count_events(before, c->maximum) & EPOLLOUT) {
-		flowfd_sleepers_wake_exclusive(c, EPOLLOUT);
-		return;
+	struct flowfd_sleeper s;
+	u64 before;
+	int err;
+
+	if (c->mapped)
+		return flowfd_mapped_take(c, value, terms);
+	while (terms->nonblock ? !c->count : !flowfd_pace_is_ready(c)) {
+		if (terms->nonblock)
+			return -EAGAIN;
+		flowfd_sleeper_join(c, &s, EPOLLIN, 0);
+		err = flowfd_sleeper_sleep(c, &s, terms->end);
+		*value = s.value;
+		if (err <= 0)
+			return err;
 	}
-	c->write_refused = false;
-	flowfd_counter_wake(c, EPOLLOUT);
+	before = c->count;
+	*value = c->semaphore ? 1 : before;
+	c->count -= *value;
+	flowfd_counter_taken(c, before);
+	return 0;
 }
 
-static noinline int counter_await_count(struct flowfd_counter *c, u64 *value,
-					bool nonblock)
+static noinline int counter_take_as_file(struct flowfd_counter *c, u64 *value,
+					 bool nonblock)
 {
-	if (c->mapped)
-		return flowfd_mapped_take(c, value, nonblock) ?: COUNTER_DONE;
-	return nonblock ? -EAGAIN : flowfd_sleeper_wait(c, EPOLLIN, 0);
+	const struct flowfd_terms terms = { .nonblock = nonblock, .end = KTIME_MAX };
+
+	return counter_take_slowly(c, value, &terms);
 }
 
 static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
 					bool nonblock)
 {
+	int err = 0;
+
+	spin_lock_irq(&c->wqh.lock);
+	if (unlikely(!c->count) || counter_has_queue(c)) {
+		err = counter_take_as_file(c, value, nonblock);
+	} else {
+		*value = c->semaphore ? 1 : c->count;
+		counter_set(c, c->count - *value);
+	}
+	spin_unlock_irq(&c->wqh.lock);
+	return err;
+}
+
+/**
+ * flowfd_counter_read_with - a read with terms of its own
+ * @c: counter
+ * @value: result
+ * @terms: how
+ *
+ * Return: 0 or a negative errno.
+ */
+int flowfd_counter_read_with(struct flowfd_counter *c, u64 *value,
+			     const struct flowfd_terms *terms)
+{
 	int err;
 
 	spin_lock_irq(&c->wqh.lock);
-	if (unlikely(!c->count)) {
-		err = counter_await_count(c, value, nonblock);
-		if (err) {
-			spin_unlock_irq(&c->wqh.lock);
-			return err == COUNTER_DONE ? 0 : err;
-		}
-	}
-	*value = c->semaphore ? 1 : c->count;
-	counter_set(c, c->count - *value);
-	/* No barrier is needed, as in counter_wake_readers(). */
-	if (waitqueue_active(&c->wqh))
-		counter_wake_writers(c, c->count + *value);
+	err = counter_take_slowly(c, value, terms);
 	spin_unlock_irq(&c->wqh.lock);
-	return 0;
+	return err;
 }
 
-/*
- * A reader with a bad buffer returns what it took. Writers may have used the room
- * meanwhile: then the count stops at the maximum, and poll reports the overflow.
+/**
+ * flowfd_counter_give_back - return what a reader with a bad buffer took
+ * @c: counter
+ * @value: what it took
+ *
+ * Writers may have used the room meanwhile: then the count stops at the maximum, and poll
+ * reports the overflow.
  */
-static noinline void counter_give_back(struct flowfd_counter *c, u64 value)
+void flowfd_counter_give_back(struct flowfd_counter *c, u64 value)
 {
 	spin_lock_irq(&c->wqh.lock);
 	if (c->mapped) {
 		flowfd_mapped_give_back(c, value);
 	} else {
-		counter_set(c, count_give_back(c->count, c->maximum, value));
-		counter_wake_readers(c);
+		c->count = count_give_back(c->count, c->maximum, value);
+		/* It may have been ready below its mark. */
+		flowfd_pace_force(c);
+		flowfd_counter_added(c, false);
 	}
 	spin_unlock_irq(&c->wqh.lock);
+}
+
+static bool counter_would_fit(const struct flowfd_counter *c, u64 value)
+{
+	return c->mapped ? mapped_has_room(c->mapped, value) : counter_has_room(c, value);
+}
+
+/**
+ * flowfd_counter_takes_more - whether flowfd_counter_add_some() would leave nothing
+ * @c: locked counter
+ * @value: what to add, and 1 more
+ *
+ * By policy, what does not fit is lost, but not what would fit without it.
+ */
+bool flowfd_counter_takes_more(const struct flowfd_counter *c, u64 value)
+{
+	if (counter_would_fit(c, value + 1))
+		return true;
+	return flow_loses(&c->flow) && !(value && counter_would_fit(c, value));
+}
+
+/**
+ * flowfd_counter_add_some - add as much as there is room for
+ * @c: locked counter
+ * @value: what to add; reduced by what was added, or lost by policy
+ *
+ * Does not sleep, nor unlock the counter.
+ *
+ * Return: 0; -EAGAIN: there is no room for the rest; or -EBUSY: others changed the count
+ * of a mapped counter all the time.
+ */
+int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value)
+{
+	const struct flowfd_terms terms = { .nonblock = true };
+	u64 part;
+
+	lockdep_assert_held(&c->wqh.lock);
+
+	if (c->mapped)
+		return flowfd_mapped_add_some(c, value);
+	if (flow_loses(&c->flow) && !counter_has_room(c, *value)) {
+		counter_lose(c, *value, &terms);
+		*value = 0;
+		return 0;
+	}
+	part = flow_fitting(c->count, c->maximum, *value);
+	if (part) {
+		*value -= part;
+		c->count += part;
+		flowfd_counter_added(c, false);
+	}
+	return *value ? -EAGAIN : 0;
+}
+
+/**
+ * flowfd_counter_want_room - have the next take wake an entry for EPOLLOUT
+ * @c: locked counter without room, with the entry in its queue
+ *
+ * A mapped counter can have room afterwards.
+ */
+void flowfd_counter_want_room(struct flowfd_counter *c)
+{
+	c->write_refused = true;
+	if (c->mapped) {
+		counter_arm_writers(c);
+		flowfd_mapped_refused(c);
+	} else {
+		flowfd_counter_refused(c);
+	}
+}
+
+/**
+ * flowfd_counter_tell_readers - wake readers if the count is ready, as after an add
+ * @c: locked counter
+ */
+void flowfd_counter_tell_readers(struct flowfd_counter *c)
+{
+	if (c->mapped)
+		counter_arm_readers(c);
+	if (!counter_count(c))
+		return;
+	if (c->mapped)
+		flowfd_mapped_added(c, false);
+	else
+		flowfd_counter_added(c, false);
+}
+
+/**
+ * flowfd_counter_take_ready - take the count if it is ready
+ * @c: counter
+ * @value: result
+ *
+ * Return: 0; -EAGAIN: the next add that makes it ready wakes readers; or -EBUSY: others
+ * changed the count of a mapped counter all the time.
+ */
+int flowfd_counter_take_ready(struct flowfd_counter *c, u64 *value)
+{
+	const struct flowfd_terms terms = { .nonblock = true };
+	int err = -EAGAIN;
+
+	spin_lock_irq(&c->wqh.lock);
+	if (c->mapped)
+		counter_arm_readers(c);
+	if (flowfd_pace_is_ready(c))
+		err = c->mapped ? flowfd_mapped_take_once(c, value) :
+				  counter_take_slowly(c, value, &terms);
+	spin_unlock_irq(&c->wqh.lock);
+	return err;
 }
 
 /**
@@ -174,7 +386,7 @@ ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size, lo
 	if (unlikely(err))
 		return err;
 	if (unlikely(put_user(value, (u64 __user *)buf))) {
-		counter_give_back(c, value);
+		flowfd_counter_give_back(c, value);
 		return -EFAULT;
 	}
 	return sizeof(value);
@@ -224,7 +436,7 @@ ssize_t flowfd_counter_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	if (err)
 		return err;
 	if (copy_to_iter(&value, sizeof(value), to) != sizeof(value)) {
-		counter_give_back(c, value);
+		flowfd_counter_give_back(c, value);
 		return -EFAULT;
 	}
 	return sizeof(value);
@@ -282,168 +494,4 @@ __poll_t flowfd_counter_poll(struct file *file, poll_table *wait)
 
 	poll_wait(file, &c->wqh, wait);
 	return READ_ONCE(c->events);
-}
-
-static int counter_set_maximum(struct flowfd_counter *c, u64 maximum)
-{
-	bool raised = maximum > c->maximum;
-
-	if (maximum <= c->count)
-		return -EINVAL;
-	c->maximum = maximum;
-	counter_set(c, c->count);
-	if (raised)
-		flowfd_counter_wake(c, EPOLLOUT);
-	else
-		flowfd_sleepers_wake(c, EPOLLOUT);
-	return 0;
-}
-
-/**
- * flowfd_counter_set_maximum - change the maximum
- * @c: counter
- * @maximum: new maximum
- *
- * Return: 0, or -EINVAL if it is not above the count.
- */
-int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum)
-{
-	int err;
-
-	spin_lock_irq(&c->wqh.lock);
-	err = c->mapped ? flowfd_mapped_set_maximum(c, maximum) :
-			  counter_set_maximum(c, maximum);
-	spin_unlock_irq(&c->wqh.lock);
-	return err;
-}
-
-/* NULL: the count is not mapped. */
-static struct flowfd_mapped *
-counter_alloc_mapped(const struct flowfd_create_counter *args)
-{
-	return args->flags & FLOWFD_MAPPED ? flowfd_mapped_alloc(args) : NULL;
-}
-
-/**
- * flowfd_counter_alloc - make a counter
- * @args: checked settings; a maximum of 0 is no maximum
- *
- * Return: the counter, sealed, for flowfd_counter_free(), or an ERR_PTR.
- */
-struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args)
-{
-	struct flowfd_mapped *mapped = counter_alloc_mapped(args);
-	struct flowfd_counter *c;
-	int err = -ENOMEM;
-
-	if (IS_ERR(mapped))
-		return ERR_CAST(mapped);
-	c = kmem_cache_alloc(counter_cache, GFP_KERNEL_ACCOUNT);
-	if (!c)
-		goto free_mapped;
-	/* Not 0, with which other drivers answer requests that they do not know. */
-	c->id = ida_alloc_min(&counter_ids, 1, GFP_KERNEL_ACCOUNT);
-	if (c->id < 0) {
-		err = c->id;
-		goto free_counter;
-	}
-	c->maximum = args->maximum ?: U64_MAX;
-	counter_set(c, args->initial);
-	c->semaphore = args->flags & FLOWFD_SEMAPHORE;
-	c->sealed = true;
-	c->write_refused = false;
-	c->last_sleeper = NULL;
-	c->mapped = NULL;
-	flowfd_bucket_init(c, &args->qos);
-	if (mapped)
-		flowfd_mapped_attach(c, mapped);
-	return c;
-
-free_counter:
-	kmem_cache_free(counter_cache, c);
-free_mapped:
-	flowfd_mapped_free(mapped);
-	return ERR_PTR(err);
-}
-
-static bool counter_is_untouched(const struct flowfd_counter *c)
-{
-	return !c->sealed && !c->count && c->maximum == U64_MAX &&
-	       !c->qos.token_capacity && !c->qos.token_rate;
-}
-
-/**
- * flowfd_counter_set_up - give an opened counter its settings, once
- * @c: counter, which may be in use already
- * @args: checked settings; a maximum of 0 is no maximum
- *
- * Return: 0, or -EBUSY if it has settings or a count.
- */
-int flowfd_counter_set_up(struct flowfd_counter *c,
-			  const struct flowfd_create_counter *args)
-{
-	bool untouched;
-
-	spin_lock_irq(&c->wqh.lock);
-	untouched = counter_is_untouched(c);
-	if (untouched) {
-		WRITE_ONCE(c->sealed, true);
-		c->semaphore = args->flags & FLOWFD_SEMAPHORE;
-		c->maximum = args->maximum ?: U64_MAX;
-		flowfd_bucket_replace(c, &args->qos);
-		counter_set(c, args->initial);
-		if (c->count)
-			counter_wake_readers(c);
-	}
-	spin_unlock_irq(&c->wqh.lock);
-	return untouched ? 0 : -EBUSY;
-}
-
-/**
- * flowfd_counter_free - free a counter
- * @c: counter that no file refers to
- */
-void flowfd_counter_free(struct flowfd_counter *c)
-{
-	flowfd_bucket_exit(c);
-	flowfd_mapped_free(c->mapped);
-	ida_free(&counter_ids, c->id);
-	kmem_cache_free(counter_cache, c);
-}
-
-static void counter_construct(void *object)
-{
-	struct flowfd_counter *c = object;
-
-	init_waitqueue_head(&c->wqh);
-	c->hooks = RB_ROOT;
-}
-
-/**
- * flowfd_counter_init - make what all counters share
- *
- * A cache with a constructor is never merged with another cache, so a counter that
- * leaked is reported when the module is removed.
- *
- * Return: 0 or -ENOMEM.
- */
-int flowfd_counter_init(void)
-{
-	int err = flowfd_mapped_init();
-
-	if (err)
-		return err;
-	counter_cache = kmem_cache_create("flowfd_counter", sizeof(struct flowfd_counter),
-					  0, SLAB_ACCOUNT, counter_construct);
-	if (counter_cache)
-		return 0;
-	flowfd_mapped_exit();
-	return -ENOMEM;
-}
-
-/** flowfd_counter_exit - the last counter is gone */
-void flowfd_counter_exit(void)
-{
-	kmem_cache_destroy(counter_cache);
-	flowfd_mapped_exit();
 }

@@ -11,12 +11,15 @@
 #include <linux/wait.h>
 
 #include "bucket.h"
+#include "flow.h"
 #include "flowfd.h"
 #include "mapped.h"
 
+struct flowfd_bridge_state;
+
 /**
  * struct flowfd_counter - the state behind a counter's descriptor
- * @wqh: readers, writers and pollers; its lock protects the members below
+ * @wqh: pollers, and @marker; its lock protects the members below
  * @count: what a read returns, never above @maximum
  * @maximum: writes keep @count below it
  * @mapped: of a mapped counter, whose @count and @maximum are 0; or NULL. Fixed.
@@ -25,15 +28,22 @@
  * @write_refused: a write failed with EAGAIN since pollers were last told of room
  * @sealed: has its settings, and may not create others; never cleared
  * @wakeup_deferred: @timer will wake the readers; also read without the lock
+ * @has_policies: @flow has settings that an eventfd has not
  * @bucket: limits the wakeups of readers
  * @qos: settings of @bucket
+ * @flow: marks, delay and overflow
  * @id: number shown in fdinfo; fixed
- * @last_sleeper: in @wqh, of the tasks that sleep in read or write; or NULL
- * @timer: expires when @bucket has its next token
+ * @readers: tasks that sleep in read, the first for longest
+ * @writers: tasks that sleep in write
+ * @marker: in @wqh while a task sleeps or @has_policies: then the queue is not empty, and
+ *	reads and writes leave their fast paths, which look at nothing else
+ * @timer: expires when @bucket has its next token, or the delay of @flow has passed
  * @hooks: into the release of its file, see closing.c
+ * @bridge: what bridge.c has of it, or NULL; set once
+ * @bridges: how many eventfds are connected with it
  *
- * A counter lives as long as its file. Nothing else points to it; release waits for
- * @timer and ends @hooks.
+ * A counter lives as long as its file. Nothing else points to it but @bridge; release
+ * waits for @timer and the work items of @bridge, and ends @hooks.
  */
 struct flowfd_counter {
 	wait_queue_head_t wqh;
@@ -45,19 +55,100 @@ struct flowfd_counter {
 	bool write_refused;
 	bool sealed;
 	bool wakeup_deferred;
+	bool has_policies;
 	struct bucket bucket;
 	struct eventfd_qos qos;
+	struct flow flow;
 	int id;
-	struct list_head *last_sleeper;
+	struct list_head readers;
+	struct list_head writers;
+	wait_queue_entry_t marker;
 	struct hrtimer timer;
 	struct rb_root hooks;
+	struct flowfd_bridge_state *bridge;
+	unsigned int bridges;
 };
 
-/* Under the lock, or by a caller that is in the queue if it wants to be woken. */
+/**
+ * struct flowfd_terms - how a read or write is done
+ * @nonblock: it must not sleep
+ * @urgent: a write wakes readers at once
+ * @end: when it stops sleeping, on CLOCK_MONOTONIC; KTIME_MAX: never
+ */
+struct flowfd_terms {
+	bool nonblock;
+	bool urgent;
+	ktime_t end;
+};
+
+/**
+ * struct flowfd_sleeper - a task that sleeps in read or write
+ * @node: in @readers or @writers of the counter
+ * @task: the task, on whose stack this is
+ * @value: what a writer adds, or a reader was given
+ * @result: of the call: 0, a negative errno, or 1 to try again; SLEEPER_SLEEPS
+ */
+struct flowfd_sleeper {
+	struct list_head node;
+	struct task_struct *task;
+	u64 value;
+	int result;
+};
+
+/* Of a sleeper whose call is not done; above all results. */
+#define SLEEPER_SLEEPS 2
+
+/* By a caller that is in the queue if it wants to be woken; true if in doubt. */
 static inline bool counter_has_queue(struct flowfd_counter *c)
 {
 	/* The queue grows under the lock only, so no barrier is needed. */
 	return waitqueue_active(&c->wqh);
+}
+
+/* Whether a task sleeps or something polls; under the lock. */
+static inline bool counter_has_waiters(const struct flowfd_counter *c)
+{
+	const struct list_head *first = c->wqh.head.next;
+
+	if (first == &c->marker.entry)
+		first = first->next;
+	return first != &c->wqh.head || !list_empty(&c->readers) ||
+	       !list_empty(&c->writers);
+}
+
+/* After a change of what @marker stands for, under the lock. */
+static inline void counter_set_marker(struct flowfd_counter *c)
+{
+	bool busy = c->has_policies || !list_empty(&c->readers) ||
+		    !list_empty(&c->writers);
+
+	if (busy && list_empty(&c->marker.entry))
+		list_add(&c->marker.entry, &c->wqh.head);
+	else if (!busy && !list_empty(&c->marker.entry))
+		list_del_init(&c->marker.entry);
+}
+
+/* As they are now; under the lock. The count of a mapped counter may be too high. */
+static inline u64 counter_count(const struct flowfd_counter *c)
+{
+	return c->mapped ? mapped_count(c->mapped) : c->count;
+}
+
+static inline u64 counter_maximum(const struct flowfd_counter *c)
+{
+	return c->mapped ? c->mapped->maximum : c->maximum;
+}
+
+/*
+ * Whether readers are to know of a count: also below their mark if a writer sleeps or may
+ * wait for room, or nobody would go on.
+ */
+static inline bool counter_is_ready(const struct flowfd_counter *c, u64 count)
+{
+	if (flow_is_ready(&c->flow, count))
+		return true;
+	return count && (!list_empty(&c->writers) ||
+			 flow_is_full(&c->flow, count, counter_maximum(c)));
 }
 
 /*
@@ -67,43 +158,72 @@ static inline bool counter_has_queue(struct flowfd_counter *c)
  */
 static inline void counter_arm_readers(struct flowfd_counter *c)
 {
-	if (counter_has_queue(c) && !c->wakeup_deferred)
+	if (counter_has_waiters(c) && !c->wakeup_deferred)
 		mapped_arm(c->mapped, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
 }
 
 /* Likewise for the next take. */
 static inline void counter_arm_writers(struct flowfd_counter *c)
 {
-	if (counter_has_queue(c))
+	if (counter_has_waiters(c))
 		mapped_arm(c->mapped, FLOWFD_ARMED_WRITERS);
 }
 
 /* counter_wake.c */
-bool flowfd_counter_wake_one(wait_queue_entry_t *entry, __poll_t events);
+int flowfd_counter_marker_func(wait_queue_entry_t *entry, unsigned int mode, int sync,
+			       void *key);
 void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events);
+void flowfd_counter_wake_exclusive(struct flowfd_counter *c, __poll_t events);
+
+/* pace.c */
+bool flowfd_qos_is_valid(const struct eventfd_qos *qos);
+void flowfd_pace_set_bucket(struct flowfd_counter *c, const struct eventfd_qos *qos);
+void flowfd_pace_restart(struct flowfd_counter *c);
+bool flowfd_pace_is_ready(struct flowfd_counter *c);
+bool flowfd_pace_admits(struct flowfd_counter *c);
+bool flowfd_pace_force(struct flowfd_counter *c);
+bool flowfd_pace_hurries(struct flowfd_counter *c);
+bool flowfd_pace_expire(struct flowfd_counter *c);
 
 /* sleeper.c */
-void flowfd_sleepers_wake(struct flowfd_counter *c, __poll_t events);
-void flowfd_sleepers_wake_exclusive(struct flowfd_counter *c, __poll_t events);
-bool flowfd_sleepers_want(const struct flowfd_counter *c, __poll_t event);
-int flowfd_sleeper_wait(struct flowfd_counter *c, __poll_t event, u64 value);
+bool flowfd_readers_go_on(struct flowfd_counter *c);
+bool flowfd_writers_go_on(struct flowfd_counter *c);
+bool flowfd_writers_retry(struct flowfd_counter *c);
+void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
+			 __poll_t event, u64 value);
+int flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end);
 
-/* bucket.c */
-bool flowfd_qos_is_valid(const struct eventfd_qos *qos);
-void flowfd_bucket_init(struct flowfd_counter *c, const struct eventfd_qos *qos);
-void flowfd_bucket_exit(struct flowfd_counter *c);
-void flowfd_bucket_replace(struct flowfd_counter *c, const struct eventfd_qos *qos);
-bool flowfd_bucket_admits(struct flowfd_counter *c);
-void flowfd_bucket_wake(struct flowfd_counter *c);
+/* delivery.c */
+void flowfd_counter_deliver(struct flowfd_counter *c, bool readers, bool writers,
+			    u64 before);
+void flowfd_counter_added(struct flowfd_counter *c, bool urgent);
+void flowfd_counter_refused(struct flowfd_counter *c);
+void flowfd_counter_left(struct flowfd_counter *c);
+void flowfd_counter_taken(struct flowfd_counter *c, u64 before);
 
-/* counter.c */
+/* timer.c */
+void flowfd_timer_init(struct flowfd_counter *c);
+void flowfd_timer_exit(struct flowfd_counter *c);
+
+/* counter_alloc.c */
 int flowfd_counter_init(void);
 void flowfd_counter_exit(void);
 struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args);
 void flowfd_counter_free(struct flowfd_counter *c);
 int flowfd_counter_set_up(struct flowfd_counter *c,
 			  const struct flowfd_create_counter *args);
-int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum);
+
+/* counter.c */
+int flowfd_counter_write_with(struct flowfd_counter *c, u64 value,
+			      const struct flowfd_terms *terms);
+int flowfd_counter_read_with(struct flowfd_counter *c, u64 *value,
+			     const struct flowfd_terms *terms);
+void flowfd_counter_give_back(struct flowfd_counter *c, u64 value);
+bool flowfd_counter_takes_more(const struct flowfd_counter *c, u64 value);
+int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value);
+void flowfd_counter_want_room(struct flowfd_counter *c);
+void flowfd_counter_tell_readers(struct flowfd_counter *c);
+int flowfd_counter_take_ready(struct flowfd_counter *c, u64 *value);
 ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size,
 			    loff_t *pos);
 ssize_t flowfd_counter_write(struct file *file, const char __user *buf, size_t size,
@@ -112,11 +232,22 @@ ssize_t flowfd_counter_read_iter(struct kiocb *iocb, struct iov_iter *to);
 ssize_t flowfd_counter_write_iter(struct kiocb *iocb, struct iov_iter *from);
 __poll_t flowfd_counter_poll(struct file *file, poll_table *wait);
 
+/* settings.c */
+int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum);
+int flowfd_counter_set_qos(struct flowfd_counter *c, const struct eventfd_qos *qos);
+bool flowfd_flow_is_valid(const struct flowfd_flow *args);
+int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *args);
+void flowfd_counter_get_flow(struct flowfd_counter *c, struct flowfd_flow *answer);
+
+/* counter_control.c */
+int flowfd_counter_args(struct flowfd_create_counter *args, u32 flags,
+			const void __user *argp, size_t size);
+long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
 /* counter_file.c */
 extern const struct file_operations flowfd_counter_fops;
 int flowfd_counter_open(struct file *file);
 long flowfd_counter_create(const void __user *argp, size_t size);
-long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 struct flowfd_counter *flowfd_counter_of(const struct file *file);
 
 #endif /* FLOWFD_COUNTER_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waking the tasks, pollers and rings in a counter's wait queue, under its lock.
+ * Waking the pollers and rings in a counter's wait queue, under its lock. Tasks that sleep
+ * in read or write are not in it: see sleeper.c.
  */
 #include <linux/lockdep.h>
 #include <linux/sched.h>
@@ -9,17 +10,28 @@
 #include "publish.h"
 
 /**
- * flowfd_counter_wake_one - call one entry of a counter's wait queue
- * @entry: entry; it may be freed by the call
- * @events: events of the wakeup
+ * flowfd_counter_marker_func - called for the marker, which nobody waits for
+ * @entry: marker of a counter
+ * @mode: not used
+ * @sync: not used
+ * @key: not used
+ *
+ * Return: 0, so that the wakeup goes on.
+ */
+int flowfd_counter_marker_func(wait_queue_entry_t *entry, unsigned int mode, int sync,
+			       void *key)
+{
+	return 0;
+}
+
+/*
+ * Calls one entry, which may be freed by that, and returns whether the wakeup ends here.
  *
  * Sets in_eventfd, as eventfd does, so that a function that would signal an eventfd
  * from inside this wakeup defers the signal. A ring sets it when it wakes: see
  * flowfd_ring_wake().
- *
- * Return: whether the wakeup ends here.
  */
-noinline bool flowfd_counter_wake_one(wait_queue_entry_t *entry, __poll_t events)
+static noinline bool counter_wake_one(wait_queue_entry_t *entry, __poll_t events)
 {
 	bool exclusive = entry->flags & WQ_FLAG_EXCLUSIVE;
 	bool outer = current->in_eventfd;
@@ -32,7 +44,7 @@ noinline bool flowfd_counter_wake_one(wait_queue_entry_t *entry, __poll_t events
 }
 
 /**
- * flowfd_counter_wake - wake sleepers and pollers
+ * flowfd_counter_wake - wake pollers
  * @c: locked counter
  * @events: what happened
  *
@@ -48,7 +60,24 @@ void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events)
 		if (likely(entry->func == flowfd_watch_wake &&
 			   watch_announce(watch_of_first(entry), events, 0)))
 			continue;
-		if (flowfd_counter_wake_one(entry, events))
+		if (counter_wake_one(entry, events))
+			break;
+	}
+}
+
+/**
+ * flowfd_counter_wake_exclusive - wake one exclusive poller
+ * @c: locked counter
+ * @events: what happened
+ */
+void flowfd_counter_wake_exclusive(struct flowfd_counter *c, __poll_t events)
+{
+	wait_queue_entry_t *entry, *next;
+
+	lockdep_assert_held(&c->wqh.lock);
+
+	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
+		if (entry->flags & WQ_FLAG_EXCLUSIVE && counter_wake_one(entry, events))
 			break;
 	}
 }

@@ -2,6 +2,12 @@
 /*
  * How the locks of the module nest, outermost first:
  *
+ *	mutex of a counter's bridges	the ends, and what their work items do
+ *	   mutex of all bridges		their graph
+ *	   wait queue of an eventfd	a source adds to its counter under it
+ *	      wait queue of a counter	never the other way round: a sink signals its eventfd
+ *					without either
+ *
  *	ring->lock	mutex: the watches of a ring. vfs_poll() is called under it,
  *	   |		so it may be held for long, but only users of the ring wait.
  *	   shard->lock	mutex of closing.c: which hooks end with which file, and every

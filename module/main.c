@@ -4,6 +4,7 @@
  */
 #include <linux/module.h>
 
+#include "bridge.h"
 #include "closing.h"
 #include "counter.h"
 #include "device.h"
@@ -21,9 +22,12 @@ static int __init flowfd_init(void)
 	err = flowfd_counter_init();
 	if (err)
 		goto exit_closing;
-	err = flowfd_ring_init();
+	err = flowfd_bridge_init();
 	if (err)
 		goto exit_counter;
+	err = flowfd_ring_init();
+	if (err)
+		goto exit_bridge;
 	err = flowfd_ring_wake_init();
 	if (err)
 		goto exit_ring;
@@ -47,6 +51,8 @@ exit_ring_wake:
 	flowfd_ring_wake_exit();
 exit_ring:
 	flowfd_ring_exit();
+exit_bridge:
+	flowfd_bridge_exit();
 exit_counter:
 	flowfd_counter_exit();
 exit_closing:
@@ -63,6 +69,7 @@ static void __exit flowfd_exit(void)
 	flowfd_closing_exit();
 	flowfd_watch_exit();
 	flowfd_ring_exit();
+	flowfd_bridge_exit();
 	flowfd_counter_exit();
 }
 

@@ -9,192 +9,18 @@
 
 #include "counter.h"
 
-/* How often a call tries to change a word with interrupts off. */
-#define MAPPED_TRIES 64
-
-/**
- * flowfd_mapped_count_exactly - the count, at one moment
- * @m: of a mapped counter
- * @count: result
- *
- * Looks once more if somebody took meanwhile.
- *
- * Return: false if somebody did so each time: then @count may be too high.
- */
-bool flowfd_mapped_count_exactly(const struct flowfd_mapped *m, u64 *count)
-{
-	unsigned int tries;
-	s64 consumed;
-
-	for (tries = 0; tries < MAPPED_TRIES; tries++) {
-		consumed = atomic64_read_acquire(m->consumed);
-		*count = atomic64_read_acquire(m->produced) - consumed;
-		if (atomic64_read(m->consumed) == consumed)
-			return true;
-	}
-	return false;
-}
-
-/**
- * flowfd_mapped_count - the count
- * @m: of a mapped counter
- */
-u64 flowfd_mapped_count(const struct flowfd_mapped *m)
-{
-	u64 count;
-
-	flowfd_mapped_count_exactly(m, &count);
-	return count;
-}
-
-/* 0; -EAGAIN: no room; -EBUSY: others were faster each time. */
-static int mapped_try_add(struct flowfd_mapped *m, u64 value)
-{
-	s64 consumed, produced;
-	unsigned int tries;
-	u64 count;
-
-	for (tries = 0; tries < MAPPED_TRIES; tries++) {
-		consumed = atomic64_read_acquire(m->consumed);
-		produced = atomic64_read_acquire(m->produced);
-		count = produced - consumed;
-		if (count >= m->maximum || !count_has_room(count, m->maximum, value)) {
-			if (atomic64_read(m->consumed) == consumed)
-				return -EAGAIN;
-			continue;
-		}
-		/* a: a full barrier, as in programs. */
-		if (atomic64_cmpxchg(m->produced, produced, produced + value) == produced)
-			return 0;
-	}
-	return -EBUSY;
-}
-
-/* 0; -EAGAIN: no count; -EBUSY: others were faster each time. */
-static int mapped_try_take(struct flowfd_mapped *m, u64 *value)
-{
-	s64 consumed, produced;
-	unsigned int tries;
-
-	for (tries = 0; tries < MAPPED_TRIES; tries++) {
-		/* c: see mapped_count(). */
-		consumed = atomic64_read_acquire(m->consumed);
-		produced = atomic64_read_acquire(m->produced);
-		if (produced == consumed)
-			return -EAGAIN;
-		/* a: a full barrier, as in programs. */
-		if (atomic64_cmpxchg(m->consumed, consumed, produced) == consumed) {
-			*value = produced - consumed;
-			return 0;
-		}
-	}
-	return -EBUSY;
-}
-
 /*
  * Programs change the words all the time: enables interrupts, lets others run, and looks
- * for signals, before the caller tries again.
+ * for signals and the time, before the caller tries again.
  */
-static int mapped_yield(struct flowfd_counter *c)
+static int mapped_yield(struct flowfd_counter *c, const struct flowfd_terms *terms)
 {
 	spin_unlock_irq(&c->wqh.lock);
 	cond_resched();
 	spin_lock_irq(&c->wqh.lock);
+	if (terms->end != KTIME_MAX && ktime_get() >= terms->end)
+		return -ETIMEDOUT;
 	return signal_pending(current) ? -ERESTARTSYS : 0;
-}
-
-/* Readers are woken through the bucket. Without a token, adds make no more calls. */
-static void mapped_tell_readers(struct flowfd_counter *c)
-{
-	struct flowfd_mapped *m = c->mapped;
-
-	if (!counter_has_queue(c))
-		return;
-	if (!bucket_is_limited(&c->bucket)) {
-		flowfd_mapped_wake_readers(c);
-		return;
-	}
-	/* A write of 0 takes no token. */
-	if (!mapped_count(m))
-		return;
-	if (flowfd_bucket_admits(c))
-		flowfd_mapped_wake_readers(c);
-	else
-		mapped_disarm(m, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
-}
-
-/* With a bucket, pollers are told of room only if they wait for it: see counter.c. */
-static bool mapped_keeps_writers(const struct flowfd_counter *c)
-{
-	return (READ_ONCE(c->mapped->edge_out) && !bucket_is_limited(&c->bucket)) ||
-	       flowfd_mapped_ends_early(c);
-}
-
-/*
- * Disarms first, as flowfd_mapped_wake_readers(). Pollers that find no room arm again in
- * poll or in a write that fails; writers that still sleep do not run, so this arms.
- */
-static void mapped_wake_writers(struct flowfd_counter *c)
-{
-	struct flowfd_mapped *m = c->mapped;
-
-	if (!counter_has_queue(c))
-		return;
-	if (!mapped_keeps_writers(c))
-		mapped_disarm(m, FLOWFD_ARMED_WRITERS);
-	/* Pairs with e. */
-	if (mapped_keeps_writers(c))
-		mapped_arm(m, FLOWFD_ARMED_WRITERS);
-	flowfd_counter_wake(c, EPOLLOUT);
-	if (flowfd_sleepers_want(c, EPOLLOUT)) {
-		mapped_arm(m, FLOWFD_ARMED_WRITERS);
-		flowfd_sleepers_wake(c, EPOLLOUT);
-	}
-}
-
-/**
- * flowfd_mapped_tell_writers - wake those that wait for room, if some may have been taken
- * @c: locked mapped counter
- *
- * If nothing was taken since the last time, this is no edge.
- */
-void flowfd_mapped_tell_writers(struct flowfd_counter *c)
-{
-	struct flowfd_mapped *m = c->mapped;
-	s64 consumed = atomic64_read_acquire(m->consumed);
-
-	if (!(atomic_read(m->armed) & FLOWFD_ARMED_WRITERS))
-		return;
-	/* If each take notifies. Else it may be equal after 2^64 was taken in all. */
-	if (mapped_keeps_writers(c) && consumed == m->told_consumed)
-		return;
-	if (!mapped_has_room(m, 1)) {
-		flowfd_sleepers_wake(c, EPOLLOUT);
-		return;
-	}
-	m->told_consumed = consumed;
-	mapped_wake_writers(c);
-}
-
-/*
- * What follows from the count as it is now. A level test: whoever calls this heals what
- * another left undone. Without a count the bits stay, for the next add.
- */
-static void mapped_notify(struct flowfd_counter *c)
-{
-	struct flowfd_mapped *m = c->mapped;
-
-	if (!counter_has_queue(c)) {
-		/* The queue grows under the lock only; poll arms after it has joined. */
-		WRITE_ONCE(m->edge_in, false);
-		WRITE_ONCE(m->edge_out, false);
-		mapped_disarm(m, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS |
-					 FLOWFD_ARMED_WATCHED);
-		return;
-	}
-	if (atomic_read(m->armed) & FLOWFD_ARMED_READERS && mapped_count(m))
-		mapped_tell_readers(c);
-	flowfd_mapped_tell_writers(c);
 }
 
 /**
@@ -204,7 +30,7 @@ static void mapped_notify(struct flowfd_counter *c)
 void flowfd_mapped_notify(struct flowfd_counter *c)
 {
 	spin_lock_irq(&c->wqh.lock);
-	mapped_notify(c);
+	flowfd_mapped_settle(c);
 	spin_unlock_irq(&c->wqh.lock);
 }
 
@@ -228,84 +54,258 @@ void flowfd_mapped_heal(struct work_struct *work)
 		/* Not what it was. */
 		m->told_consumed = atomic64_read(m->consumed) - 1;
 	}
-	mapped_notify(c);
+	flowfd_mapped_settle(c);
 	spin_unlock_irq(&c->wqh.lock);
+}
+
+/* As counter_has_turn(). */
+static int mapped_try_add(struct flowfd_counter *c, u64 value,
+			  const struct flowfd_terms *terms)
+{
+	if (value && !terms->nonblock && !list_empty(&c->writers))
+		return -EAGAIN;
+	return flowfd_mapped_try_add(c->mapped, value);
+}
+
+static void mapped_lose(struct flowfd_counter *c, u64 lost)
+{
+	if (!lost)
+		return;
+	flow_lose(&c->flow, lost);
+	flowfd_pace_force(c);
+}
+
+/*
+ * By policy, adds what fits of *@value and loses the rest, which *@value is then; or
+ * -EBUSY: others changed the count all the time, and nothing is done.
+ */
+static int mapped_add_or_lose(struct flowfd_counter *c, u64 *value)
+{
+	int err = 0;
+
+	if (c->flow.overflow == FLOWFD_OVERFLOW_SATURATE)
+		err = flowfd_mapped_try_add_some(c->mapped, value);
+	if (err == -EBUSY)
+		return err;
+	mapped_lose(c, *value);
+	return 0;
+}
+
+/* Has the next take notify, and then looks whether the caller can go on after all. */
+static int mapped_sleep_as_writer(struct flowfd_counter *c, u64 value,
+				  const struct flowfd_terms *terms)
+{
+	struct flowfd_sleeper s;
+	int err;
+
+	flowfd_sleeper_join(c, &s, EPOLLOUT, value);
+	mapped_arm(c->mapped, FLOWFD_ARMED_WRITERS);
+	flowfd_mapped_tell_writers(c);
+	err = flowfd_sleeper_sleep(c, &s, terms->end);
+	if (err) {
+		/* Those behind it may fit. Without any, the count may be ready later. */
+		flowfd_mapped_tell_writers(c);
+		flowfd_pace_is_ready(c);
+	} else if (!err && terms->urgent) {
+		flowfd_mapped_added(c, true);
+	}
+	return err;
+}
+
+/* Return: 0: it was added; 1: look again; 2: yield, then try again; or a negative errno. */
+static int mapped_overflow(struct flowfd_counter *c, u64 value,
+			   const struct flowfd_terms *terms, bool *refused)
+{
+	int err;
+
+	if (!count_can_fit(c->mapped->maximum, value))
+		return -EINVAL;
+	flowfd_mapped_refused(c);
+	if (!terms->nonblock && c->flow.overflow == FLOWFD_OVERFLOW_WAIT) {
+		err = mapped_sleep_as_writer(c, value, terms);
+		return err > 0 ? 2 : err;
+	}
+	if (*refused)
+		return -EAGAIN;
+	/* For pollers that were told of room and now find none. */
+	*refused = true;
+	counter_arm_writers(c);
+	return 1;
 }
 
 /**
  * flowfd_mapped_add - add to the count by a call
  * @c: locked mapped counter; the lock is released while this sleeps
  * @value: what to add
- * @nonblock: do not sleep
+ * @terms: how
  *
  * Return: 0 or a negative errno.
  */
-int flowfd_mapped_add(struct flowfd_counter *c, u64 value, bool nonblock)
+int flowfd_mapped_add(struct flowfd_counter *c, u64 value,
+		      const struct flowfd_terms *terms)
 {
-	struct flowfd_mapped *m = c->mapped;
 	bool refused = false;
+	u64 lost = 0;
 	int err;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	while ((err = mapped_try_add(m, value))) {
-		if (err == -EAGAIN && !count_can_fit(m->maximum, value)) {
-			err = -EINVAL;
-		} else if (err == -EAGAIN && !nonblock) {
-			err = flowfd_sleeper_wait(c, EPOLLOUT, value);
-		} else if (err == -EAGAIN && !refused) {
-			/* For pollers that were told of room and now find none. */
-			refused = true;
-			counter_arm_writers(c);
-			continue;
+	while ((err = mapped_try_add(c, value, terms))) {
+		if (err == -EAGAIN && flow_loses(&c->flow)) {
+			lost = value;
+			err = mapped_add_or_lose(c, &lost);
+			if (!err)
+				break;
+			lost = 0;
+		} else if (err == -EAGAIN) {
+			err = mapped_overflow(c, value, terms, &refused);
+			if (err <= 0)
+				return err;
 		}
-		if (err > 0 || err == -EBUSY)
-			err = mapped_yield(c);
+		if (err == 1)
+			continue;
+		err = mapped_yield(c, terms);
 		if (err)
-			break;
+			return err;
 	}
-	if (!err)
-		mapped_tell_readers(c);
+	flowfd_mapped_added(c, terms->urgent && value > lost);
+	return 0;
+}
+
+/**
+ * flowfd_mapped_add_some - add as much as there is room for
+ * @c: locked mapped counter
+ * @value: what to add; reduced by what was added, or lost by policy
+ *
+ * Does not unlock the counter.
+ *
+ * Return: 0; -EAGAIN: there is no room for the rest; -EBUSY: others changed the count all
+ * the time.
+ */
+int flowfd_mapped_add_some(struct flowfd_counter *c, u64 *value)
+{
+	struct flowfd_mapped *m = c->mapped;
+	u64 before = *value;
+	int err;
+
+	lockdep_assert_held(&c->wqh.lock);
+
+	if (flow_loses(&c->flow)) {
+		err = flowfd_mapped_try_add(m, *value);
+		if (err == -EAGAIN)
+			err = mapped_add_or_lose(c, value);
+		if (!err)
+			*value = 0;
+	} else {
+		err = flowfd_mapped_try_add_some(m, value);
+	}
+	if (*value != before)
+		flowfd_mapped_added(c, false);
 	return err;
+}
+
+/* Has the next add notify, and then looks, which begins a delay. */
+static int mapped_sleep_as_reader(struct flowfd_counter *c, u64 *value,
+				  const struct flowfd_terms *terms)
+{
+	struct flowfd_sleeper s;
+	int err;
+
+	flowfd_sleeper_join(c, &s, EPOLLIN, 0);
+	counter_arm_readers(c);
+	if (flowfd_pace_is_ready(c))
+		s.result = 1;
+	err = flowfd_sleeper_sleep(c, &s, terms->end);
+	*value = s.value;
+	return err;
+}
+
+/* Return: 0: it was taken; 1: look again; 2: yield, then try again; or a negative errno. */
+static int mapped_await(struct flowfd_counter *c, u64 *value,
+			const struct flowfd_terms *terms, bool *refused)
+{
+	int err;
+
+	/* As in programs: each take makes up for one that was not finished. */
+	flowfd_mapped_tell_writers(c);
+	if (!terms->nonblock) {
+		err = mapped_sleep_as_reader(c, value, terms);
+		return err > 0 ? 2 : err;
+	}
+	if (*refused)
+		return -EAGAIN;
+	/* As in programs: this may follow a wakeup. */
+	*refused = true;
+	counter_arm_readers(c);
+	return 1;
+}
+
+/* One that must not sleep takes what is there, ready or not. */
+static int mapped_try_take(struct flowfd_counter *c, u64 *value,
+			   const struct flowfd_terms *terms)
+{
+	if (!terms->nonblock && !flowfd_pace_is_ready(c))
+		return -EAGAIN;
+	return flowfd_mapped_try_take(c->mapped, value);
+}
+
+static void mapped_taken(struct flowfd_counter *c)
+{
+	flowfd_pace_restart(c);
+	counter_arm_readers(c);
+	flowfd_mapped_settle(c);
 }
 
 /**
  * flowfd_mapped_take - take the count by a call
  * @c: locked mapped counter; the lock is released while this sleeps
  * @value: result
- * @nonblock: do not sleep
+ * @terms: how
  *
  * Return: 0 or a negative errno.
  */
-int flowfd_mapped_take(struct flowfd_counter *c, u64 *value, bool nonblock)
+int flowfd_mapped_take(struct flowfd_counter *c, u64 *value,
+		       const struct flowfd_terms *terms)
 {
-	struct flowfd_mapped *m = c->mapped;
 	bool refused = false;
 	int err;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	while ((err = mapped_try_take(m, value))) {
-		/* As in programs: each take makes up for one that was not finished. */
-		if (err == -EAGAIN)
-			flowfd_mapped_tell_writers(c);
-		if (err == -EAGAIN && !nonblock) {
-			err = flowfd_sleeper_wait(c, EPOLLIN, 0);
-		} else if (err == -EAGAIN && !refused) {
-			/* As in programs: this may follow a wakeup. */
-			refused = true;
-			counter_arm_readers(c);
-			continue;
+	while ((err = mapped_try_take(c, value, terms))) {
+		if (err == -EAGAIN) {
+			err = mapped_await(c, value, terms, &refused);
+			if (err <= 0)
+				return err;
 		}
-		if (err > 0 || err == -EBUSY)
-			err = mapped_yield(c);
+		if (err == 1)
+			continue;
+		err = mapped_yield(c, terms);
 		if (err)
-			break;
+			return err;
 	}
-	if (!err) {
-		counter_arm_readers(c);
-		mapped_notify(c);
-	}
+	mapped_taken(c);
+	return 0;
+}
+
+/**
+ * flowfd_mapped_take_once - take the count, for a work item
+ * @c: locked mapped counter
+ * @value: result
+ *
+ * Does not sleep, nor unlock the counter, and nothing in memory keeps it busy.
+ *
+ * Return: 0; -EAGAIN: there is none; -EBUSY: others changed it all the time.
+ */
+int flowfd_mapped_take_once(struct flowfd_counter *c, u64 *value)
+{
+	int err;
+
+	lockdep_assert_held(&c->wqh.lock);
+
+	err = flowfd_mapped_try_take(c->mapped, value);
+	if (!err)
+		mapped_taken(c);
 	return err;
 }
 
@@ -327,30 +327,7 @@ void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value)
 	atomic64_add(min(value, m->maximum - count), m->produced);
 	/* a */
 	smp_mb__after_atomic();
-	mapped_tell_readers(c);
-}
-
-/**
- * flowfd_mapped_set_maximum - change the maximum
- * @c: locked mapped counter
- * @maximum: new maximum
- *
- * Return: 0, or -EINVAL if it is not above the count.
- */
-int flowfd_mapped_set_maximum(struct flowfd_counter *c, u64 maximum)
-{
-	struct flowfd_mapped *m = c->mapped;
-	bool raised = maximum > m->maximum;
-
-	lockdep_assert_held(&c->wqh.lock);
-
-	if (maximum <= flowfd_mapped_count(m))
-		return -EINVAL;
-	WRITE_ONCE(m->maximum, maximum);
-	WRITE_ONCE(m->header->maximum, maximum);
-	if (raised)
-		mapped_wake_writers(c);
-	else
-		flowfd_sleepers_wake(c, EPOLLOUT);
-	return 0;
+	/* It may have been ready below its mark. */
+	flowfd_pace_force(c);
+	flowfd_mapped_added(c, false);
 }

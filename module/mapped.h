@@ -15,6 +15,7 @@
 #include "memory.h"
 
 struct flowfd_counter;
+struct flowfd_terms;
 
 /**
  * struct flowfd_mapped - what a mapped counter has beside the rest of a counter
@@ -29,6 +30,8 @@ struct flowfd_counter;
  * @edge_in: an edge-triggered poller wants each add; set without the lock
  * @edge_out: an edge-triggered poller wants each take; set without the lock
  * @told_consumed: @consumed when writers were last told of room
+ * @paced: @consumed when the state of the counter's @flow was last right
+ * @forced: @produced when its @flow was forced: holds until that was taken
  * @counter: whose memory this is
  * @heal: for processes that ended; queued by those that have the file
  *
@@ -46,6 +49,8 @@ struct flowfd_mapped {
 	bool edge_in;
 	bool edge_out;
 	s64 told_consumed;
+	s64 paced;
+	s64 forced;
 	struct flowfd_counter *counter;
 	struct work_struct heal;
 };
@@ -60,6 +65,15 @@ static inline u64 mapped_count(const struct flowfd_mapped *m)
 	u64 consumed = atomic64_read_acquire(m->consumed);
 
 	return atomic64_read(m->produced) - consumed;
+}
+
+/* Whether something is left of what was there when the count was forced. */
+static inline bool mapped_is_forced(const struct flowfd_mapped *m)
+{
+	s64 consumed = atomic64_read_acquire(m->consumed);
+	u64 left = READ_ONCE(m->forced) - consumed;
+
+	return left && left <= (u64)(atomic64_read(m->produced) - consumed);
 }
 
 /* False if the count is above the maximum, whoever put it there. */
@@ -89,18 +103,29 @@ static inline void mapped_disarm(struct flowfd_mapped *m, int bits)
 	smp_mb__after_atomic();
 }
 
-/* mapped_wake.c */
-void flowfd_mapped_wake_readers(struct flowfd_counter *c);
-bool flowfd_mapped_ends_early(const struct flowfd_counter *c);
-
-/* mapped.c */
+/* mapped_words.c */
 bool flowfd_mapped_count_exactly(const struct flowfd_mapped *m, u64 *count);
 u64 flowfd_mapped_count(const struct flowfd_mapped *m);
-int flowfd_mapped_add(struct flowfd_counter *c, u64 value, bool nonblock);
-int flowfd_mapped_take(struct flowfd_counter *c, u64 *value, bool nonblock);
-void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value);
-int flowfd_mapped_set_maximum(struct flowfd_counter *c, u64 maximum);
+int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 value);
+int flowfd_mapped_try_add_some(struct flowfd_mapped *m, u64 *value);
+int flowfd_mapped_try_take(struct flowfd_mapped *m, u64 *value);
+
+/* mapped_wake.c */
 void flowfd_mapped_tell_writers(struct flowfd_counter *c);
+void flowfd_mapped_deliver(struct flowfd_counter *c);
+void flowfd_mapped_added(struct flowfd_counter *c, bool urgent);
+void flowfd_mapped_refused(struct flowfd_counter *c);
+void flowfd_mapped_raised(struct flowfd_counter *c);
+void flowfd_mapped_settle(struct flowfd_counter *c);
+
+/* mapped.c */
+int flowfd_mapped_add(struct flowfd_counter *c, u64 value,
+		      const struct flowfd_terms *terms);
+int flowfd_mapped_add_some(struct flowfd_counter *c, u64 *value);
+int flowfd_mapped_take(struct flowfd_counter *c, u64 *value,
+		       const struct flowfd_terms *terms);
+int flowfd_mapped_take_once(struct flowfd_counter *c, u64 *value);
+void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value);
 void flowfd_mapped_notify(struct flowfd_counter *c);
 void flowfd_mapped_heal(struct work_struct *work);
 
@@ -111,6 +136,7 @@ __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait);
 int flowfd_mapped_init(void);
 void flowfd_mapped_exit(void);
 struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *args);
+void flowfd_mapped_end(struct flowfd_mapped *m);
 void flowfd_mapped_free(struct flowfd_mapped *m);
 void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m);
 int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma);

@@ -79,16 +79,23 @@ struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *ar
 }
 
 /**
- * flowfd_mapped_free - free the memory of a mapped counter
+ * flowfd_mapped_end - wait for the work item of a mapped counter
  * @m: memory that nothing maps any more; may be NULL
- *
- * Waits for the work item if it runs: the queue of the counter is empty by now.
+ */
+void flowfd_mapped_end(struct flowfd_mapped *m)
+{
+	if (m)
+		cancel_work_sync(&m->heal);
+}
+
+/**
+ * flowfd_mapped_free - free the memory of a mapped counter
+ * @m: memory that was not used, or has ended; may be NULL
  */
 void flowfd_mapped_free(struct flowfd_mapped *m)
 {
 	if (!m)
 		return;
-	cancel_work_sync(&m->heal);
 	flowfd_memory_free(&m->memory);
 	kfree(m);
 }

@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Polling a mapped counter: what a poller sees, and what it has programs tell it. Without
- * the lock of the wait queue, except before it reports an overflow and for the first
- * edge-triggered poller.
+ * the lock of the wait queue, except before it reports an overflow, for the first
+ * edge-triggered poller, and below the mark of readers with a maximum delay.
  */
 #include "counter.h"
 
 /* How often poll arms before it returns what it saw. */
 #define MAPPED_POLLS 4
+
+/* As counter_is_ready(), without the lock. */
+static bool mapped_is_ready(const struct flowfd_counter *c, u64 count, u64 maximum)
+{
+	if (!count)
+		return false;
+	if (count >= READ_ONCE(c->flow.read_mark) || !list_empty(&c->writers) ||
+	    !count_has_room(count, maximum, READ_ONCE(c->flow.write_mark)))
+		return true;
+	/* Pairs with g. */
+	return smp_load_acquire(&c->flow.forced) && mapped_is_forced(c->mapped);
+}
+
+static __poll_t mapped_events_of(const struct flowfd_counter *c, u64 count, u64 maximum)
+{
+	return count_events_at(count, maximum, mapped_is_ready(c, count, maximum),
+			       READ_ONCE(c->flow.write_mark));
+}
 
 /* With a lock, so that an overflow is of a count and a maximum of one moment. */
 static noinline __poll_t mapped_events_when_full(struct flowfd_counter *c)
@@ -21,7 +39,7 @@ static noinline __poll_t mapped_events_when_full(struct flowfd_counter *c)
 	maximum = m->maximum;
 	exact = flowfd_mapped_count_exactly(m, &count);
 	spin_unlock_irqrestore(&c->wqh.lock, flags);
-	return exact ? count_events(min(count, maximum), maximum) : EPOLLIN;
+	return exact ? mapped_events_of(c, min(count, maximum), maximum) : EPOLLIN;
 }
 
 static __poll_t mapped_events(struct flowfd_counter *c)
@@ -31,7 +49,22 @@ static __poll_t mapped_events(struct flowfd_counter *c)
 
 	if (unlikely(count >= maximum))
 		return mapped_events_when_full(c);
-	return count_events(count, maximum);
+	return mapped_events_of(c, count, maximum);
+}
+
+/*
+ * For a poller that sees a count below the mark: it is told when the delay has passed. An
+ * add that came before the poller is not seen by anybody else.
+ */
+static noinline __poll_t mapped_begin_delay(struct flowfd_counter *c)
+{
+	unsigned long flags;
+	bool ready;
+
+	spin_lock_irqsave(&c->wqh.lock, flags);
+	ready = flowfd_pace_is_ready(c);
+	spin_unlock_irqrestore(&c->wqh.lock, flags);
+	return ready ? EPOLLIN : 0;
 }
 
 /* Which bits must be set for a poller that sees these events. */
@@ -122,5 +155,8 @@ __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait)
 			break;
 		mapped_arm(m, wanted);
 	}
+	if (!(events & EPOLLIN) && READ_ONCE(c->flow.max_delay) &&
+	    poll_requested_events(wait) & EPOLLIN && mapped_count(m))
+		events |= mapped_begin_delay(c);
 	return events;
 }

@@ -3,12 +3,11 @@
  * Waking the tasks that sleep on a ring and the pollers of a ring, and sleeping.
  * Publishers call this with interrupts on or off.
  */
-#include <linux/hrtimer.h>
 #include <linux/jiffies.h>
-#include <linux/sched/rt.h>
 #include <linux/sched/signal.h>
 
 #include "ring.h"
+#include "sleep.h"
 
 /*
  * How many pollers are woken with the lock held and interrupts off, by a publisher
@@ -358,12 +357,6 @@ static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
 	spin_unlock_irq(&ring->wqh.lock);
 }
 
-/* Kernels before 6.3 have a slack for real-time tasks as well. */
-static u64 timer_slack(void)
-{
-	return rt_task(current) ? 0 : current->timer_slack_ns;
-}
-
 /**
  * flowfd_ring_sleep - sleep until there are entries or a post, a deadline or a signal
  * @ring: ring
@@ -386,8 +379,7 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end)
 			result = -EINTR;
 			break;
 		}
-		expired = !schedule_hrtimeout_range(end == KTIME_MAX ? NULL : &end,
-						    timer_slack(), HRTIMER_MODE_ABS);
+		expired = sleep_until(end);
 	} while (!flowfd_ring_has_enough(ring, wanted, &result) && !expired);
 	ring_sleeper_leave(ring, &s);
 	return result;

@@ -1,200 +1,190 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tasks that sleep in read or write of a counter: their place in its wait queue, and
- * which of them a wakeup wakes. All of it is under the lock of the wait queue.
+ * The tasks that sleep in read or write of a counter. Who changes the count takes or adds
+ * for them, first come first served, and wakes only those whose call is done. All of it is
+ * under the lock of the counter's wait queue.
  */
 #include <linux/lockdep.h>
 #include <linux/sched/signal.h>
 
 #include "count.h"
 #include "counter.h"
+#include "sleep.h"
 
-/*
- * A task that sleeps in read or write. It is woken only when it can proceed; eventfd
- * wakes all sleepers for each change.
- */
-struct sleeper {
-	struct wait_queue_entry entry;
-	struct flowfd_counter *counter;
-	__poll_t event; /* EPOLLIN: a reader; EPOLLOUT: a writer */
-	u64 value;	/* what the writer adds */
-};
-
-/* The same of a mapped counter, where the answer can change at any moment. */
-static bool sleeper_can_try(const struct sleeper *s)
+/* The task needs the lock to go on, and so is there until this is done. */
+static void sleeper_end(struct flowfd_sleeper *s, int result)
 {
-	const struct flowfd_mapped *m = s->counter->mapped;
-
-	if (s->event == EPOLLIN)
-		return mapped_count(m);
-	return mapped_has_room(m, s->value) || !count_can_fit(m->maximum, s->value);
+	s->result = result;
+	list_del_init(&s->node);
+	wake_up_process(s->task);
 }
 
-/* A writer whose value can never fit proceeds as well, to return an error. */
-static bool sleeper_can_proceed(const struct sleeper *s)
+static struct flowfd_sleeper *sleepers_first(struct list_head *sleepers)
 {
-	const struct flowfd_counter *c = s->counter;
-
-	if (unlikely(c->mapped))
-		return sleeper_can_try(s);
-	if (s->event == EPOLLIN)
-		return c->count;
-	return count_has_room(c->count, c->maximum, s->value) ||
-	       !count_can_fit(c->maximum, s->value);
+	return list_first_entry_or_null(sleepers, struct flowfd_sleeper, node);
 }
 
-static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
-			void *key);
-
-/*
- * Adds a sleeper behind earlier ones, and all of them before exclusive pollers, which
- * are at the tail: a wakeup ends at the first exclusive entry that it woke. In constant
- * time, because any number of tasks may sleep and interrupts are off.
- */
-static void sleeper_join(struct sleeper *s)
+/* 0; -EAGAIN: sleep on; -EINVAL: it can never fit; -EBUSY: others change the count. */
+static int sleeper_add(struct flowfd_counter *c, u64 value)
 {
-	struct flowfd_counter *c = s->counter;
-
-	list_add(&s->entry.entry, c->last_sleeper ?: &c->wqh.head);
-	c->last_sleeper = &s->entry.entry;
+	if (!count_can_fit(counter_maximum(c), value))
+		return -EINVAL;
+	if (c->mapped)
+		return flowfd_mapped_try_add(c->mapped, value);
+	if (!count_has_room(c->count, c->maximum, value))
+		return -EAGAIN;
+	c->count += value;
+	return 0;
 }
 
-/* False for a poller, and at the end of the queue. Sleepers stand together in it. */
-static bool list_is_sleeper(const struct flowfd_counter *c, const struct list_head *at)
+/* 0; -EAGAIN: sleep on; -EBUSY: others change the count. */
+static int sleeper_take(struct flowfd_counter *c, u64 *value)
 {
-	return !list_is_head(at, &c->wqh.head) &&
-	       list_entry(at, wait_queue_entry_t, entry)->func == sleeper_wake;
-}
-
-static void sleeper_leave(struct sleeper *s)
-{
-	struct flowfd_counter *c = s->counter;
-	struct list_head *before = s->entry.entry.prev;
-
-	if (c->last_sleeper == &s->entry.entry)
-		c->last_sleeper = list_is_sleeper(c, before) ? before : NULL;
-	list_del_init(&s->entry.entry);
-}
-
-/* A task that runs already, because of a signal, stays in the queue and leaves it. */
-static int sleeper_wake(struct wait_queue_entry *entry, unsigned int mode, int sync,
-			void *key)
-{
-	struct sleeper *s = container_of(entry, struct sleeper, entry);
-	int woken;
-
-	if (!(key_to_poll(key) & s->event) || !sleeper_can_proceed(s))
-		return 0;
-	woken = default_wake_function(entry, mode, sync, key);
-	if (woken)
-		sleeper_leave(s);
-	return woken;
-}
-
-/* The one that sleeps longest, or the head of the queue. */
-static struct list_head *sleepers_begin(struct flowfd_counter *c)
-{
-	struct list_head *at = c->last_sleeper ?: &c->wqh.head;
-
-	while (list_is_sleeper(c, at) && list_is_sleeper(c, at->prev))
-		at = at->prev;
-	return at;
+	if (!counter_is_ready(c, counter_count(c)))
+		return -EAGAIN;
+	if (c->mapped)
+		return flowfd_mapped_try_take(c->mapped, value);
+	*value = c->semaphore ? 1 : c->count;
+	c->count -= *value;
+	return 0;
 }
 
 /**
- * flowfd_sleepers_wake - wake sleepers in read or write, and no pollers
+ * flowfd_writers_go_on - add what the first sleeping writers want to add
  * @c: locked counter
- * @events: what happened
+ *
+ * Stops at the first that does not fit: big values have their turn, too.
+ *
+ * Return: whether something was added.
  */
-void flowfd_sleepers_wake(struct flowfd_counter *c, __poll_t events)
+bool flowfd_writers_go_on(struct flowfd_counter *c)
 {
-	struct list_head *at = sleepers_begin(c), *next;
+	struct flowfd_sleeper *s;
+	bool added = false;
+	int err = 0;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	for (; list_is_sleeper(c, at); at = next) {
-		next = at->next;
-		flowfd_counter_wake_one(list_entry(at, wait_queue_entry_t, entry),
-					events);
+	while ((s = sleepers_first(&c->writers))) {
+		/* After one of 64 tries, all others try for themselves. */
+		err = err == -EBUSY ? err : sleeper_add(c, s->value);
+		if (err == -EAGAIN)
+			break;
+		added |= !err;
+		sleeper_end(s, err == -EBUSY ? 1 : err);
 	}
+	counter_set_marker(c);
+	return added;
 }
 
 /**
- * flowfd_sleepers_wake_exclusive - wake sleepers and one exclusive poller
+ * flowfd_readers_go_on - give the count to the first sleeping reader
  * @c: locked counter
- * @events: what happened
+ *
+ * A semaphore gives 1 to each.
+ *
+ * Return: whether something was taken.
  */
-void flowfd_sleepers_wake_exclusive(struct flowfd_counter *c, __poll_t events)
+bool flowfd_readers_go_on(struct flowfd_counter *c)
 {
-	wait_queue_entry_t *entry, *next;
+	struct flowfd_sleeper *s;
+	bool taken = false;
+	int err = 0;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
-		if (entry->func != sleeper_wake && !(entry->flags & WQ_FLAG_EXCLUSIVE))
+	while ((s = sleepers_first(&c->readers))) {
+		/* As for writers. */
+		err = err == -EBUSY ? err : sleeper_take(c, &s->value);
+		if (err == -EAGAIN)
+			break;
+		taken |= !err;
+		if (!err && !c->semaphore)
+			flowfd_pace_restart(c);
+		sleeper_end(s, err == -EBUSY ? 1 : err);
+	}
+	counter_set_marker(c);
+	return taken;
+}
+
+/**
+ * flowfd_writers_retry - have writers try again after a change of settings
+ * @c: locked counter
+ *
+ * Those who must not sleep now: because of the policy, or because the value can never fit.
+ *
+ * Return: whether there are any. Those behind them may fit.
+ */
+bool flowfd_writers_retry(struct flowfd_counter *c)
+{
+	struct flowfd_sleeper *s, *next;
+	bool ended = false;
+
+	lockdep_assert_held(&c->wqh.lock);
+
+	list_for_each_entry_safe(s, next, &c->writers, node) {
+		if (c->flow.overflow == FLOWFD_OVERFLOW_WAIT &&
+		    count_can_fit(counter_maximum(c), s->value))
 			continue;
-		if (flowfd_counter_wake_one(entry, events))
-			break;
+		sleeper_end(s, 1);
+		ended = true;
 	}
+	counter_set_marker(c);
+	return ended;
+}
+
+/* Sleeps without the lock; returns whether @end has come. */
+static bool sleeper_sleep(struct flowfd_counter *c, ktime_t end) __must_hold(&c->wqh.lock)
+{
+	bool expired;
+
+	set_current_state(TASK_INTERRUPTIBLE);
+	spin_unlock_irq(&c->wqh.lock);
+	expired = sleep_until(end);
+	spin_lock_irq(&c->wqh.lock);
+	return expired;
 }
 
 /**
- * flowfd_sleepers_want - whether a task sleeps for something
+ * flowfd_sleeper_join - make the caller a sleeper, for flowfd_sleeper_sleep()
  * @c: locked counter
- * @event: EPOLLIN: a reader; EPOLLOUT: a writer
+ * @s: on the stack of the caller
+ * @event: EPOLLIN: it reads; EPOLLOUT: it writes
+ * @value: what a writer adds
  */
-bool flowfd_sleepers_want(const struct flowfd_counter *c, __poll_t event)
+void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
+			 __poll_t event, u64 value)
 {
-	const struct list_head *at;
-
-	for (at = c->last_sleeper; at && list_is_sleeper(c, at); at = at->prev) {
-		if (container_of(at, struct sleeper, entry.entry)->event == event)
-			return true;
-	}
-	return false;
-}
-
-/* Has programs call the kernel, and then looks: true if there is no need to sleep. */
-static bool sleeper_arm(const struct sleeper *s)
-{
-	struct flowfd_counter *c = s->counter;
-
-	if (s->event == EPOLLIN)
-		counter_arm_readers(c);
-	else
-		mapped_arm(c->mapped, FLOWFD_ARMED_WRITERS);
-	return sleeper_can_try(s);
+	s->task = current;
+	s->value = value;
+	s->result = SLEEPER_SLEEPS;
+	list_add_tail(&s->node, event == EPOLLIN ? &c->readers : &c->writers);
+	counter_set_marker(c);
 }
 
 /**
- * flowfd_sleeper_wait - sleep until the caller can proceed
+ * flowfd_sleeper_sleep - sleep until somebody has done what the caller wants to do
  * @c: locked counter; the lock is released meanwhile
- * @event: EPOLLIN: there is a count; EPOLLOUT: there is room
- * @value: what a writer adds
+ * @s: sleeper that has joined; it leaves
+ * @end: until when it may sleep, on CLOCK_MONOTONIC; KTIME_MAX: for ever
  *
- * do_wait_intr_irq() does not add an entry that is in the queue.
- *
- * Return: 0; 1 if it did not sleep, because a program changed the count of a mapped
- * counter meanwhile; or -ERESTARTSYS for a signal. Others may be faster than the caller
- * of a mapped counter, which must try again then.
+ * Return: 0: it was added or taken; 1: try again, because settings changed, or because a
+ * program changed the count of a mapped counter; -EINVAL: it can never fit; -ETIMEDOUT; or
+ * -ERESTARTSYS for a signal.
  */
-int flowfd_sleeper_wait(struct flowfd_counter *c, __poll_t event, u64 value)
+int flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end)
 {
-	struct sleeper s = { .counter = c, .event = event, .value = value };
-	int err;
+	bool expired = false;
 
-	init_wait(&s.entry);
-	s.entry.func = sleeper_wake;
-	do {
-		if (list_empty(&s.entry.entry))
-			sleeper_join(&s);
-		err = c->mapped && sleeper_arm(&s);
-		if (err)
-			break;
-		err = do_wait_intr_irq(&c->wqh, &s.entry);
-	} while (!err && !sleeper_can_proceed(&s));
-	if (!list_empty(&s.entry.entry))
-		sleeper_leave(&s);
-	__set_current_state(TASK_RUNNING);
-	return err;
+	while (s->result == SLEEPER_SLEEPS) {
+		if (expired)
+			s->result = -ETIMEDOUT;
+		else if (signal_pending(current))
+			s->result = -ERESTARTSYS;
+		else
+			expired = sleeper_sleep(c, end);
+	}
+	list_del(&s->node);
+	counter_set_marker(c);
+	return s->result;
 }

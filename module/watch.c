@@ -424,7 +424,7 @@ bool flowfd_watch_stop(struct flowfd_watch *w)
 	return true;
 }
 
-/* With a constructor it is never merged with another cache: see counter.c. */
+/* With a constructor it is never merged with another cache: see counter_alloc.c. */
 static void watch_construct(void *object)
 {
 }

@@ -46,6 +46,7 @@ TEST(numbers)
 	EXPECT_EQ(0x80184a16, FLOWFD_IOC_RING_INFO);
 	EXPECT_EQ(0x4a17, FLOWFD_IOC_COUNTER_NOTIFY);
 	EXPECT_EQ(0x4a19, FLOWFD_IOC_COUNTER_ID);
+	EXPECT_EQ(0x40084a20, FLOWFD_IOC_COUNTER_BRIDGE);
 }
 
 TEST(layouts)
@@ -65,6 +66,13 @@ TEST(layouts)
 	EXPECT_EQ(16, offsetof(struct flowfd_create_counter, flags));
 	EXPECT_EQ(20, offsetof(struct flowfd_create_counter, reserved));
 	EXPECT_EQ(24, offsetof(struct flowfd_create_counter, qos));
+}
+
+TEST(layouts_of_a_bridge)
+{
+	EXPECT_EQ(8, sizeof(struct flowfd_bridge));
+	EXPECT_EQ(0, offsetof(struct flowfd_bridge, eventfd));
+	EXPECT_EQ(4, offsetof(struct flowfd_bridge, flags));
 }
 
 TEST(layouts_of_a_mapped_counter)
@@ -309,7 +317,8 @@ TEST_F(flowfd, query)
 	EXPECT_EQ(1000000000, query.token_rate_max);
 	EXPECT_EQ(FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
 		  FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
-		  FLOWFD_FEATURE_MAPPED | FLOWFD_FEATURE_POSTS, query.features);
+		  FLOWFD_FEATURE_MAPPED | FLOWFD_FEATURE_POSTS |
+		  FLOWFD_FEATURE_FLOW | FLOWFD_FEATURE_BRIDGE, query.features);
 }
 
 TEST_F(flowfd, query_sizes)

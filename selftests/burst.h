@@ -55,18 +55,6 @@ static inline void *burst_reader_run(void *arg)
 	return NULL;
 }
 
-static inline bool burst_reader_has(struct burst *b, __u64 written)
-{
-	__u64 end = ms_from_now(PATIENCE_MS);
-
-	while (__atomic_load_n(&b->taken, __ATOMIC_SEQ_CST) != written) {
-		if (now_ns() > end)
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
 /* Intervals of tokens from a nanosecond to half a millisecond, and no limit. */
 static inline void random_bucket(int fd, unsigned int *seed)
 {
@@ -112,7 +100,7 @@ static inline void burst_run(struct __test_metadata *_metadata, struct burst *b,
 		if (limited && i % 16 == 0)
 			random_bucket(b->fd, &seed);
 		written += burst_once(b, &seed);
-		ASSERT_TRUE(burst_reader_has(b, written))
+		ASSERT_TRUE(wait_until_sum(&b->taken, written))
 			TH_LOG("round %lu: reader has %llu of %llu, armed %u", i,
 			       b->taken, written, b->armed ? *b->armed : 0);
 	}

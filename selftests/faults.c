@@ -75,6 +75,20 @@ static long call_qos(struct place *p)
 	return set_qos(p->device, 1, 10);
 }
 
+/* A counter of its own each time, as the first bridge allocates what it keeps. */
+static long call_bridge(struct place *p)
+{
+	struct flowfd_bridge args = { .eventfd = p->fd, .flags = FLOWFD_BRIDGE_SOURCE };
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	long result;
+
+	if (fd < 0)
+		return -errno;
+	result = result_of(ioctl(fd, FLOWFD_IOC_COUNTER_BRIDGE, &args));
+	close(fd);
+	return result;
+}
+
 static long call_add(struct place *p)
 {
 	return ring_add(&p->ring, p->fd, EPOLLIN | EPOLLOUT, 1);
@@ -164,6 +178,8 @@ FIXTURE_VARIANT_ADD(faults, query)
 { .call = call_query, .undo = undo_nothing, .least = 1 };
 FIXTURE_VARIANT_ADD(faults, qos)
 { .call = call_qos, .undo = undo_nothing, .least = 1 };
+FIXTURE_VARIANT_ADD(faults, bridge)
+{ .call = call_bridge, .undo = undo_nothing, .open = open_eventfd, .least = 3 };
 FIXTURE_VARIANT_ADD(faults, wait)
 { .call = call_wait, .undo = undo_nothing, .least = 2 };
 FIXTURE_VARIANT_ADD(faults, add_counter)

@@ -152,6 +152,8 @@ TEST_F(flowfd, writer_sleeps_through_input)
 	ASSERT_EQ(8, add(self->fd, 1));
 	ASSERT_TRUE(start_write(&writer, self->fd, 59));
 	sleeps = thread_sleeps(writer.tid);
+	/* A write that may sleep would wait behind that writer. */
+	set_nonblock(self->fd, true);
 	for (int i = 0; i < 50; i++) {
 		ASSERT_EQ(8, add(self->fd, 1));
 	}

@@ -7,13 +7,11 @@
  * pair.
  */
 #include "ring_user.h"
+#include "racers.h"
 
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-
-/* Longest delay before an operation: about as long as one takes. */
-#define DELAY_NS 60000
 
 struct scene {
 	struct user_ring ring;
@@ -166,7 +164,7 @@ static void do_rmmod(struct scene *s)
 
 static const struct operation {
 	const char *name;
-	void (*run)(struct scene *s);
+	operation_run *run;
 	bool ends;		/* the files cannot be used afterwards */
 } operations[] = {
 	{ "read", do_read },
@@ -284,45 +282,10 @@ static int scene_fails(struct scene *s)
 	return 0;
 }
 
-/* One of the two threads. They meet before and after each round. */
-struct racer {
-	pthread_t thread;
-	struct scene *scene;
-	pthread_barrier_t *meet;
-	const struct operation *operation;	/* NULL: exit */
-	unsigned int random;
-	int *started;
-};
-
-/* With the barrier alone, one thread would be ahead by the time of a wakeup. */
-static void start_together(int *started)
-{
-	__atomic_add_fetch(started, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(started, __ATOMIC_SEQ_CST) < 2)
-		sched_yield();
-}
-
-static void *race(void *arg)
-{
-	struct racer *r = arg;
-
-	for (;;) {
-		pthread_barrier_wait(r->meet);
-		if (!r->operation)
-			return NULL;
-		start_together(r->started);
-		spin_ns(rand_r(&r->random) % DELAY_NS);
-		r->operation->run(r->scene);
-		pthread_barrier_wait(r->meet);
-	}
-}
-
 FIXTURE(races)
 {
 	struct scene scene;
-	pthread_barrier_t meet;
-	struct racer racers[2];
-	int started;
+	struct racers racers;
 	long users;
 };
 
@@ -360,25 +323,12 @@ FIXTURE_SETUP(races)
 	ASSERT_LE(0, self->scene.device);
 	/* Not 1: an open device holds more than one reference. */
 	self->users = module_users();
-	pthread_barrier_init(&self->meet, NULL, 3);
-	for (int i = 0; i < 2; i++) {
-		struct racer *r = &self->racers[i];
-
-		*r = (struct racer){ .scene = &self->scene,
-				     .meet = &self->meet,
-				     .random = i + 1,
-				     .started = &self->started };
-		ASSERT_EQ(0, pthread_create(&r->thread, NULL, race, r));
-	}
+	ASSERT_TRUE(racers_start(&self->racers, &self->scene));
 }
 
 FIXTURE_TEARDOWN(races)
 {
-	self->racers[0].operation = NULL;
-	self->racers[1].operation = NULL;
-	pthread_barrier_wait(&self->meet);
-	pthread_join(self->racers[0].thread, NULL);
-	pthread_join(self->racers[1].thread, NULL);
+	racers_end(&self->racers);
 	close(self->scene.device);
 }
 
@@ -395,11 +345,7 @@ TEST_F(races, against_each)
 
 		for (i = 0; i < rounds; i++) {
 			ASSERT_TRUE(scene_open(s, child));
-			self->started = 0;
-			self->racers[i % 2].operation = a;
-			self->racers[1 - i % 2].operation = b;
-			pthread_barrier_wait(&self->meet);
-			pthread_barrier_wait(&self->meet);
+			racers_race(&self->racers, i, a->run, b->run);
 			if (a->run == do_rmmod || b->run == do_rmmod)
 				EXPECT_EQ(EAGAIN, s->rmmod);
 			if (!a->ends && !b->ends)

@@ -33,14 +33,28 @@ static int fill_the_limit(void)
 	for (int round = 0; round < 50; round++) {
 		struct flowfd_create_ring args = { .max_items = 100 };
 
+		bool all;
+
 		while (n < 64 && (fds[n] = ring_create(&args)) >= 0)
 			n++;
-		if (n != 16 || fds[n] != -ENOMEM)
-			return 1;
+		all = n == 16 && fds[n] == -ENOMEM;
 		while (n)
 			close(fds[--n]);
+		if (!all)
+			return 1;
 	}
 	return 0;
+}
+
+/* What a process had that ended is freed soon, on a busy machine not at once. */
+static int fill_the_limit_soon(void)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms += 10) {
+		if (!fill_the_limit())
+			return 0;
+		sleep_ms(10);
+	}
+	return 1;
 }
 
 static int fill_with_mappings(void)
@@ -123,7 +137,7 @@ TEST(memory_is_charged)
 	int (* const all[])(void) = {
 		fill_the_limit, fill_with_mappings, fail_and_leak_nothing,
 		fail_without_numbers, fail_for_size, end_with_rings_open,
-		fill_the_limit,
+		fill_the_limit_soon,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {

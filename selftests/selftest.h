@@ -286,6 +286,19 @@ static inline void spin_ns(__u64 ns)
 		;
 }
 
+/* Waits for what another thread counts; false: it does not become that. */
+static inline bool wait_until_sum(const __u64 *sum, __u64 value)
+{
+	__u64 end = ms_from_now(PATIENCE_MS);
+
+	while (__atomic_load_n(sum, __ATOMIC_SEQ_CST) != value) {
+		if (now_ns() > end)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
 /* Spins, as both threads must run at the same time; yields if they cannot. */
 static inline void spin_until(const unsigned int *word, unsigned int value)
 {

@@ -40,27 +40,46 @@ TEST_F(flowfd, writer_waits_for_a_higher_maximum)
 	EXPECT_EQ(12, count_of(self->fd));
 }
 
-/* There is room for one of two: it goes on, and the other is not even woken. */
-TEST_F(flowfd, only_the_writer_that_fits)
+/* First come, first served: the one behind would fit, and is not even woken. */
+TEST_F(flowfd, small_writer_waits_behind_a_large_one)
 {
 	struct call large, small;
 	__u64 value;
 	long sleeps;
 
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
-	ASSERT_EQ(8, add(self->fd, 9));
+	ASSERT_EQ(8, add(self->fd, 8));
 	ASSERT_TRUE(start_write(&large, self->fd, 5));
 	ASSERT_TRUE(start_write(&small, self->fd, 1));
-	sleeps = thread_sleeps(large.tid);
+	sleeps = thread_sleeps(small.tid);
 	ASSERT_EQ(0, set_maximum(self->fd, 11));
-	ASSERT_TRUE(call_join(&small));
 	sleep_ms(QUIET_MS);
-	EXPECT_FALSE(call_finished(&large));
-	EXPECT_EQ(sleeps, thread_sleeps(large.tid));
-	EXPECT_EQ(10, count_of(self->fd));
+	EXPECT_FALSE(call_finished(&small));
+	EXPECT_EQ(sleeps, thread_sleeps(small.tid));
+	EXPECT_EQ(8, count_of(self->fd));
 	ASSERT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(8, value);
 	ASSERT_TRUE(call_join(&large));
-	EXPECT_EQ(5, count_of(self->fd));
+	ASSERT_TRUE(call_join(&small));
+	EXPECT_EQ(6, count_of(self->fd));
+}
+
+/* It needs no room, so it has no turn to wait for. */
+TEST_F(flowfd, write_of_nothing_passes_writers)
+{
+	struct call writer, nothing;
+	__u64 value;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, add(self->fd, 8));
+	ASSERT_TRUE(start_write(&writer, self->fd, 5));
+	nothing = (struct call){ .fd = self->fd, .is_write = true };
+	ASSERT_EQ(0, pthread_create(&nothing.thread, NULL, call_run, &nothing));
+	ASSERT_TRUE(call_join(&nothing));
+	EXPECT_EQ(8, nothing.result);
+	EXPECT_EQ(8, count_of(self->fd));
+	ASSERT_EQ(8, take(self->fd, &value));
+	ASSERT_TRUE(call_join(&writer));
 }
 
 TEST_F(flowfd, writers_of_different_values)

@@ -2,8 +2,8 @@
 /*
  * A mapped counter, docs/signals.md: two producers add in memory, a consumer is woken
  * and takes, another takes without being woken or, with ONLOOKER, polls and does not take,
- * and a timer delivers what the token bucket deferred. No wakeup may be lost. Memory is in order here: the barriers have
- * litmus tests of their own.
+ * and a timer delivers what the token bucket deferred. No wakeup may be lost. Memory is in
+ * order here: the barriers have litmus tests of their own.
  *
  * The consumer is a ring or a multishot poll, which does not poll again, or with LEVEL a
  * level-triggered epoll. Each add and each step under the lock is one that others see.
@@ -144,9 +144,7 @@ active proctype thief()
 	take(p, c, n);
 	finished++
 }
-#endif
-
-#ifdef ONLOOKER
+#else
 /* It arms if it finds no count, and tells nobody but its caller what it finds then. */
 active proctype onlooker()
 {

@@ -146,6 +146,20 @@ void call_notify(const __u32 *a)
 	ioctl(any_fd(a[0]), FLOWFD_IOC_COUNTER_ID);
 }
 
+/* Mostly valid: one of the two, and now and then its end. */
+void call_bridge(const __u32 *a)
+{
+	struct flowfd_bridge args = {
+		.eventfd = any_fd(a[1]),
+		.flags = a[2] % 8 ? 1 + a[2] % 2 : a[2] / 8,
+	};
+
+	if (a[3] % 4 == 0)
+		args.flags |= FLOWFD_BRIDGE_REMOVE;
+	ioctl(any_fd(a[0]), FLOWFD_IOC_COUNTER_BRIDGE,
+	      any_address(a[3] / 4, &args, sizeof(args)));
+}
+
 void call_splice(const __u32 *a)
 {
 	splice(any_file(a[0]), NULL, any_file(a[1]), NULL, any_size(a[2]),

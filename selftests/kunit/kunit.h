@@ -14,6 +14,7 @@ typedef unsigned __int128 wide;
 
 extern struct kunit_suite bucket_suite;
 extern struct kunit_suite count_suite;
+extern struct kunit_suite flow_suite;
 
 /* The same numbers in each run. */
 static inline void random_start(struct rnd_state *random)

@@ -7,7 +7,7 @@
 
 #include "kunit.h"
 
-kunit_test_suites(&bucket_suite, &count_suite);
+kunit_test_suites(&bucket_suite, &count_suite, &flow_suite);
 
 MODULE_DESCRIPTION("KUnit suites of the arithmetic of flowfd");
 MODULE_AUTHOR("The flowfd authors");

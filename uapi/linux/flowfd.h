@@ -39,8 +39,8 @@
  * Sets the overflow level: a write fits while count + value < maximum. A write of
  * the maximum or more can never fit and fails with EINVAL.
  * Wakes the writers, and the pollers for EPOLLOUT, that may now fit.
- * EINVAL: the maximum is not above the present count. EBADF: the descriptor is not
- * open for writing.
+ * EINVAL: the maximum is not above the present count, or not above the marks of
+ * FLOWFD_IOC_SET_FLOW. EBADF: the descriptor is not open for writing.
  */
 #define EFD_IOC_SET_MAXIMUM _IOW('J', 0, __u64)
 /* Default: ULLONG_MAX. */
@@ -88,6 +88,10 @@ struct eventfd_qos {
 #define FLOWFD_FEATURE_SETUP   (1ULL << 3) /* FLOWFD_IOC_SETUP_COUNTER */
 #define FLOWFD_FEATURE_MAPPED  (1ULL << 4) /* FLOWFD_MAPPED; 64-bit kernels have it */
 #define FLOWFD_FEATURE_POSTS   (1ULL << 5) /* FLOWFD_RING_ADD_POST */
+/* FLOWFD_IOC_{SET,GET}_FLOW, FLOWFD_IOC_COUNTER_{READ,WRITE} */
+#define FLOWFD_FEATURE_FLOW (1ULL << 6)
+/* FLOWFD_IOC_COUNTER_BRIDGE */
+#define FLOWFD_FEATURE_BRIDGE (1ULL << 8)
 
 /**
  * struct flowfd_query - what the loaded module can do
@@ -157,10 +161,116 @@ struct flowfd_create_counter {
  * FLOWFD_NONBLOCK and FLOWFD_KEEP_ON_EXEC: for these, open() has flags of its own. Nor
  * FLOWFD_MAPPED: a mapped counter must be created.
  * EINVAL, E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EINVAL also: one of these flags. EBUSY:
- * the counter was created or set up, its count is not 0, or a maximum or bucket was set.
+ * the counter was created or set up, its count is not 0, or it was given settings or a
+ * bridge.
  * EBADF: the descriptor is not open for reading and writing.
  */
 #define FLOWFD_IOC_SETUP_COUNTER _IOW('J', 0x15, struct flowfd_create_counter)
+
+/* What happens to a write that does not fit now. */
+#define FLOWFD_OVERFLOW_WAIT	 0 /* as eventfd(2): it waits; EAGAIN if non-blocking */
+#define FLOWFD_OVERFLOW_FAIL	 1 /* it fails with EAGAIN */
+#define FLOWFD_OVERFLOW_SATURATE 2 /* what fits is added, the rest is lost */
+#define FLOWFD_OVERFLOW_DROP	 3 /* nothing is added, all of it is lost */
+
+/* Highest @max_delay: one hour. */
+#define FLOWFD_MAX_DELAY_MAX 3600000000000ULL
+
+/**
+ * struct flowfd_flow - all settings of the flow control of a counter, and its count
+ * @maximum: as EFD_IOC_SET_MAXIMUM; 0: ULLONG_MAX
+ * @read_mark: low-water mark of readers; 0 is as 1
+ * @write_mark: low-water mark of writers; 0 is as 1
+ * @max_delay: ns after the count left 0 at which the counter is ready below @read_mark,
+ *	too; at most FLOWFD_MAX_DELAY_MAX; 0: never
+ * @qos: as EFD_IOC_SET_QOS
+ * @overflow: FLOWFD_OVERFLOW_*
+ * @flags: FLOWFD_SEMAPHORE, FLOWFD_MAPPED, FLOWFD_EDGE_PER_TAKE; only to be read
+ * @count: the count; only to be read
+ * @lost: sum of the values lost by FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP,
+ *	which stops at ULLONG_MAX; only to be read
+ *
+ * 64 bytes. Zero in each field is as eventfd(2).
+ *
+ * A counter is *ready* if its count is not 0, and it reached @read_mark, or @max_delay
+ * passed since the count left 0, or there was an urgent write or one that did not fit and
+ * nothing of it was taken since, or a task sleeps in a write, or a write of @write_mark
+ * has no room. Then poll(2) reports EPOLLIN, and readers are woken, through
+ * the token bucket. A read that may sleep waits until the counter is ready. One that may
+ * not takes what is there, and fails with EAGAIN only if the count is 0: as recv(2) with
+ * SO_RCVLOWAT. Poll reports EPOLLOUT if a write of @write_mark fits.
+ *
+ * With FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP no write waits, and a value
+ * that could never fit is lost like any other.
+ *
+ * The same holds for a mapped counter. An add in memory calls the kernel while somebody
+ * waits, and the kernel decides; it sees adds and takes in memory when the next call comes,
+ * so the delay can begin late if nobody waited, or early, with the last batch. Policies
+ * for overflow act on calls. An add in memory that fits passes writers that sleep.
+ *
+ * The marks are SO_RCVLOWAT's and SO_SNDLOWAT's, the delay is VTIME's of termios(3).
+ */
+struct flowfd_flow {
+	__aligned_u64 maximum;
+	__aligned_u64 read_mark;
+	__aligned_u64 write_mark;
+	__aligned_u64 max_delay;
+	struct eventfd_qos qos;
+	__u32 overflow;
+	__u32 flags;
+	__aligned_u64 count;
+	__aligned_u64 lost;
+};
+
+/*
+ * Replaces all settings at once, with a full bucket, and delivers what follows from
+ * them. Nothing is changed if it fails.
+ * EINVAL: the structure is shorter than FLOWFD_FLOW_SIZE_VER0; the maximum is not above
+ * the count and both marks; EFD_IOC_SET_QOS would refuse @qos; @max_delay is above
+ * FLOWFD_MAX_DELAY_MAX; an unknown @overflow; or the counter is a semaphore and has
+ * @read_mark above 1, @max_delay or a bucket. E2BIG: the structure asks for something that
+ * this module does not know. EBADF: the descriptor is not open for reading and writing.
+ */
+#define FLOWFD_IOC_SET_FLOW _IOW('J', 0x1a, struct flowfd_flow)
+/*
+ * Returns settings and count of one moment, and zeroes the tail of a structure that is
+ * longer than the module's. EINVAL: it is shorter than FLOWFD_FLOW_SIZE_VER0.
+ */
+#define FLOWFD_IOC_GET_FLOW   _IOR('J', 0x1b, struct flowfd_flow)
+#define FLOWFD_FLOW_SIZE_VER0 64
+
+/* Flag of FLOWFD_IOC_COUNTER_WRITE: readers are woken at once. */
+#define FLOWFD_URGENT (1U << 5)
+
+/**
+ * struct flowfd_transfer - a read or write with a timeout
+ * @value: what a write adds; a read stores here what it took
+ * @timeout: how long the call may sleep, in ns of CLOCK_MONOTONIC; 0: for ever
+ * @flags: FLOWFD_NONBLOCK; of a write also FLOWFD_URGENT
+ * @reserved: must be 0
+ *
+ * 24 bytes.
+ */
+struct flowfd_transfer {
+	__aligned_u64 value;
+	__aligned_u64 timeout;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/*
+ * As write(2) and read(2) of 8 bytes, with a timeout. FLOWFD_URGENT makes the counter
+ * ready and wakes readers past mark, delay and bucket, for which it takes no token. A
+ * write that is lost is not urgent.
+ * EINVAL: the structure is shorter than FLOWFD_TRANSFER_SIZE_VER0; an unknown flag;
+ * @reserved is not 0; or as write(2). E2BIG: as FLOWFD_IOC_SET_FLOW. EAGAIN: it would
+ * sleep, and the descriptor, @flags or FLOWFD_OVERFLOW_FAIL says that it must not.
+ * ETIMEDOUT: @timeout passed. EINTR: a signal came, and there is a timeout; without one,
+ * as write(2) and read(2). EBADF: the descriptor is not open for writing, or reading.
+ */
+#define FLOWFD_IOC_COUNTER_WRITE  _IOW('J', 0x1c, struct flowfd_transfer)
+#define FLOWFD_IOC_COUNTER_READ	  _IOWR('J', 0x1d, struct flowfd_transfer)
+#define FLOWFD_TRANSFER_SIZE_VER0 24
 
 #define FLOWFD_COUNTER_MAGIC   0x544e4346 /* "FCNT" */
 #define FLOWFD_COUNTER_VERSION 1
@@ -306,6 +416,59 @@ struct flowfd_counter_consumer {
  * is gone. It is eventfd-id in fdinfo, and @id in the memory of a mapped counter.
  */
 #define FLOWFD_IOC_COUNTER_ID _IO('J', 0x19)
+
+/* @flags of struct flowfd_bridge: one of the first two, perhaps with the third. */
+#define FLOWFD_BRIDGE_SOURCE (1U << 0) /* the eventfd feeds the counter */
+#define FLOWFD_BRIDGE_SINK   (1U << 1) /* the counter signals the eventfd */
+#define FLOWFD_BRIDGE_REMOVE (1U << 2) /* ends that bridge */
+
+/**
+ * struct flowfd_bridge - a connection of a counter with an eventfd
+ * @eventfd: descriptor of an eventfd(2) that the kernel made; ignored with
+ *	FLOWFD_BRIDGE_REMOVE
+ * @flags: FLOWFD_BRIDGE_SOURCE or FLOWFD_BRIDGE_SINK, perhaps with FLOWFD_BRIDGE_REMOVE
+ *
+ * 8 bytes.
+ */
+struct flowfd_bridge {
+	__s32 eventfd;
+	__u32 flags;
+};
+
+/*
+ * Connects a counter with an eventfd, or ends such a connection. A counter has one source
+ * and one sink at most.
+ *
+ * Source: the count of the eventfd is moved into the counter whenever somebody signals or
+ * writes it, and once at the start. So reads of the eventfd find nothing. If not all of it
+ * fits below the maximum, the counter is filled; what was taken already waits
+ * (flowfd-source-waiting in fdinfo), and what comes later stays in the eventfd, until there
+ * is room; or it is lost, if the overflow policy says so. An eventfd with EFD_SEMAPHORE
+ * gives 1 at a time; beyond what a signal moves at once, 1024 between two rests. The rests
+ * grow from a tick of the kernel to a second, until the next signal. There are such rests
+ * as well before a source uses room that its own counter's sink made, but for the first 256
+ * times.
+ *
+ * Sink: when the counter's readers are woken, which its maximum, bucket and other settings
+ * delay as ever, its count is taken and the eventfd is signalled once. The signal adds the
+ * count up to Linux 6.7, and 1 from 6.8 on, as all signals by the kernel do. It never
+ * waits: an eventfd stops at ULLONG_MAX and then reports EPOLLERR. Other readers of the
+ * counter compete with the sink.
+ *
+ * A bridge holds neither file. It ends when the counter's last descriptor is closed, and
+ * when the eventfd's is; that of a source after its count was moved. A count that waits
+ * when a source ends is added to the counter as soon as there is room.
+ *
+ * EBADF: the counter is not open for writing (source) or reading (sink), or @eventfd is no
+ * descriptor. EINVAL: the structure is shorter than FLOWFD_BRIDGE_SIZE_VER0; @flags has not
+ * one of the first two, or an unknown bit; @eventfd is no eventfd; or the counter is a
+ * semaphore (sink). E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EBUSY: the counter has a source or
+ * a sink already, or the eventfd is the source of a counter. ELOOP: bridges would lead from
+ * the counter back to itself, or through more than 16 counters. ENOENT: there is nothing to
+ * remove. ENOMEM: no memory.
+ */
+#define FLOWFD_IOC_COUNTER_BRIDGE _IOW('J', 0x20, struct flowfd_bridge)
+#define FLOWFD_BRIDGE_SIZE_VER0	  8
 
 /* Highest @max_items of a ring. */
 #define FLOWFD_RING_ITEMS_MAX (1U << 20)

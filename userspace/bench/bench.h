@@ -34,6 +34,9 @@ void clock_sleep_until(uint64_t when);
  * @maximum: NO_MAXIMUM, or the maximum
  * @capacity: tokens that the bucket holds
  * @rate: tokens per second; 0: no bucket
+ * @read_mark: count at which readers are woken; 0: none
+ * @max_delay: ns after which they are woken in any case; 0: never
+ * @overflow: FLOWFD_OVERFLOW_*
  */
 struct subject {
 	bool flowfd;
@@ -41,6 +44,9 @@ struct subject {
 	uint64_t maximum;
 	uint32_t capacity;
 	uint32_t rate;
+	uint64_t read_mark;
+	uint64_t max_delay;
+	uint32_t overflow;
 };
 
 /* subject.c */
@@ -165,7 +171,7 @@ void table_free(struct table *table);
  * struct settings - from the command line
  * @rounds: how often everything is measured
  * @burst_ms: length of each case of the burst benchmark, in milliseconds
- * @bucket_ms: length of each case of the bucket benchmark, in milliseconds
+ * @bucket_ms: length of each case of the bucket and batch benchmarks, in milliseconds
  * @iterations: of each loop of the cost benchmark
  * @only: NULL, or "eventfd" or "flowfd"
  * @instructions: the clock counts instructions
@@ -216,6 +222,8 @@ extern const struct bench bench_burst;
 extern const struct bench bench_latency;
 extern const struct bench bench_coalesce;
 extern const struct bench bench_bucket;
+extern const struct bench bench_batch;
+extern const struct bench bench_overflow;
 extern const struct bench bench_contend;
 extern const struct bench bench_pingpong;
 extern const struct bench bench_fanin;

@@ -25,8 +25,8 @@ static const struct bench *const benches[] = {
 	&bench_cost,	&bench_ring,	 &bench_control, &bench_mark,
 	&bench_memory,	&bench_post,	 &bench_signal,	 &bench_contend,
 	&bench_pingpong, &bench_fanin,	 &bench_loop,	 &bench_burst,
-	&bench_latency,	&bench_coalesce, &bench_bucket,	 &bench_wakeup,
-	&bench_producers, &bench_creators,
+	&bench_latency,	&bench_coalesce, &bench_bucket,	 &bench_batch,
+	&bench_overflow, &bench_wakeup,	 &bench_producers, &bench_creators,
 };
 
 #define BENCHES (sizeof(benches) / sizeof(*benches))

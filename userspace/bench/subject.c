@@ -30,6 +30,25 @@ static int open_eventfd(uint64_t initial, unsigned int flags)
 	return fd;
 }
 
+static void set_policies(const struct subject *subject, int fd)
+{
+	const struct flowfd_flow flow = {
+		.maximum = subject->maximum,
+		.read_mark = subject->read_mark,
+		.max_delay = subject->max_delay,
+		.qos.token_capacity = subject->capacity,
+		.qos.token_rate = subject->rate,
+		.overflow = subject->overflow,
+	};
+	int error;
+
+	if (!subject->read_mark && !subject->overflow)
+		return;
+	error = flowfd_set_flow(fd, &flow, sizeof(flow));
+	if (error)
+		errx(EXIT_FAILURE, "policies: %s", flowfd_strerror(error));
+}
+
 /* Opens a subject; @flags: FLOWFD_*. */
 int subject_open(const struct subject *subject, uint64_t initial,
 		 unsigned int flags)
@@ -51,6 +70,7 @@ int subject_open(const struct subject *subject, uint64_t initial,
 	if (fd < 0)
 		errx(EXIT_FAILURE, "%s: %s", FLOWFD_DEVICE,
 		     flowfd_strerror(fd));
+	set_policies(subject, fd);
 	return fd;
 }
 

@@ -67,10 +67,11 @@ _flowfd_run()
 		--)
 			((i++))
 			break ;;
-		--maximum | --rate | --burst | --keep-eventfd | --log)
+		--maximum | --rate | --burst | --read-mark | --max-delay | --write-mark | \
+		--overflow | --keep-eventfd | --log)
 			[ "${COMP_WORDS[i + 1]}" != = ] || ((i++))
 			((i++)) ;;
-		-[mrbkl]) ((i++)) ;;
+		-[mrbRdWokl]) ((i++)) ;;
 		-*) ;;
 		*) break ;;
 		esac
@@ -85,6 +86,8 @@ _flowfd_run()
 		case $(_flowfd_value) in
 		--log | -l)
 			mapfile -t COMPREPLY < <(compgen -f -- "${current#=}") ;;
+		--overflow | -o)
+			_flowfd_words "${current#=}" wait fail saturate drop ;;
 		esac	# otherwise a number, or a glob
 	elif [[ $current = -* ]]; then
 		_flowfd_options "$current" "$1"

@@ -10,6 +10,7 @@ This file is both a demonstration and a module to start from.
 """
 
 import array
+import collections
 import errno
 import fcntl
 import mmap
@@ -18,6 +19,7 @@ import platform
 import select
 import struct
 import sys
+import time
 
 DEVICE = "/dev/flowfd"
 
@@ -36,6 +38,8 @@ _RING = struct.Struct("=6I")
 _ENTRY = struct.Struct("=IiIiQ")
 _CONTROL = struct.Struct("=QII")
 _QOS = struct.Struct("=II")
+_FLOW = struct.Struct("=QQQQIIIIQQ")
+_TRANSFER = struct.Struct("=QQII")
 
 SET_MAXIMUM = _request(_WRITE, "J", 0, 8)
 GET_MAXIMUM = _request(_READ, "J", 1, 8)
@@ -44,8 +48,14 @@ QUERY = _request(_READ, "J", 0x10, _QUERY.size)
 CREATE_COUNTER = _request(_WRITE, "J", 0x11, _COUNTER.size)
 CREATE_RING = _request(_READ | _WRITE, "J", 0x12, _RING.size)
 RING_CONTROL = _request(_WRITE, "J", 0x13, _CONTROL.size)
+SET_FLOW = _request(_WRITE, "J", 0x1a, _FLOW.size)
+GET_FLOW = _request(_READ, "J", 0x1b, _FLOW.size)
+COUNTER_WRITE = _request(_WRITE, "J", 0x1c, _TRANSFER.size)
+COUNTER_READ = _request(_READ | _WRITE, "J", 0x1d, _TRANSFER.size)
 
 SEMAPHORE, NONBLOCK = 1, 2
+URGENT = 1 << 5
+WAIT, FAIL, SATURATE, DROP = 0, 1, 2, 3     # what becomes of a write without room
 ADD, DEL, MOD, DEL_DATA = 1, 2, 3, 5
 RING_VERSION = 1
 
@@ -77,6 +87,17 @@ _WATCH = {
                   "created for",
     errno.EBADF: "not a descriptor",
     errno.ENOMEM: "no memory",
+}
+
+_FLOWS = {
+    errno.EINVAL: "the maximum is not above the count and both marks, the delay is more "
+                  "than an hour, a rate without a burst, an unknown overflow, or a "
+                  "semaphore with a read mark, delay or bucket",
+    errno.ENOTTY: "the flowfd module is too old for policies",
+}
+_TRANSFERS = {
+    errno.EINVAL: "a value that can never fit, or an unknown flag",
+    errno.ENOTTY: "the flowfd module is too old for reads and writes with a timeout",
 }
 
 
@@ -125,6 +146,21 @@ class _Closing:
             self.fd = -1
 
 
+Flow = collections.namedtuple("Flow", (
+    "maximum", "read_mark", "write_mark", "max_delay", "burst", "rate", "overflow",
+    "flags", "count", "lost"), defaults=(0,) * 10)
+Flow.__doc__ = """All settings of a counter, and what they led to.
+
+@maximum: the count stays below it; @read_mark: readers are woken at this count, or
+@max_delay seconds after the count left 0; @write_mark: it is writable when so much
+fits; @burst and @rate: the bucket; @overflow: WAIT, FAIL, SATURATE or DROP. 0: as an
+eventfd. Only read are @flags, @count, and @lost, the sum of what was lost."""
+
+
+def _nanoseconds(seconds):
+    return round(seconds * 1e9)
+
+
 class Counter(_Closing):
     """An eventfd with a maximum and a token bucket.
 
@@ -145,6 +181,25 @@ class Counter(_Closing):
     def set_bucket(self, burst, rate):
         fcntl.ioctl(self.fd, SET_QOS, _QOS.pack(burst, rate))
 
+    def set_flow(self, flow):
+        """Replaces all settings at once: counter.set_flow(Flow(read_mark=64,
+        max_delay=0.002)), or counter.flow()._replace(...) to change some."""
+        settings = list(flow)
+        settings[3] = _nanoseconds(flow.max_delay)
+        try:
+            fcntl.ioctl(self.fd, SET_FLOW, _FLOW.pack(*settings))
+        except OSError as error:
+            raise _error(error.errno, _FLOWS) from None
+
+    def flow(self):
+        """Returns the Flow of this moment."""
+        try:
+            answer = fcntl.ioctl(self.fd, GET_FLOW, bytes(_FLOW.size))
+        except OSError as error:
+            raise _error(error.errno, _FLOWS) from None
+        flow = Flow(*_FLOW.unpack(answer))
+        return flow._replace(max_delay=flow.max_delay / 1e9)
+
     def write(self, value=1):
         """Adds to the count. Waits for room, or raises BlockingIOError if NONBLOCK."""
         os.eventfd_write(self.fd, value)
@@ -152,6 +207,36 @@ class Counter(_Closing):
     def read(self):
         """Takes the count. Waits until it is above 0, or raises BlockingIOError."""
         return os.eventfd_read(self.fd)
+
+    def _transfer(self, request, value, seconds, flags):
+        """Returns the value that was written or read. For the module a timeout of 0 is
+        none. A signal ends its wait; this goes on if the handler raises nothing."""
+        end = None if seconds is None else time.monotonic() + seconds
+        left = seconds
+        while True:
+            if left is not None and left <= 0:
+                flags |= NONBLOCK
+            timeout = 0 if left is None else max(1, _nanoseconds(left))
+            args = _TRANSFER.pack(value, timeout, flags, 0)
+            try:
+                return _TRANSFER.unpack(fcntl.ioctl(self.fd, request, args))[0]
+            except InterruptedError:
+                if end is not None:
+                    left = max(1e-9, end - time.monotonic())
+            except OSError as error:
+                raise _error(error.errno, _TRANSFERS) from None
+
+    def write_with(self, value=1, seconds=None, flags=0):
+        """The same, but waits for @seconds at most, then raises TimeoutError. None: no
+        limit; 0: does not wait, as with NONBLOCK (BlockingIOError). @flags: URGENT wakes
+        readers at once, NONBLOCK does not wait."""
+        self._transfer(COUNTER_WRITE, value, seconds, flags)
+
+    def read_with(self, seconds=None, flags=0):
+        """The same, but waits for @seconds at most, then raises TimeoutError. None: no
+        limit; 0: does not wait, as with NONBLOCK (BlockingIOError): it takes what is
+        there, also below the read mark."""
+        return self._transfer(COUNTER_READ, 0, seconds, flags)
 
 
 class Ring(_Closing):
@@ -359,6 +444,33 @@ def show_counter():
         print(f"created: read {counter.read()}, maximum {counter.maximum()}")
 
 
+def show_policies():
+    with Counter() as counter:
+        counter.set_flow(Flow(maximum=100, read_mark=64, max_delay=0.05,
+                              overflow=DROP))
+        counter.write(10)
+        try:
+            counter.read_with(seconds=0.001)
+        except TimeoutError:
+            print("policies: 10 are too few")
+        print(f"policies: {counter.read()} after the delay")
+        counter.write_with(1, flags=URGENT)
+        print(f"policies: {counter.read()} that is urgent")
+        counter.write(60)
+        counter.write(50)
+        flow = counter.flow()
+        print(f"policies: {flow.count} there, {flow.lost} lost")
+        counter.read_with(seconds=0)
+        try:
+            counter.read_with(seconds=0)
+        except BlockingIOError:
+            print("policies: nothing left, without waiting")
+        try:
+            counter.set_flow(flow._replace(read_mark=100))
+        except OSError as error:
+            print("policies:", error.strerror.split(",")[0])
+
+
 def show_events(ring, counter, reader, writer):
     """An event loop: reads each file until nothing is left."""
     while ring.files:
@@ -409,6 +521,7 @@ def main():
     version, rate, features = query()
     print(f"ABI version {version}, rate up to {rate}, features {features:#x}")
     show_counter()
+    show_policies()
     show_ring()
 
 

@@ -17,8 +17,9 @@
  *
  * The functions return a negative errno on failure and never set errno. All but
  * flowfd_counter_open() are async-signal-safe. Those that may wait (flowfd_add(), flowfd_take(),
- * flowfd_counter_write() and flowfd_counter_read()) are cancellation points while they
- * make a system call; the others are none.
+ * flowfd_counter_write(), flowfd_counter_read(), and flowfd_counter_write_with() and
+ * flowfd_counter_read_with() without the module, or without timeout and flags) are
+ * cancellation points while they make a system call; the others are none.
  */
 #ifndef FLOWFD_COUNTER_H
 #define FLOWFD_COUNTER_H
@@ -48,6 +49,7 @@ extern "C" {
 #define FLOWFD_HAS_MAXIMUM (1U << 2) /* holds for all who have the descriptor */
 #define FLOWFD_HAS_BUCKET  (1U << 3) /* there can be a token bucket, but on semaphores */
 #define FLOWFD_HAS_EDGES   (1U << 4) /* edge-triggered pollers get one for each add */
+#define FLOWFD_HAS_FLOW	   (1U << 5) /* flowfd_set_flow() works on @fd */
 
 /* What a process does in memory. It then can write only the pages that this needs. */
 #define FLOWFD_PRODUCER (1U << 0) /* flowfd_add() */
@@ -105,7 +107,8 @@ struct flowfd_counter {
  *     and not a program that one of them executes (FLOWFD_KEEP_ON_EXEC is of no use)
  *   - an add or take in a process that closed the descriptor is not announced until the
  *     next of another process; if the number is another file, that file is written
- *   - maximum and flags cannot be changed; FLOWFD_NONBLOCK is as it was created
+ *   - maximum and flags cannot be changed, and there are no policies: flowfd_set_flow()
+ *     returns -ENOTTY, and each wakeup is at once; FLOWFD_NONBLOCK is as it was created
  *   - edge-triggered pollers get an edge for the first add after a take
  *   - a signal always interrupts a call that waits (-EINTR), also with SA_RESTART
  *   - a process that is killed, stopped or not run in the middle of a call can delay the
@@ -191,6 +194,35 @@ int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value);
 int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
 
 /**
+ * flowfd_counter_write_with - add, with a timeout or urgently
+ * @c: a counter
+ * @value: as flowfd_add()
+ * @timeout: as flowfd_write_with()
+ * @flags: as flowfd_write_with()
+ *
+ * Adds in memory if there is room, unless it is urgent. Without timeout and flags it is
+ * flowfd_add(), for which any module is new enough. Returns as flowfd_write_with().
+ * Without the module an add is urgent in any case, and a semaphore knows neither
+ * @timeout nor FLOWFD_NONBLOCK (-EOPNOTSUPP), unless its descriptor is non-blocking.
+ */
+int flowfd_counter_write_with(const struct flowfd_counter *c, uint64_t value,
+			      uint64_t timeout, unsigned int flags);
+
+/**
+ * flowfd_counter_read_with - take, with a timeout
+ * @c: a counter
+ * @value: receives the count
+ * @timeout: as flowfd_read_with()
+ * @flags: as flowfd_read_with()
+ *
+ * Takes what is in memory, and waits as flowfd_read_with() if there is nothing. Without
+ * timeout and flags it is flowfd_take(). Returns as flowfd_read_with(), or
+ *   -EOPNOTSUPP  a semaphore made without the module, before Linux 5.8
+ */
+int flowfd_counter_read_with(const struct flowfd_counter *c, uint64_t *value,
+			     uint64_t timeout, unsigned int flags);
+
+/**
  * flowfd_counter_notify - have the count looked at
  * @c: a counter
  * @role: FLOWFD_PRODUCER: the caller has added; FLOWFD_CONSUMER: it has taken
@@ -221,7 +253,8 @@ FLOWFD_INLINE int flowfd_counter_is_mapped(const struct flowfd_counter *c);
  * @c: a counter
  *
  * Returns FLOWFD_HAS_* bits. A counter of the module has all, but FLOWFD_HAS_MEMORY
- * only if it is mapped, and FLOWFD_HAS_EDGES not with FLOWFD_EDGE_PER_TAKE. One that
+ * only if it is mapped, FLOWFD_HAS_EDGES not with FLOWFD_EDGE_PER_TAKE, and
+ * FLOWFD_HAS_FLOW only with FLOWFD_FEATURE_FLOW. One that
  * flowfd_counter_open() made without the module has FLOWFD_HAS_MEMORY alone, or, if it
  * is a semaphore, FLOWFD_HAS_CALLS and FLOWFD_HAS_EDGES.
  */
@@ -232,8 +265,9 @@ FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
  * @c: a counter
  * @value: 0 to ULLONG_MAX - 1
  *
- * Waits until count + @value is below the maximum, if the descriptor is blocking. All
- * that was stored before is visible to who takes. Returns 0, or
+ * Waits until count + @value is below the maximum, if the descriptor is blocking. What
+ * fits at once overtakes writers that wait. All that was stored before is visible to who
+ * takes. Returns 0, or
  *   -EAGAIN  it does not fit and the descriptor is non-blocking
  *   -EINTR   interrupted by a signal; nothing was added
  *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
@@ -247,7 +281,9 @@ FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);
  * @c: a counter
  * @value: receives the count, which becomes 0 (of a semaphore: as flowfd_read())
  *
- * Waits until the count is above 0, if the descriptor is blocking. Returns 0, or
+ * Waits until the count is above 0, if the descriptor is blocking. With a read mark
+ * (flowfd_set_flow()) it takes what there is, too, and if that is nothing, it waits until
+ * the counter is ready. Returns 0, or
  *   -EAGAIN  the count is 0 and the descriptor is non-blocking
  *   -EINTR   interrupted by a signal
  *   -EBADF   there is no count, and the descriptor was closed

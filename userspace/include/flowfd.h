@@ -4,7 +4,7 @@
  *
  * A counter is an eventfd(2) with two additions: a maximum that makes fast
  * writers wait (backpressure) and a token bucket that limits how often readers
- * are woken. read(2), write(2), poll(2), epoll(7) and io_uring(7) work on its
+ * are woken; and with policies for both (flowfd_set_flow()). read(2), write(2), poll(2), epoll(7) and io_uring(7) work on its
  * descriptor as on an eventfd; close(2) destroys it. A ring watches files as epoll(7)
  * does and is harvested without system calls: see flowfd-ring.h. A mapped counter is
  * added to and taken from in memory: see flowfd-counter.h.
@@ -106,8 +106,9 @@ int flowfd_get_maximum(int fd, uint64_t *maximum);
  * @rate: wakeups per second, 1 to FLOWFD_TOKEN_RATE_MAX; 0 removes the limit
  *
  * Limits wakeups, never data: a read returns the count at once, and poll(2) is
- * ready whenever the count is above 0. The last write is followed by a wakeup
- * within one token interval (1 s / @rate). Returns 0, or
+ * ready whenever the count is above 0 (with a read mark: whenever the counter is ready,
+ * see flowfd_set_flow()). The last write is then followed by a wakeup within one token
+ * interval (1 s / @rate). Returns 0, or
  *   -EINVAL  rate too high, or without capacity, or @fd is a semaphore
  *   -ENOTTY  not a counter of flowfd
  *   -EBADF   not a descriptor, or not open for reading
@@ -118,14 +119,39 @@ int flowfd_set_bucket(int fd, uint32_t capacity, uint32_t rate);
 int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate);
 
 /**
+ * flowfd_bridge - connect a counter with an eventfd of the kernel, or disconnect them
+ * @fd: a counter
+ * @eventfd: from eventfd(2); not used with FLOWFD_BRIDGE_REMOVE
+ * @flags: FLOWFD_BRIDGE_SOURCE: the eventfd's count is moved into the counter as it comes;
+ *         FLOWFD_BRIDGE_SINK: what wakes the counter's readers takes the count and signals
+ *         the eventfd; with FLOWFD_BRIDGE_REMOVE: ends that
+ *
+ * For what signals, or wants to be signalled by, an eventfd: KVM, vhost, VFIO, AIO,
+ * io_uring. Maximum and bucket apply as to any writer and reader. A bridge holds neither
+ * file open. Returns 0, or
+ *   -EBADF   not a descriptor, or @fd is not open for writing (source) or reading (sink)
+ *   -EBUSY   there is a source or sink already, or @eventfd is another counter's source
+ *   -EINVAL  wrong flags; @eventfd is no eventfd; or a sink of a semaphore
+ *   -ELOOP   the count would come back to the counter, or pass more than 16 counters
+ *   -ENOENT  there is nothing to remove
+ *   -ENOMEM  no memory
+ *   -ENOTTY  @fd is not a counter of flowfd, or the module is too old:
+ *            see FLOWFD_FEATURE_BRIDGE
+ */
+int flowfd_bridge(int fd, int eventfd, unsigned int flags);
+
+/**
  * flowfd_write - add to the count
  * @fd: a counter
  * @value: 0 to ULLONG_MAX - 1
  *
- * Waits until count + @value is below the maximum. Returns 0, or
- *   -EAGAIN  it does not fit and the descriptor is non-blocking
+ * Waits until count + @value is below the maximum, in the order of those that wait; a
+ * write that does not wait overtakes them, and so does an add in memory that fits.
+ * flowfd_set_flow() sets another policy. Returns 0, or
+ *   -EAGAIN  it does not fit, and the descriptor is non-blocking or the policy is to fail
  *   -EINTR   interrupted by a signal; nothing was added
- *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
+ *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit (with
+ *            FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP it is lost)
  *   -EBADF   not a descriptor
  *   -EIO     not a counter: write(2) did not take eight bytes
  */
@@ -137,13 +163,78 @@ int flowfd_write(int fd, uint64_t value);
  * @value: receives the count, which becomes 0; for a semaphore 1, and the count
  *         is decremented
  *
- * Waits until the count is above 0. Returns 0, or
+ * Waits until the count is above 0, or with a read mark until the counter is ready (see
+ * flowfd_set_flow()). Returns 0, or
  *   -EAGAIN  the count is 0 and the descriptor is non-blocking
  *   -EINTR   interrupted by a signal
  *   -EBADF   not a descriptor
  *   -EIO     not a counter: read(2) did not give eight bytes
  */
 int flowfd_read(int fd, uint64_t *value);
+
+/**
+ * flowfd_set_flow - replace all settings of a counter at once
+ * @fd: a counter, open for reading and writing
+ * @flow: maximum, bucket, low-water marks, maximum delay and what happens to a write that
+ *        does not fit; a field that is 0 is as in an eventfd(2)
+ * @size: sizeof(*flow) in the compiled caller, in bytes
+ *
+ * Nothing changes if it fails. Returns 0, or
+ *   -EINVAL           @size is too small; the maximum is not above the count and both
+ *                     marks; a bucket as flowfd_set_bucket() refuses it; a delay above
+ *                     FLOWFD_MAX_DELAY_MAX; an unknown policy; a semaphore with a read
+ *                     mark above 1, a delay or a bucket
+ *   -EPROTONOSUPPORT  the module does not know the request, or something in the tail
+ *   -ENOTTY           not a counter of flowfd; so a counter without the module
+ *   -EBADF            not a descriptor, or not open for reading and writing
+ */
+int flowfd_set_flow(int fd, const struct flowfd_flow *flow, size_t size);
+
+/**
+ * flowfd_get_flow - read all settings of a counter, its count, and what was lost
+ * @fd: a counter
+ * @flow: receives them, all of one moment; fields that the module does not know become 0
+ * @size: sizeof(*flow) in the compiled caller, in bytes
+ *
+ * To change one setting, change it in the answer and pass that to flowfd_set_flow(),
+ * which ignores flags, count and lost. Returns 0, -EINVAL for a @size that is too
+ * small, -EPROTONOSUPPORT, -ENOTTY or -EBADF.
+ */
+int flowfd_get_flow(int fd, struct flowfd_flow *flow, size_t size);
+
+/**
+ * flowfd_write_with - add to the count, with a timeout or urgently
+ * @fd: a counter
+ * @value: as flowfd_write()
+ * @timeout: how long to wait for room, in ns; 0: for ever, so use FLOWFD_NONBLOCK if 0 is
+ *           what is left of a deadline. FLOWFD_MS() and FLOWFD_SEC() give nanoseconds
+ * @flags: FLOWFD_NONBLOCK, do not wait, and FLOWFD_URGENT, wake readers at once, past
+ *         read mark, delay and bucket; or 0
+ *
+ * Returns 0, or an error of flowfd_write(), where -EAGAIN is also for FLOWFD_NONBLOCK, or
+ *   -ETIMEDOUT        for so long there was no room, or it was the turn of others
+ *   -EINVAL           an unknown flag
+ *   -EPROTONOSUPPORT  the module does not know the request
+ *   -ENOTTY           not a counter of flowfd
+ */
+int flowfd_write_with(int fd, uint64_t value, uint64_t timeout, unsigned int flags);
+
+/**
+ * flowfd_read_with - take the count, with a timeout
+ * @fd: a counter
+ * @value: as flowfd_read()
+ * @timeout: how long to wait until the counter is ready, in ns; 0: for ever, as above
+ * @flags: FLOWFD_NONBLOCK, take what is there without waiting; or 0
+ *
+ * When the time has passed, a count below the read mark stays where it is: take it with
+ * FLOWFD_NONBLOCK. Returns 0, or an error of flowfd_read(), where -EAGAIN is also for
+ * FLOWFD_NONBLOCK, or
+ *   -ETIMEDOUT        the counter was not ready for so long
+ *   -EINVAL           an unknown flag
+ *   -EPROTONOSUPPORT  the module does not know the request
+ *   -ENOTTY           not a counter of flowfd
+ */
+int flowfd_read_with(int fd, uint64_t *value, uint64_t timeout, unsigned int flags);
 
 /**
  * flowfd_query - ask what the loaded module can do
@@ -164,7 +255,7 @@ const char *flowfd_version(void);
  * @error: a negative errno
  *
  * For -ENODEV, -EPROTONOSUPPORT, -EACCES and -EOPNOTSUPP the text says what to do, for
- * all others it is strerror(3)'s; flowfd_ring_strerror() describes more errors of a ring. The
+ * -ETIMEDOUT what happened, for all others it is strerror(3)'s; flowfd_ring_strerror() describes more errors of a ring. The
  * caller must not free the string; strerror(3)'s rules for threads apply to it.
  */
 const char *flowfd_strerror(int error);

@@ -127,6 +127,16 @@ int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate)
 	return 0;
 }
 
+int flowfd_bridge(int fd, int eventfd, unsigned int flags)
+{
+	struct flowfd_bridge bridge = {
+		.eventfd = eventfd,
+		.flags = flags,
+	};
+
+	return flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_BRIDGE, &bridge);
+}
+
 /* A counter moves eight bytes or none: with any other result it is no counter. */
 static int transfer_result(ssize_t bytes, int saved_errno)
 {

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "deadline.h"
 #include "doorbell.h"
 
 /* The states of a doorbell, in @armed. */
@@ -100,13 +101,12 @@ static int transfer_result(long bytes, int saved)
 	return ret;
 }
 
-/* Neither is a cancellation point. */
-static int drain(int fd)
+/* Neither is a cancellation point. @value stays if it is empty. */
+static int drain(int fd, uint64_t *value)
 {
 	int saved = errno;
-	uint64_t value;
 
-	return transfer_result(syscall(SYS_read, fd, &value, sizeof(value)), saved);
+	return transfer_result(syscall(SYS_read, fd, value, sizeof(*value)), saved);
 }
 
 int flowfd__eventfd_write(int fd, uint64_t value)
@@ -118,11 +118,12 @@ int flowfd__eventfd_write(int fd, uint64_t value)
 
 static int move(int fd, uint32_t from, uint32_t to)
 {
+	uint64_t value;
 	int ret = 0;
 
 	/* An eventfd that is not empty cannot be filled. */
 	if (from == FULL || from == MOVING || to == FULL || (from == RUNG && to != RUNG))
-		ret = drain(fd);
+		ret = drain(fd, &value);
 	if (!ret && to == RUNG)
 		ret = flowfd__eventfd_write(fd, 1);
 	else if (!ret && to == FULL)
@@ -187,14 +188,17 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 
 /*
  * What emulates eventfd(2), such as flowfd-run, can have a maximum, and then could not be
- * filled.
+ * filled: such a write fails, or its value is lost, all or in part.
  */
 int flowfd__doorbell_start(const struct flowfd_counter *c)
 {
-	if (flowfd__eventfd_write(c->fd, FILLED))
+	uint64_t value = 0;
+
+	if (flowfd__eventfd_write(c->fd, FILLED) || drain(c->fd, &value) ||
+	    value != FILLED)
 		return -EOPNOTSUPP;
-	__atomic_store_n(&c->take.consumer->armed, RUNG, __ATOMIC_SEQ_CST);
-	return settle(c, 0, AGAIN);
+	__atomic_store_n(&c->take.consumer->armed, EMPTY, __ATOMIC_SEQ_CST);
+	return settle(c, 0, 0);
 }
 
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
@@ -202,17 +206,6 @@ int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
 	if (!c->roles)
 		return -ENODEV;
 	return settle(c, 0, role == FLOWFD_CONSUMER ? TOOK : 0);
-}
-
-/* Returns 0 when the eventfd is ready, or a negative errno. */
-static int sleep_until(int fd, short events)
-{
-	struct pollfd poller = { .fd = fd, .events = events };
-	int saved = errno, ret;
-
-	ret = poll(&poller, 1, -1) < 0 ? -errno : 0;
-	errno = saved;
-	return poller.revents & POLLNVAL ? -EBADF : ret;
 }
 
 /*
@@ -224,7 +217,8 @@ static bool is_doubtful(unsigned int wakeups)
 	return wakeups > 1 && !(wakeups & (wakeups - 1));
 }
 
-int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value)
+int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
+			 uint64_t deadline)
 {
 	unsigned int wakeups = 0;
 	int ret = 0;
@@ -233,28 +227,32 @@ int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value)
 		return -ENODEV;
 	if (value >= c->add.header->maximum)
 		return -EINVAL;
+	if (c->doorbell & DOORBELL_NONBLOCK)
+		deadline = FLOWFD__AT_ONCE;
 	while (!ret) {
 		ret = settle(c, value, is_doubtful(wakeups) ? AGAIN : 0);
 		if (flowfd_counter_add(c, value))
 			return 0;
+		if (ret)
+			break;
 		/* It may have looked at an old @consumed. */
-		if (ret || has_room(c, count_now(c), value))
+		if (has_room(c, count_now(c), value) && !flowfd__is_over(deadline))
 			continue;
-		ret = c->doorbell & DOORBELL_NONBLOCK ? -EAGAIN :
-							sleep_until(c->fd, POLLOUT);
+		ret = flowfd__wait_until(deadline, c->fd, POLLOUT);
 		wakeups++;
 	}
-	return ret;
+	return ret == -ETIMEDOUT && flowfd_counter_add(c, value) ? 0 : ret;
 }
 
-int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value)
+int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value,
+			  uint64_t deadline)
 {
 	unsigned int vain = 0;
 	int ret = 0;
 
 	if (!c->roles)
 		return -ENODEV;
-	if (c->doorbell & DOORBELL_NONBLOCK)
+	if (c->doorbell & DOORBELL_NONBLOCK || deadline == FLOWFD__AT_ONCE)
 		return flowfd__doorbell_try_take(c, value);
 	while (!ret) {
 		/* Readable twice for nothing: once, another thread may have been faster. */
@@ -262,10 +260,11 @@ int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value)
 		if (flowfd_counter_take(c, value))
 			return 0;
 		if (!ret)
-			ret = sleep_until(c->fd, POLLIN);
+			ret = flowfd__wait_until(deadline, c->fd, POLLIN);
 		vain = count_now(c) ? 0 : vain + 1;
 	}
-	return ret;
+	/* The last look needs no wakeup. */
+	return ret == -ETIMEDOUT && flowfd_counter_take(c, value) ? 0 : ret;
 }
 
 int flowfd__doorbell_try_take(const struct flowfd_counter *c, uint64_t *value)

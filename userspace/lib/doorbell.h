@@ -24,11 +24,27 @@ int flowfd__doorbell_start(const struct flowfd_counter *c);
 /** flowfd__doorbell_notify - as flowfd_counter_notify() */
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);
 
-/** flowfd__doorbell_add - as flowfd_write(), after there was no room in memory */
-int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value);
+/**
+ * flowfd__doorbell_add - add after there was no room in memory
+ * @c: counter
+ * @value: as flowfd_write()
+ * @deadline: of deadline.h
+ *
+ * Returns as flowfd_counter_write_with().
+ */
+int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
+			 uint64_t deadline);
 
-/** flowfd__doorbell_take - as flowfd_read(), after there was no count in memory */
-int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value);
+/**
+ * flowfd__doorbell_take - take after there was no count in memory
+ * @c: counter
+ * @value: receives the count
+ * @deadline: of deadline.h
+ *
+ * Returns as flowfd_counter_read_with().
+ */
+int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value,
+			  uint64_t deadline);
 
 /** flowfd__doorbell_try_take - the same, without waiting */
 int flowfd__doorbell_try_take(const struct flowfd_counter *c, uint64_t *value);

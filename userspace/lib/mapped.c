@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "doorbell.h"
@@ -80,13 +78,16 @@ static int map_pages(void **map, int fd, unsigned int roles, size_t page)
 	return ret;
 }
 
-static uint32_t features_of(const struct flowfd_counter_header *header)
+/* A module of before has no policies. */
+static uint32_t features_of(int fd, uint32_t flags)
 {
-	uint32_t features = FLOWFD_HAS_MEMORY | FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM |
-			    FLOWFD_HAS_BUCKET;
+	uint32_t features = FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM | FLOWFD_HAS_BUCKET;
+	struct flowfd_flow flow;
 
-	if (!(header->flags & FLOWFD_EDGE_PER_TAKE))
+	if (!(flags & FLOWFD_EDGE_PER_TAKE))
 		features |= FLOWFD_HAS_EDGES;
+	if (!flowfd__ioctl(fd, FLOWFD_IOC_GET_FLOW, &flow))
+		features |= FLOWFD_HAS_FLOW;
 	return features;
 }
 
@@ -94,6 +95,7 @@ static uint32_t features_of(const struct flowfd_counter_header *header)
 int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
+	const struct flowfd_counter_header *header;
 	void *map = NULL;
 	int ret;
 
@@ -102,8 +104,7 @@ int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
 	ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
 	if (ret == -ENODEV) {
 		flowfd__mapped_init(c, fd, 0, NULL, 0);
-		c->features = FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM | FLOWFD_HAS_BUCKET |
-			      FLOWFD_HAS_EDGES;
+		c->features = features_of(fd, 0);
 		return 0;
 	}
 	if (!ret)
@@ -111,7 +112,8 @@ int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
 	if (ret)
 		return ret;
 	flowfd__mapped_init(c, fd, roles, map, page);
-	c->features = features_of(map);
+	header = map;
+	c->features = FLOWFD_HAS_MEMORY | features_of(fd, header->flags);
 	return 0;
 }
 
@@ -133,55 +135,6 @@ void flowfd_counter_close(struct flowfd_counter *c)
 	flowfd_counter_unmap(c);
 	flowfd__close(c->fd);
 	c->fd = -1;
-}
-
-int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value)
-{
-	if (c->doorbell)
-		return flowfd__doorbell_add(c, value);
-	return flowfd_write(c->fd, value);
-}
-
-int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value)
-{
-	if (c->doorbell)
-		return flowfd__doorbell_take(c, value);
-	return flowfd_read(c->fd, value);
-}
-
-/* A read that does not wait on a blocking descriptor, and is no cancellation point. */
-static int read_at_once(int fd, uint64_t *value)
-{
-	int saved = errno, error;
-	uint64_t count;
-	struct iovec buffer = { .iov_base = &count, .iov_len = sizeof(count) };
-	long bytes = syscall(SYS_preadv2, fd, &buffer, 1, -1L, -1L, RWF_NOWAIT);
-
-	if (bytes < 0) {
-		error = -errno;
-		errno = saved;
-		return error;
-	}
-	if (bytes != sizeof(count))
-		return -EIO;
-	*value = count;
-	return 0;
-}
-
-int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value)
-{
-	uint64_t consumed;
-
-	if (c->doorbell)
-		return flowfd__doorbell_try_take(c, value);
-	if (!(c->roles & FLOWFD_CONSUMER))
-		return read_at_once(c->fd, value);
-	if (flowfd_counter_take(c, value))
-		return 0;
-	/* This may follow a wakeup, so it arms (rule 4). What was taken is no count. */
-	consumed = __atomic_load_n(&c->take.consumer->consumed, __ATOMIC_ACQUIRE);
-	flowfd_counter_arm(c, consumed);
-	return -EAGAIN;
 }
 
 /* The module looks at both directions. Other files do not know the request. */

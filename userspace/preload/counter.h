@@ -21,9 +21,9 @@ struct mapping {
 
 /**
  * counter_open - as eventfd(@initial, @flags), with flow control
- * @settings: maximum and bucket of the counter, and whether to map it
+ * @settings: maximum, bucket and policies of the counter, and whether to map it
  * @initial: initial count; the maximum is raised to stay above it
- * @flags: valid flags of eventfd(2); a semaphore gets no bucket
+ * @flags: valid flags of eventfd(2); a semaphore gets neither bucket nor read mark
  * @mapping: filled in
  *
  * Returns the lowest free descriptor, as eventfd(2) would, or -errno.

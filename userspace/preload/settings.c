@@ -81,6 +81,67 @@ static const char *add_burst(struct settings *settings, const char *value)
 	return NULL;
 }
 
+static const char *add_read_mark(struct settings *settings, const char *value)
+{
+	if (!number_between(value, 2, UINT64_MAX - 1, &settings->read_mark))
+		return "not a number from 2 to 18446744073709551614";
+	return NULL;
+}
+
+static const char *add_write_mark(struct settings *settings, const char *value)
+{
+	if (!number_between(value, 2, UINT64_MAX - 1, &settings->write_mark))
+		return "not a number from 2 to 18446744073709551614";
+	return NULL;
+}
+
+/* Without a unit, nobody knew which one was meant. */
+static bool read_time(const char *text, uint64_t *ns)
+{
+	static const struct {
+		char name[3];
+		uint64_t ns;
+	} units[] = {
+		{ .name = "ns", .ns = 1 },
+		{ .name = "us", .ns = 1000 },
+		{ .name = "ms", .ns = 1000000 },
+		{ .name = "s", .ns = 1000000000 },
+	};
+	const char *unit = read_number(text, ns);
+
+	for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(unit, units[i].name) == 0)
+			return !__builtin_mul_overflow(*ns, units[i].ns, ns);
+	}
+	return false;
+}
+
+static const char *add_max_delay(struct settings *settings, const char *value)
+{
+	if (!read_time(value, &settings->max_delay) || !settings->max_delay ||
+	    settings->max_delay > FLOWFD_MAX_DELAY_MAX)
+		return "not a time from 1ns to 3600s, in ns, us, ms or s";
+	return NULL;
+}
+
+static const char *add_overflow(struct settings *settings, const char *value)
+{
+	static const char policies[][sizeof("saturate")] = {
+		[FLOWFD_OVERFLOW_WAIT] = "wait",
+		[FLOWFD_OVERFLOW_FAIL] = "fail",
+		[FLOWFD_OVERFLOW_SATURATE] = "saturate",
+		[FLOWFD_OVERFLOW_DROP] = "drop",
+	};
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		if (strcmp(value, policies[i]) == 0) {
+			settings->overflow = i;
+			return NULL;
+		}
+	}
+	return "not wait, fail, saturate or drop";
+}
+
 static const char *add_mapped(struct settings *settings, const char *value)
 {
 	settings->edge_per_take = strcmp(value, "take") == 0;
@@ -135,6 +196,10 @@ void settings_init(struct settings *settings)
 	settings->maximum = UINT64_MAX;
 	settings->rate = 0;
 	settings->burst = 0;
+	settings->read_mark = 0;
+	settings->write_mark = 0;
+	settings->max_delay = 0;
+	settings->overflow = FLOWFD_OVERFLOW_WAIT;
 	settings->mapped = false;
 	settings->edge_per_take = false;
 	settings->verbose = false;
@@ -144,12 +209,16 @@ void settings_init(struct settings *settings)
 const char *settings_add(struct settings *settings, const char *word)
 {
 	static const struct {
-		char name[sizeof("maximum=")];
+		char name[sizeof("write-mark=")];
 		const char *(*add)(struct settings *settings, const char *value);
 	} kinds[] = {
 		{ .name = "maximum=", .add = add_maximum },
 		{ .name = "rate=", .add = add_rate },
 		{ .name = "burst=", .add = add_burst },
+		{ .name = "read-mark=", .add = add_read_mark },
+		{ .name = "write-mark=", .add = add_write_mark },
+		{ .name = "max-delay=", .add = add_max_delay },
+		{ .name = "overflow=", .add = add_overflow },
 		{ .name = "mapped=", .add = add_mapped },
 		{ .name = "keep=", .add = add_keep },
 		{ .name = "verbose=", .add = add_verbose },
@@ -164,13 +233,42 @@ const char *settings_add(struct settings *settings, const char *word)
 	return "unknown setting";
 }
 
+/*
+ * A program that knows nothing of a mark could wait for ever for what is below it. All
+ * other settings would do nothing.
+ */
+static const char *check_policies(const struct settings *settings)
+{
+	bool limited = settings->maximum != UINT64_MAX;
+
+	if (settings->read_mark && !settings->max_delay)
+		return "--read-mark: needs --max-delay";
+	if (settings->max_delay && !settings->read_mark)
+		return "--max-delay: needs --read-mark";
+	if (settings->read_mark >= settings->maximum)
+		return "--read-mark: not below the maximum";
+	if (settings->write_mark && !limited)
+		return "--write-mark: needs --maximum";
+	if (settings->write_mark >= settings->maximum)
+		return "--write-mark: not below the maximum";
+	if (settings->overflow != FLOWFD_OVERFLOW_WAIT && !limited)
+		return "--overflow: needs --maximum";
+	return NULL;
+}
+
 const char *settings_check(const struct settings *settings)
 {
 	if (settings->rate && !settings->burst)
-		return "a rate needs a burst";
+		return "--rate, --burst: a rate needs a burst";
 	if (settings->burst && !settings->rate)
-		return "a burst needs a rate";
-	return NULL;
+		return "--rate, --burst: a burst needs a rate";
+	return check_policies(settings);
+}
+
+bool settings_have_policies(const struct settings *settings)
+{
+	return settings->read_mark || settings->write_mark ||
+	       settings->overflow != FLOWFD_OVERFLOW_WAIT;
 }
 
 bool settings_parse(struct settings *settings, const char *text)

@@ -4,10 +4,12 @@
  * options, the shim from an environment variable.
  *
  * As text, settings are words separated by slashes, which no word contains:
- *   maximum=N/rate=N/burst=N/mapped=EDGES/keep=WHICH/verbose=MAJOR:MINOR:INODE
- * EDGES is "add" or "take". keep may be repeated. The empty text is valid. verbose has the device and the inode
- * of the standard error that gets the reports. LOG_VARIABLE, if it is set, names a
- * file that gets them instead.
+ *   maximum=N/rate=N/burst=N/read-mark=N/max-delay=TIME/write-mark=N/overflow=POLICY/
+ *   mapped=EDGES/keep=WHICH/verbose=MAJOR:MINOR:INODE
+ * TIME is a number with a unit: ns, us, ms or s. EDGES is "add" or "take". keep may be
+ * repeated. The empty text is valid. verbose has the device and the inode of the standard
+ * error that gets the reports. LOG_VARIABLE, if it is set, names a file that gets them
+ * instead.
  */
 #ifndef FLOWFD_PRELOAD_SETTINGS_H
 #define FLOWFD_PRELOAD_SETTINGS_H
@@ -24,6 +26,10 @@
  * @maximum: of every counter; UINT64_MAX: none
  * @rate: of every counter's bucket, in wakeups per second; 0: no bucket
  * @burst: capacity of the bucket, in wakeups
+ * @read_mark: readers are woken at this count; 0: none
+ * @write_mark: room that pollers for writing wait for; 0: none
+ * @max_delay: ns after which readers are woken below @read_mark, too; 0: none
+ * @overflow: FLOWFD_OVERFLOW_*
  * @mapped: add and take in memory
  * @edge_per_take: FLOWFD_EDGE_PER_TAKE for these counters
  * @verbose: report every eventfd on stderr, while stderr is the following file
@@ -37,6 +43,10 @@ struct settings {
 	uint64_t maximum;
 	uint32_t rate;
 	uint32_t burst;
+	uint64_t read_mark;
+	uint64_t write_mark;
+	uint64_t max_delay;
+	uint32_t overflow;
 	bool mapped;
 	bool edge_per_take;
 	bool verbose;
@@ -47,17 +57,20 @@ struct settings {
 	char keep[1024];
 };
 
-/** settings_init - set neither maximum nor bucket, and keep nothing */
+/** settings_init - set neither maximum nor bucket nor policies, and keep nothing */
 void settings_init(struct settings *settings);
 
 /** settings_add - parse one word; returns NULL, or why the word is wrong */
 const char *settings_add(struct settings *settings, const char *word);
 
-/** settings_check - check the whole; returns NULL, or what is missing */
+/** settings_check - check the whole; returns NULL, or which option is wrong and why */
 const char *settings_check(const struct settings *settings);
 
 /** settings_parse - init, add all words, check; true when all were right */
 bool settings_parse(struct settings *settings, const char *text);
+
+/** settings_have_policies - whether they need FLOWFD_FEATURE_FLOW */
+bool settings_have_policies(const struct settings *settings);
 
 /** settings_by_name - whether a rule needs the name of the object file */
 bool settings_by_name(const struct settings *settings);

@@ -41,7 +41,7 @@ refuses 64 "pipe: neither eventfd nor flowfd" --only=pipe
 refuses 64 "--check compares, --only does not" --check --only=eventfd
 
 tap_is "$("$bench" --list | cut -d' ' -f1 | xargs)" \
-	"cost ring control mark memory post signal contend pingpong fanin loop burst latency coalesce bucket wakeup producers creators" \
+	"cost ring control mark memory post signal contend pingpong fanin loop burst latency coalesce bucket batch overflow wakeup producers creators" \
 	"--list names all benchmarks"
 if [ -e /dev/flowfd ]; then
 	tap_skip "says that the module is missing" "it is loaded"
@@ -54,7 +54,7 @@ fi
 tap_ok "measures eventfd alone" "$bench" --short --rounds=2 --only=eventfd \
 	--json="$dir/result"
 tap_is "$(facts "$dir/result" '[b["name"] for b in r["benchmarks"]]')" \
-	"['cost', 'ring', 'control', 'mark', 'memory', 'post', 'signal', 'contend', 'pingpong', 'fanin', 'loop', 'burst', 'latency', 'coalesce', 'bucket', 'wakeup', 'producers', 'creators']" \
+	"['cost', 'ring', 'control', 'mark', 'memory', 'post', 'signal', 'contend', 'pingpong', 'fanin', 'loop', 'burst', 'latency', 'coalesce', 'bucket', 'batch', 'overflow', 'wakeup', 'producers', 'creators']" \
 	"the result holds every benchmark"
 tap_is "$(facts "$dir/result" '{row["subject"] for b in r["benchmarks"]
 	for row in b["rows"] if "subject" in row}')" \
@@ -86,6 +86,8 @@ tap_is "$(facts "$dir/result" 'all(bool(row["look"]) == (row["loop"] == "busy")
 tap_is "$(facts "$dir/result" 'all(row["calls_per_s"] == row["writes_per_s"]
 	for row in b["bucket"]["rows"])')" True \
 	"and a call for each write of an eventfd"
+tap_is "$(facts "$dir/result" '[v["value"] for v in b["overflow"]["verdicts"]]')" \
+	"[0.0]" "nor in an overflow"
 tap_is "$("$bench" --short --only=eventfd --json=- coalesce 2>/dev/null |
 	facts /dev/stdin 'r["format"], r["version"], len(r["benchmarks"])')" \
 	"('flowfd-bench', 1, 1)" "--json=- gives JSON and nothing else"
@@ -105,10 +107,10 @@ tap_is $? 1 "the report refuses what is not JSON"
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 	tap_ok "the report is made" "$report" -o "$dir/page" "$dir/result"
 	tap_is "$(grep -o '<h2>[a-z]*' "$dir/page" | xargs)" \
-		"<h2>cost <h2>ring <h2>control <h2>mark <h2>memory <h2>post <h2>signal <h2>contend <h2>pingpong <h2>fanin <h2>loop <h2>burst <h2>latency <h2>coalesce <h2>bucket <h2>wakeup <h2>producers <h2>creators" \
+		"<h2>cost <h2>ring <h2>control <h2>mark <h2>memory <h2>post <h2>signal <h2>contend <h2>pingpong <h2>fanin <h2>loop <h2>burst <h2>latency <h2>coalesce <h2>bucket <h2>batch <h2>overflow <h2>wakeup <h2>producers <h2>creators" \
 		"it has a section for every benchmark"
 	tap_is "$(grep -c '<svg' "$dir/page")" "$(facts "$dir/result" \
-		'14 + bool(b["contend"]["rows"])')" \
+		'16 + bool(b["contend"]["rows"])')" \
 		"and plots of what there is without flowfd"
 	# As from an emulated processor, with one goal missed.
 	python3 -c 'import json, sys

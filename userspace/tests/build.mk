@@ -33,13 +33,13 @@ endif
 test_tools := $(O)/tests/eventfds $(O)/tests/apart $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
 	      $(O)/tests/namesake $(O)/tests/opener $(O)/tests/in-memory \
-	      $(O)/tests/libflowfd-device.so \
+	      $(O)/tests/libflowfd-device.so $(O)/tests/libflowfd-older.so \
 	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
 	      $(O)/tests/libflowfd-foreign-sysv.so \
 	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
 			namesake opener constructor \
-			foreign starve starved cells in-memory device)
+			foreign starve starved cells in-memory device older)
 
 # Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
@@ -132,6 +132,10 @@ $(O)/tests/libflowfd-starve.so: $(O)/tests/programs/starve.o
 
 $(O)/tests/programs/device.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-device.so: $(O)/tests/programs/device.o
+	$(link) -shared
+
+$(O)/tests/programs/older.o: PART_CFLAGS := -fPIC
+$(O)/tests/libflowfd-older.so: $(O)/tests/programs/older.o
 	$(link) -shared
 
 # Before libc, whose syscall(2) the shim would call.

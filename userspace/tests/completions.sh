@@ -50,12 +50,16 @@ offers "" flowfdctl top --interval = ""
 offers "--count=" flowfdctl top --interval = 0.5 --c
 
 offers "$(long flowfd-run)" flowfd-run -
-offers "--maximum=" flowfd-run --max
+offers "--maximum=" flowfd-run --maxi
 offers "" flowfd-run --maximum ""
 offers "${0%/*}/completions.sh" flowfd-run --log "${0%/*}/compl"
 offers "${0%/*}/completions.sh" flowfd-run --log = "${0%/*}/compl"
 offers "${0%/*}/completions.sh" flowfd-run -l "${0%/*}/compl"
 offers "" flowfd-run --maximum = ""
+offers "wait fail saturate drop" flowfd-run --overflow ""
+offers "saturate" flowfd-run --overflow = s
+offers "drop" flowfd-run -o d
+offers "" flowfd-run --max-delay ""
 offers "--burst=" flowfd-run --rate = 5 --bu
 mkdir "${here=$(mktemp -d)}/bin"
 trap 'rm -rf "$here"' EXIT
@@ -66,6 +70,7 @@ cd "$here" || exit
 offers "strangeprogram" flowfd-run strange
 offers "strangeprogram" flowfd-run --maximum = 10 strange
 offers "strangeprogram" flowfd-run -m 10 -- strange
+offers "strangeprogram" flowfd-run -m 99 -R 9 --max-delay = 2ms --overflow drop strange
 offers "strangefile" flowfd-run strangeprogram strange
 offers "" flowfd-run strangeprogram --max
 offers "strangefile" flowfd-run -m 10 -- strangeprogram -m strange

@@ -117,7 +117,8 @@ static void test_sizes(void)
 	tap_is(answer.query.features,
 	       FLOWFD_FEATURE_MAXIMUM | FLOWFD_FEATURE_QOS |
 	       FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
-	       FLOWFD_FEATURE_MAPPED | FLOWFD_FEATURE_POSTS, "features");
+	       FLOWFD_FEATURE_MAPPED | FLOWFD_FEATURE_POSTS |
+	       FLOWFD_FEATURE_FLOW | FLOWFD_FEATURE_BRIDGE, "features");
 	tap_is(answer.more, 0, "the rest is zero");
 	tap_is(flowfd_query(&answer.query, 8), -EINVAL, "query too short");
 }
@@ -147,6 +148,134 @@ static void test_settings(void)
 	tap_is(flowfd_set_bucket(semaphore, 1, 1), -EINVAL,
 	       "bucket on a semaphore");
 	close(semaphore);
+	close(fd);
+}
+
+#define MS 1000000ULL
+
+static bool is_readable(int fd, int timeout)
+{
+	struct pollfd poller = { .fd = fd, .events = POLLIN };
+
+	return poll(&poller, 1, timeout) == 1 && poller.revents & POLLIN;
+}
+
+static void test_flow(void)
+{
+	struct flowfd_flow flow = {
+		.maximum = 10,
+		.read_mark = 4,
+		.write_mark = 3,
+		.max_delay = 3000 * MS,
+		.qos = { .token_capacity = 2, .token_rate = 1000 },
+		.overflow = FLOWFD_OVERFLOW_SATURATE,
+		.flags = ~0U, /* which are not read */
+		.count = 7,
+		.lost = 7,
+	};
+	struct {
+		struct flowfd_flow flow;
+		uint64_t more;
+	} longer = { .more = 0 };
+	struct flowfd_flow got = { 0 };
+	int fd = flowfd_counter_create(0, FLOWFD_NONBLOCK);
+	uint64_t value = 0;
+
+	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), 0, "set policies");
+	flowfd_write(fd, 2);
+	tap_is(flowfd_get_flow(fd, &got, sizeof(got)), 0, "get policies");
+	tap_is(got.maximum, 10, "maximum");
+	tap_is(got.read_mark, 4, "read mark");
+	tap_is(got.write_mark, 3, "write mark");
+	tap_ok(got.max_delay == 3000 * MS, "maximum delay");
+	tap_is(got.qos.token_capacity, 2, "capacity");
+	tap_is(got.qos.token_rate, 1000, "rate");
+	tap_is(got.overflow, FLOWFD_OVERFLOW_SATURATE, "overflow");
+	tap_is(got.flags, 0, "flags");
+	tap_is(got.count, 2, "count");
+	tap_is(got.lost, 0, "nothing lost");
+	tap_ok(!is_readable(fd, 0), "not ready below the mark");
+	tap_is(flowfd_write(fd, 20), 0, "a write that can never fit");
+	tap_ok(is_readable(fd, 0), "ready at the mark");
+	tap_is(flowfd_get_flow(fd, &got, sizeof(got)), 0, "get policies");
+	tap_is(got.count, 9, "the counter is saturated");
+	tap_is(got.lost, 13, "the rest was lost");
+	tap_is(flowfd_read(fd, &value), 0, "read");
+
+	longer.flow = flow;
+	tap_is(flowfd_set_flow(fd, &longer.flow, sizeof(longer)), 0,
+	       "a longer structure with a zero tail");
+	longer.more = 1;
+	tap_is(flowfd_set_flow(fd, &longer.flow, sizeof(longer)), -EPROTONOSUPPORT,
+	       "and with something in it");
+	tap_is(flowfd_get_flow(fd, &longer.flow, sizeof(longer)), 0, "a longer answer");
+	tap_is(longer.more, 0, "ends with zero");
+	flow.read_mark = 10;
+	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), -EINVAL, "a mark at the maximum");
+	tap_is(flowfd_set_maximum(fd, 4), -EINVAL, "the maximum at a mark");
+	tap_is(flowfd_get_flow(fd, &got, sizeof(got)), 0, "get policies");
+	tap_is(got.read_mark, 4, "which are as before");
+	close(fd);
+
+	fd = flowfd_counter_create(1, FLOWFD_SEMAPHORE);
+	flow.read_mark = 2;
+	flow.max_delay = 0;
+	flow.qos = (struct eventfd_qos){ 0, 0 };
+	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), -EINVAL, "a semaphore with a mark");
+	flow.read_mark = 0;
+	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), 0, "and without");
+	tap_is(flowfd_get_flow(fd, &got, sizeof(got)), 0, "get policies");
+	tap_is(got.flags, FLOWFD_SEMAPHORE, "flags");
+	close(fd);
+}
+
+static void test_overflow(void)
+{
+	struct flowfd_flow flow = { .maximum = 10, .overflow = FLOWFD_OVERFLOW_DROP };
+	int fd = flowfd_counter_create(8, 0);
+
+	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), 0, "drop");
+	tap_is(flowfd_write(fd, 5), 0, "write more than there is room for");
+	tap_is(flowfd_get_flow(fd, &flow, sizeof(flow)), 0, "get policies");
+	tap_is(flow.count, 8, "nothing was added");
+	tap_is(flow.lost, 5, "all of it was lost");
+	flow.overflow = FLOWFD_OVERFLOW_FAIL;
+	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), 0, "fail");
+	tap_is(flowfd_write(fd, 5), -EAGAIN, "a blocking write fails");
+	tap_is(flowfd_write_with(fd, 5, 1000 * MS, 0), -EAGAIN, "with a timeout, too");
+	close(fd);
+}
+
+static void test_transfers(void)
+{
+	struct flowfd_flow flow = { .maximum = 10, .read_mark = 5 };
+	int fd = flowfd_counter_create(0, 0);
+	uint64_t value = 42;
+
+	flowfd_set_flow(fd, &flow, sizeof(flow));
+	tap_is(flowfd_read_with(fd, &value, 20 * MS, 0), -ETIMEDOUT, "nothing");
+	tap_is(flowfd_read_with(fd, &value, 0, FLOWFD_NONBLOCK), -EAGAIN, "nor at once");
+	tap_is(flowfd_write_with(fd, 2, 0, 0), 0, "below the mark");
+	tap_is(flowfd_read_with(fd, &value, 20 * MS, 0), -ETIMEDOUT, "not ready");
+	tap_is(value, 42, "the value stays");
+	tap_is(flowfd_read_with(fd, &value, 0, FLOWFD_NONBLOCK), 0, "take what is there");
+	tap_is(value, 2, "below the mark");
+	tap_is(flowfd_write_with(fd, 1, 0, FLOWFD_URGENT), 0, "urgent");
+	tap_is(flowfd_read_with(fd, &value, 0, 0), 0, "is ready");
+	tap_is(value, 1, "below the mark");
+	tap_is(flowfd_write_with(fd, 9, 0, 0), 0, "fill it");
+	tap_is(flowfd_write_with(fd, 1, 20 * MS, 0), -ETIMEDOUT, "no room in time");
+	tap_is(flowfd_write_with(fd, 1, 0, FLOWFD_NONBLOCK), -EAGAIN, "nor at once");
+	tap_is(flowfd_write_with(fd, 10, 0, 0), -EINVAL, "what can never fit");
+	tap_is(flowfd_write_with(fd, 1, 0, 1U << 31), -EINVAL, "unknown flag");
+	tap_is(flowfd_read_with(fd, &value, 0, FLOWFD_URGENT), -EINVAL, "of writes");
+	close(fd);
+	fd = flowfd_counter_create(0, 0);
+	flow.max_delay = 30 * MS;
+	flowfd_set_flow(fd, &flow, sizeof(flow));
+	flowfd_write(fd, 1);
+	tap_is(flowfd_read_with(fd, &value, 60000 * MS, 0), 0, "ready after the delay");
+	tap_is(value, 1, "below the mark");
 	close(fd);
 }
 
@@ -308,6 +437,38 @@ static void test_errno(void)
 	close(fd);
 }
 
+static void test_bridge(void)
+{
+	int fd = flowfd_counter_create(0, FLOWFD_NONBLOCK);
+	int in = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int out = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct pollfd p = {.fd = out, .events = POLLIN};
+	uint64_t value = 0;
+
+	errno = 77;
+	tap_is(flowfd_bridge(fd, in, FLOWFD_BRIDGE_SOURCE), 0, "bridge a source");
+	tap_is(flowfd_write(in, 3), 0, "write to its eventfd");
+	tap_is(flowfd_read(fd, &value), 0, "read the counter");
+	tap_is(value, 3, "what was written");
+	tap_is(flowfd_bridge(fd, in, FLOWFD_BRIDGE_SOURCE), -EBUSY, "another source");
+	tap_is(flowfd_bridge(fd, in, FLOWFD_BRIDGE_SINK), -ELOOP, "a cycle");
+	tap_is(flowfd_bridge(fd, out, FLOWFD_BRIDGE_SINK), 0, "bridge a sink");
+	tap_is(flowfd_write(in, 1), 0, "write to the source");
+	tap_is(poll(&p, 1, 10000), 1, "the sink is signalled");
+	tap_is(flowfd_bridge(fd, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE), 0,
+	       "remove it");
+	tap_is(flowfd_bridge(fd, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE), -ENOENT,
+	       "again");
+	tap_is(flowfd_bridge(fd, out, 0), -EINVAL, "no flag");
+	tap_is(flowfd_bridge(fd, fd, FLOWFD_BRIDGE_SINK), -EINVAL, "no eventfd");
+	tap_is(flowfd_bridge(fd, -1, FLOWFD_BRIDGE_SINK), -EBADF, "no descriptor");
+	tap_is(flowfd_bridge(in, out, FLOWFD_BRIDGE_SINK), -ENOTTY, "no counter");
+	tap_is(errno, 77, "errno is not changed");
+	close(fd);
+	close(in);
+	close(out);
+}
+
 int main(void)
 {
 	if (access(FLOWFD_DEVICE, F_OK) < 0) {
@@ -316,8 +477,12 @@ int main(void)
 	}
 	test_create();
 	test_create_from();
+	test_bridge();
 	test_sizes();
 	test_settings();
+	test_flow();
+	test_overflow();
+	test_transfers();
 	test_create_on();
 	test_full_table();
 	test_mapped();

@@ -32,6 +32,16 @@ static struct flowfd_counter open_counter(unsigned int options)
 	return c;
 }
 
+static struct flowfd_counter open_blocking(void)
+{
+	const struct flowfd_create_counter settings = { .maximum = MAXIMUM };
+	struct flowfd_counter c;
+
+	if (flowfd_counter_open(&c, &settings, sizeof(settings), FLOWFD_FALLBACK))
+		abort();
+	return c;
+}
+
 /* What poll(2) says of the descriptor now. */
 static int ready(const struct flowfd_counter *c)
 {
@@ -88,6 +98,16 @@ static void test_values(void)
 	for (int i = 0; i < 100; i++)
 		flowfd_try_take(&c, &value);
 	tap_is(doorbell(&c), 0, "takes that find nothing drain in the end");
+	flowfd_counter_close(&c);
+
+	c = open_blocking();
+	ring_for_nothing(&c);
+	tap_is(flowfd_counter_read_with(&c, &value, 1, 0), -ETIMEDOUT,
+	       "readable for nothing, and the time has passed");
+	tap_is(doorbell(&c), 1, "which the first look knows");
+	tap_is(flowfd_counter_read_with(&c, &value, 20000000, 0), -ETIMEDOUT,
+	       "readable for nothing until the time has passed");
+	tap_is(doorbell(&c), 0, "which drains it");
 	flowfd_counter_close(&c);
 
 	c = open_counter(FLOWFD_ONE_CONSUMER);

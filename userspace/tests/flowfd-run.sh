@@ -44,6 +44,26 @@ refused "burst too high" "--burst '4294967296': $burst" \
 	--rate 1 --burst 4294967296 true
 refused "rate alone" "--rate, --burst: a rate needs a burst" --rate 5 true
 refused "burst alone" "--rate, --burst: a burst needs a rate" --burst 5 true
+mark="not a number from 2 to 18446744073709551614"
+delay="not a time from 1ns to 3600s, in ns, us, ms or s"
+policy="not wait, fail, saturate or drop"
+refused "read mark 0" "--read-mark '0': $mark" --read-mark 0 --max-delay 1ms true
+refused "read mark 1" "--read-mark '1': $mark" --read-mark 1 --max-delay 1ms true
+refused "read mark with junk" "--read-mark '6k': $mark" -R 6k -d 1ms true
+refused "read mark alone" "--read-mark: needs --max-delay" --read-mark 64 true
+refused "read mark at the maximum" "--read-mark: not below the maximum" \
+	--read-mark 64 --max-delay 1ms --maximum 64 true
+refused "delay alone" "--max-delay: needs --read-mark" --max-delay 1ms true
+refused "delay without a unit" "--max-delay '2': $delay" -R 64 --max-delay 2 true
+refused "delay 0" "--max-delay '0s': $delay" -R 64 --max-delay 0s true
+refused "delay too long" "--max-delay '2h': $delay" -R 64 --max-delay 2h true
+refused "write mark 0" "--write-mark '0': $mark" -m 10 --write-mark 0 true
+refused "write mark 1" "--write-mark '1': $mark" -m 10 --write-mark 1 true
+refused "write mark alone" "--write-mark: needs --maximum" --write-mark 5 true
+refused "write mark at the maximum" "--write-mark: not below the maximum" \
+	--write-mark 10 --maximum 10 true
+refused "unknown policy" "--overflow 'lose': $policy" -m 10 --overflow lose true
+refused "policy alone" "--overflow: needs --maximum" --overflow drop true
 refused "edges without memory" "--edge-per-take: needs --mapped" \
 	--edge-per-take true
 refused "keep nothing" "--keep-eventfd '': empty" --keep-eventfd "" true

@@ -45,4 +45,23 @@ tap_is "$(facts '[f(row, "calls_per_s") > 2000 for row in b["bucket"]["rows"]
 	"[False, False]" "a bucket limits the calls of a publisher in memory"
 tap_is "$(facts '{f(row, "lost") for row in b["bucket"]["rows"]}')" "{0.0}" \
 	"nothing is lost"
+
+# No event is left behind a mark: the benchmark would not end.
+tap_ok "measures policies" "$bench" --short --rounds=1 --json="$dir/result" \
+	batch overflow
+tap_is "$(facts '[(row["subject"], row["mark"]) for row in b["batch"]["rows"]
+	if f(row, "wakeups") > 0.5 and row["mark"] != "none"]')" "[]" \
+	"a mark makes wakeups fewer"
+tap_is "$(facts '[f(row, "ratio") < 1 / 30 for row in b["batch"]["rows"]
+	if row["mark"] == "64, 2 ms" and row["writes/s"] == "100000"
+	and f(b["batch"]["rows"][0], "wakeups") > 0.98]' | grep -c False)" 0 \
+	"by its size, where an eventfd wakes each time"
+tap_is "$(facts '[row["overflow"] for row in b["overflow"]["rows"]
+	if f(row, "lost") > 0]')" "['saturate', 'drop']" "what loses"
+tap_is "$(facts '[row["overflow"] for row in b["overflow"]["rows"]
+	if f(row, "refused") > 0]')" "['fail']" "what refuses"
+tap_is "$(facts '[f(row, "highest") < 100 for row in b["overflow"]["rows"]]')" \
+	"[False, True, True, True, True]" "with the maximum"
+tap_is "$(facts '{f(row, "off") for row in b["overflow"]["rows"]}')" "{0.0}" \
+	"and all is accounted for"
 tap_done

@@ -58,12 +58,40 @@ tap_is "$status" 0 "rate-limited, in $spent ms"
 tap_is "$((${reads:-999999} <= spent / 10 + 3))" 1 "limits reads: $reads"
 tap_is "$((${free:-0} > 3 * ${reads:-999999}))" 1 "which are $free otherwise"
 
+# Each line is written or counted as dropped, and the disk is too slow for all.
+output=$("$build/examples/logger" 2>&1)
+tap_is "$? $(echo "$output" | sed 's/[1-9][0-9]* written, [1-9][0-9]* dropped/N, N/')" \
+	"0 20000 lines: N, N" "logger: $output"
+
+# A read for each item but those that came at once, and one for each 64, if the machine
+# is fast enough for 64 in 2 ms.
+output=$("$build/examples/batcher" 2>&1)
+status=$?
+free=$(echo "$output" | sed -n 's/^no mark: 6410 items in \([0-9]*\) reads$/\1/p')
+marked=$(echo "$output" | sed -n 's/^mark 64, 2 ms: 6410 items in \([0-9]*\) reads$/\1/p')
+tap_is "$status $((${free:-0} > 4 * ${marked:-999999}))" "0 1" \
+	"batcher: ${free:-none} reads, and ${marked:-none} with a mark"
+
+# 20,000 frames, a thousand interrupts a second and those of the link.
+output=$("$build/examples/moderation" 2>&1)
+status=$?
+tap_is "$status $(echo "$output" | sed 's/ in .*//')" \
+	"0 20000 frames and 5 link changes" "moderation: $output"
+tap_is "$(($(echo "$output" | sed 's/.*interrupts, \([0-9]*\) a second/\1/') <= 1020))" 1 \
+	"it interrupts a thousand times a second"
+
 tap_is "$(python3 "$examples/flowfd.py" 2>&1)" \
-"ABI version 1, rate up to 1000000000, features 0x3f
+"ABI version 1, rate up to 1000000000, features 0x17f
 opened: 9 fit below a maximum of 10
 opened: read 9
 created: full
 created: read 4, maximum 5
+policies: 10 are too few
+policies: 10 after the delay
+policies: 1 that is urgent
+policies: 60 there, 50 lost
+policies: nothing left, without waiting
+policies: the maximum is not above the count and both marks
 ring: anything to harvest? False
 ring: pipe, b'hello, world'
 ring: counter, 3

@@ -142,6 +142,18 @@ tap_is "$(unshare -m sh -c "$replaced && $run true" 2>&1 |
 	"and says so in one line"
 tap_is "$(made unshare -m sh -c "$replaced && $eventfds call")" \
 	"3 eventfd - -" "falls back in silence"
+# A module that has neither policies nor mapped counters.
+older()
+{
+	LD_PRELOAD=$build/tests/libflowfd-older.so "$run" "$@" 2>&1
+}
+tap_is "$(older --maximum 10 --read-mark 5 --max-delay 1ms --mapped --overflow drop \
+	"$eventfds" call | sed 's|/dev/||')" \
+"flowfd-run: $eventfds runs without --mapped: the module has no mapped counters
+flowfd-run: $eventfds runs without --read-mark, --write-mark and --overflow: the module has no policies
+3 flowfd a -" "what an older module does not have is left out"
+tap_is "$(older --maximum 10 --overflow wait "$eventfds" call | sed 's|/dev/||')" \
+	"3 flowfd a -" "the policy of an eventfd needs no module with policies"
 # A user who may not open the device.
 mode=$(stat -c %a /dev/flowfd)
 chmod 600 /dev/flowfd
@@ -168,9 +180,70 @@ print(written, os.eventfd_read(fd))
 END
 	tap_is "$("$run" --maximum 10 python3 "$here/fill.py" 2>&1)" "9 9" \
 		"backpressure in an unchanged program"
+	# Policies: of blocking eventfds, of which the first writes are below the mark.
+	cat >"$here/policies.py" <<'END'
+import os, select, sys, time
+semaphore = "semaphore" in sys.argv
+fd = os.eventfd(0, os.EFD_SEMAPHORE | os.EFD_NONBLOCK if semaphore else 0)
+lines = [line.split() for line in open(f"/proc/self/fdinfo/{fd}")]
+print(*[f"{key[7:]}{value}" for key, value in lines if key in (
+    "flowfd-read-mark:", "flowfd-write-mark:", "flowfd-max-delay:", "flowfd-overflow:")])
+poll = select.poll()
+poll.register(fd, select.POLLIN | select.POLLOUT)
+written = 0
+try:
+    for _ in range(20):
+        os.eventfd_write(fd, 3)
+        written += 1
+        if written == 1:
+            start = time.monotonic()
+            at_once = poll.poll(0)[0][1]
+            late = poll.poll() if at_once & select.POLLIN else None
+            while not poll.poll(0)[0][1] & select.POLLIN:
+                time.sleep(0.001)
+            waited = time.monotonic() - start
+            print("at once" if late else "after the delay" if waited >= 0.02 else waited)
+except BlockingIOError:
+    pass
+print(written, "writable" if poll.poll(0)[0][1] & select.POLLOUT else "full",
+      os.eventfd_read(fd))
+END
+	for mapped in "" --mapped; do
+		tap_is "$("$run" $mapped --maximum 10 --overflow fail \
+			python3 "$here/policies.py" 2>&1)" \
+"read-mark:1 write-mark:1 max-delay:0 overflow:fail
+at once
+3 full 9" "a policy that fails $mapped"
+		tap_is "$("$run" $mapped --maximum 12 --overflow drop --write-mark 3 \
+			python3 "$here/policies.py" 2>&1)" \
+"read-mark:1 write-mark:3 max-delay:0 overflow:drop
+at once
+20 full 9" "a policy that drops, and a mark of writers $mapped"
+		tap_is "$("$run" $mapped --maximum 12 --overflow saturate \
+			--read-mark 5 --max-delay 20ms \
+			python3 "$here/policies.py" 2>&1)" \
+"read-mark:5 write-mark:1 max-delay:20000000 overflow:saturate
+after the delay
+20 full 11" "a policy that saturates, and a mark of readers $mapped"
+		tap_is "$("$run" $mapped --maximum 12 --overflow saturate \
+			--read-mark 5 --max-delay 20ms --rate 1000 --burst 2 \
+			python3 "$here/policies.py" semaphore 2>&1)" \
+"read-mark:1 write-mark:1 max-delay:0 overflow:wait
+at once
+3 writable 1" "a semaphore has no mark of readers, and loses nothing $mapped"
+	done
 else
 	tap_skip "backpressure" "python3 is not installed"
 fi
+# A counter without the module needs an eventfd that takes all values, and loses none.
+for policy in wait fail saturate drop; do
+	for mapped in "" --mapped; do
+		output=$(FLOWFD_BACKEND=fallback "$run" $mapped --maximum 10 \
+			--overflow "$policy" "$build/examples/first" 2>&1)
+		tap_is "$? $(echo "$output" | grep -c '^first: .*modprobe flowfd')" "1 1" \
+			"no doorbell that cannot be filled, $policy $mapped"
+	done
+done
 # strangers STATUS OUTPUT WHAT: a program succeeded, and all its eventfds were counters
 strangers() {
 	results=$(echo "$2" | sed -n 's/^flowfd-run\[.*, //p' | sort -u)

@@ -44,6 +44,7 @@ static void test_sizes(void)
 	static union {
 		struct flowfd_create_counter counter;
 		struct flowfd_query query;
+		struct flowfd_flow flow;
 		char bytes[1 << 14];
 	} big;
 
@@ -51,6 +52,13 @@ static void test_sizes(void)
 	       "a structure larger than an ioctl takes");
 	tap_is(flowfd_query(&big.query, sizeof(big)), -EINVAL,
 	       "a query larger than an ioctl takes");
+	tap_is(flowfd_set_flow(-1, &big.flow, sizeof(big)), -EINVAL,
+	       "policies larger than an ioctl takes");
+	tap_is(flowfd_get_flow(-1, &big.flow, sizeof(big)), -EINVAL, "to get, too");
+	tap_is(flowfd_set_flow(-1, &big.flow, FLOWFD_FLOW_SIZE_VER0 - 8), -EINVAL,
+	       "policies shorter than any version has them");
+	tap_is(flowfd_get_flow(-1, &big.flow, FLOWFD_FLOW_SIZE_VER0 - 8), -EINVAL,
+	       "to get, too");
 }
 
 static void test_settings(int fd, int wanted, const char *kind)
@@ -58,12 +66,20 @@ static void test_settings(int fd, int wanted, const char *kind)
 	uint64_t maximum;
 	uint32_t capacity;
 	uint32_t rate;
+	struct flowfd_flow flow = { .count = 42 };
+	uint64_t value = 42;
 
 	printf("# %s\n", kind);
 	tap_is(flowfd_set_maximum(fd, 10), wanted, "set maximum");
 	tap_is(flowfd_get_maximum(fd, &maximum), wanted, "get maximum");
 	tap_is(flowfd_set_bucket(fd, 1, 1), wanted, "set bucket");
 	tap_is(flowfd_get_bucket(fd, &capacity, &rate), wanted, "get bucket");
+	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), wanted, "set policies");
+	tap_is(flowfd_get_flow(fd, &flow, sizeof(flow)), wanted, "get policies");
+	tap_is(flow.count, 42, "which stay");
+	tap_is(flowfd_write_with(fd, 1, 0, 0), wanted, "a write with a timeout");
+	tap_is(flowfd_read_with(fd, &value, 0, 0), wanted, "a read with a timeout");
+	tap_is(value, 42, "which takes nothing");
 }
 
 static void test_other_files(void)
@@ -133,6 +149,8 @@ static void test_texts(void)
 	tap_ok(strstr(text, FLOWFD_VERSION), "and for which library");
 	text = flowfd_strerror(-EOPNOTSUPP);
 	tap_ok(strstr(text, "modprobe flowfd"), "EOPNOTSUPP says what to run");
+	tap_ok(strcmp(flowfd_strerror(-ETIMEDOUT), strerror(ETIMEDOUT)) != 0,
+	       "ETIMEDOUT speaks of no connection");
 	tap_is(strcmp(flowfd_strerror(-EBADF), strerror(EBADF)), 0,
 	       "others as strerror()");
 	tap_is(strcmp(flowfd_strerror(0), strerror(0)), 0, "success, too");
@@ -182,6 +200,7 @@ static void test_times(void)
 static void test_errno(void)
 {
 	struct flowfd_create_counter counter = {.initial = 1, .maximum = 1};
+	struct flowfd_flow flow = { 0 };
 	struct flowfd_query query;
 	struct flowfd_ring ring;
 	uint64_t value;
@@ -202,6 +221,10 @@ static void test_errno(void)
 	flowfd_write(-1, 1);
 	flowfd_read(fd, &value);
 	flowfd_read(fd, &value);
+	flowfd_set_flow(fd, &flow, sizeof(flow));
+	flowfd_get_flow(-1, &flow, sizeof(flow));
+	flowfd_write_with(fd, 1, 1, 0);
+	flowfd_read_with(-1, &value, 1, 0);
 	result = errno;
 	tap_is(result, ERRNO_BEFORE, "no call changes errno");
 	close(fd);

@@ -61,7 +61,8 @@ static void test_values(void)
 	tap_is(flowfd_counter_is_mapped(&c), 1, "it is in memory");
 	tap_is(flowfd_features(&c),
 	       FLOWFD_HAS_MEMORY | (fallback ? 0 : FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM |
-							   FLOWFD_HAS_BUCKET),
+							   FLOWFD_HAS_BUCKET |
+							   FLOWFD_HAS_FLOW),
 	       "what it can do");
 	tap_is(flowfd_take(&c, &value), 0, "take");
 	tap_is(value, 3, "the first count");
@@ -230,6 +231,131 @@ static uint64_t now(void)
 	return time.tv_sec * 1000000000ULL + time.tv_nsec;
 }
 
+#define MS 1000000ULL
+
+/* Reads and writes with a timeout; the time is of no use in an emulated machine but as
+ * a least one. */
+static void test_timeouts(uint32_t flags)
+{
+	const struct flowfd_create_counter settings = { .maximum = 5, .flags = flags };
+	struct flowfd_counter c;
+	uint64_t value = 42, start;
+	int timeout = flags & FLOWFD_NONBLOCK ? -EAGAIN : -ETIMEDOUT;
+	uint64_t least = flags & FLOWFD_NONBLOCK ? 0 : 20 * MS;
+
+	open_counter(&c, settings, 0);
+	errno = 4711;
+	start = now();
+	tap_is(flowfd_counter_read_with(&c, &value, 20 * MS, 0), timeout, "no count");
+	tap_ok(now() - start >= least, "not before the time has passed");
+	tap_is(flowfd_counter_read_with(&c, &value, 0, FLOWFD_NONBLOCK), -EAGAIN,
+	       "nor without waiting");
+	tap_is(value, 42, "the value stays");
+	tap_is(flowfd_counter_write_with(&c, 4, 20 * MS, 0), 0, "fill it");
+	start = now();
+	tap_is(flowfd_counter_write_with(&c, 1, 20 * MS, 0), timeout, "no room");
+	tap_ok(now() - start >= least, "not before the time has passed");
+	tap_is(flowfd_counter_write_with(&c, 1, 20 * MS, FLOWFD_URGENT | FLOWFD_NONBLOCK),
+	       -EAGAIN, "for what is urgent, either");
+	tap_is(flowfd_counter_write_with(&c, 5, 0, 0), -EINVAL, "what can never fit");
+	tap_is(flowfd_counter_write_with(&c, NONE, 0, FLOWFD_URGENT), -EINVAL,
+	       "ULLONG_MAX");
+	tap_is(flowfd_counter_write_with(&c, 1, 0, 1U << 30), -EINVAL, "unknown flag");
+	tap_is(flowfd_counter_read_with(&c, &value, 0, FLOWFD_URGENT), -EINVAL,
+	       "a flag of writes");
+	tap_is(flowfd_counter_read_with(&c, &value, 1, 0), 0, "take at once");
+	tap_is(value, 4, "all of it");
+	tap_is(flowfd_counter_write_with(&c, 2, 0, FLOWFD_URGENT), 0, "add urgently");
+	tap_is(ready(&c), POLLIN | POLLOUT, "as poll says");
+	tap_is(flowfd_counter_read_with(&c, &value, NONE, 0), 0, "take with all the time");
+	tap_is(value, 2, "which it does not need");
+	tap_is(errno, 4711, "errno stays");
+	flowfd_counter_close(&c);
+}
+
+static void *transfer_late(void *argument)
+{
+	const struct flowfd_counter *c = argument;
+	uint64_t value = 0;
+
+	usleep(20000);
+	flowfd_add(c, 3);
+	usleep(20000);
+	flowfd_take(c, &value);
+	return (void *)(uintptr_t)value;
+}
+
+/* A call with a timeout ends when it can, not when the time has passed. */
+static void test_in_time(void)
+{
+	const struct flowfd_create_counter settings = { .maximum = 5 };
+	struct flowfd_counter c;
+	uint64_t value = 0;
+	pthread_t thread;
+	void *taken;
+
+	open_counter(&c, settings, 0);
+	pthread_create(&thread, NULL, transfer_late, &c);
+	tap_is(flowfd_counter_read_with(&c, &value, 60000 * MS, 0), 0, "read in time");
+	tap_is(value, 3, "what was added");
+	tap_is(flowfd_counter_write_with(&c, 4, 0, 0), 0, "fill it");
+	tap_is(flowfd_counter_write_with(&c, 2, 60000 * MS, 0), 0, "write in time");
+	pthread_join(thread, &taken);
+	tap_is((uintptr_t)taken, 4, "after all was taken");
+	tap_is(flowfd_try_take(&c, &value), 0, "take");
+	tap_is(value, 2, "what was written then");
+	flowfd_counter_unmap(&c);
+	tap_is(flowfd_counter_write_with(&c, 1, 1, 0), fallback ? -ENODEV : 0, "unmapped");
+	tap_is(flowfd_counter_read_with(&c, &value, 1, 0), fallback ? -ENODEV : 0,
+	       "for reads, too");
+	flowfd_counter_close(&c);
+	tap_is(flowfd_counter_read_with(&c, &value, 1, 0), fallback ? -ENODEV : -EBADF,
+	       "closed");
+}
+
+/* Without the module it is an eventfd, of which not each write is known to wait. */
+static void test_semaphore_timeouts(uint32_t flags)
+{
+	const struct flowfd_create_counter settings = { .flags = FLOWFD_SEMAPHORE | flags };
+	bool blocking = !(flags & FLOWFD_NONBLOCK);
+	int unknown = fallback && blocking ? -EOPNOTSUPP : 0;
+	struct flowfd_counter c;
+	uint64_t value = 0;
+
+	open_counter(&c, settings, 0);
+	tap_is(flowfd_counter_read_with(&c, &value, 20 * MS, 0),
+	       blocking ? -ETIMEDOUT : -EAGAIN, "semaphore: none in time");
+	tap_is(flowfd_counter_write_with(&c, 1, 1, 0), unknown, "timed write");
+	tap_is(flowfd_counter_write_with(&c, 1, 0, FLOWFD_NONBLOCK), unknown,
+	       "write without waiting");
+	tap_is(flowfd_counter_write_with(&c, 1, 0, FLOWFD_URGENT), 0, "urgent write");
+	tap_is(flowfd_counter_read_with(&c, &value, 20 * MS, 0), 0, "read");
+	tap_is(value, 1, "one");
+	flowfd_counter_close(&c);
+}
+
+/* There are no policies where nothing can hold a wakeup back. */
+static void test_policies(void)
+{
+	struct flowfd_flow flow = { .read_mark = 3, .maximum = 10 };
+	struct flowfd_counter c;
+	uint64_t value;
+
+	open_counter(&c, nonblock, 0);
+	tap_is(flowfd_set_flow(c.fd, &flow, sizeof(flow)), fallback ? -ENOTTY : 0,
+	       "set policies");
+	tap_is(flowfd_add(&c, 2), 0, "add below the mark");
+	tap_is(ready(&c) & POLLIN, fallback ? POLLIN : 0, "not ready with a mark");
+	tap_is(flowfd_counter_write_with(&c, 1, 0, 0), 0, "reach the mark");
+	tap_is(ready(&c) & POLLIN, POLLIN, "ready");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(flowfd_counter_write_with(&c, 1, 0, FLOWFD_URGENT), 0, "what is urgent");
+	tap_is(ready(&c) & POLLIN, POLLIN, "is ready below the mark");
+	tap_is(flowfd_try_take(&c, &value), 0, "take");
+	tap_is(value, 1, "it");
+	flowfd_counter_close(&c);
+}
+
 static void test_signal(void)
 {
 	const struct flowfd_create_counter settings = { .maximum = 5 };
@@ -242,6 +368,8 @@ static void test_signal(void)
 	tap_is(flowfd_take(&c, &value), -EINTR, "a take interrupted");
 	tap_is(flowfd_add(&c, 4), 0, "fill it");
 	tap_is(flowfd_add(&c, 1), -EINTR, "an add interrupted");
+	tap_is(flowfd_counter_write_with(&c, 1, 600000 * MS, 0), -EINTR,
+	       "a timed add interrupted");
 	interrupt_end(&interrupt);
 	tap_is(flowfd_take(&c, &value), 0, "take");
 	tap_is(value, 4, "nothing was added");
@@ -623,6 +751,12 @@ static void run_backend(const char *name)
 	test_errors();
 	test_poll();
 	test_edges();
+	test_timeouts(0);
+	test_timeouts(FLOWFD_NONBLOCK);
+	test_in_time();
+	test_semaphore_timeouts(0);
+	test_semaphore_timeouts(FLOWFD_NONBLOCK);
+	test_policies();
 	test_signal();
 	test_fork();
 	test_killed();

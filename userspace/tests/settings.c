@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <linux/flowfd.h>
+
 #include "preload/settings.h"
 #include "tests/tap.h"
 
@@ -38,6 +40,50 @@ static void test_values(void)
 	       "mapped, with edges for takes");
 }
 
+static uint64_t delay_of(const char *text)
+{
+	struct settings settings;
+
+	return settings_parse(&settings, text) ? settings.max_delay : 0;
+}
+
+static void test_policies(void)
+{
+	struct settings settings;
+
+	tap_ok(settings_parse(&settings, "maximum=10") &&
+		       !settings_have_policies(&settings) && !settings.read_mark &&
+		       !settings.write_mark && !settings.max_delay &&
+		       settings.overflow == FLOWFD_OVERFLOW_WAIT,
+	       "no policies");
+	tap_ok(settings_parse(&settings, "maximum=100/read-mark=64/max-delay=2ms/"
+					 "write-mark=99/overflow=drop"),
+	       "all policies");
+	tap_is(settings.read_mark, 64, "read mark");
+	tap_is(settings.max_delay, 2000000, "maximum delay");
+	tap_is(settings.write_mark, 99, "write mark");
+	tap_is(settings.overflow, FLOWFD_OVERFLOW_DROP, "overflow");
+	tap_ok(settings_have_policies(&settings), "they are policies");
+	tap_ok(settings_parse(&settings, "maximum=2/overflow=saturate") &&
+		       settings.overflow == FLOWFD_OVERFLOW_SATURATE &&
+		       settings_have_policies(&settings),
+	       "saturate");
+	tap_ok(settings_parse(&settings, "maximum=2/overflow=fail") &&
+		       settings.overflow == FLOWFD_OVERFLOW_FAIL,
+	       "fail");
+	tap_ok(settings_parse(&settings, "overflow=wait") &&
+		       !settings_have_policies(&settings),
+	       "wait, as an eventfd");
+	tap_ok(settings_parse(&settings,
+			      "read-mark=18446744073709551614/max-delay=1ns"),
+	       "highest mark");
+	tap_is(delay_of("read-mark=2/max-delay=1ns"), 1, "nanoseconds");
+	tap_is(delay_of("read-mark=2/max-delay=500us"), 500000, "microseconds");
+	tap_is(delay_of("read-mark=2/max-delay=10s"), 10000000000, "seconds");
+	tap_is(delay_of("read-mark=2/max-delay=3600s"), FLOWFD_MAX_DELAY_MAX,
+	       "longest delay");
+}
+
 static void test_wrong(void)
 {
 	static const char *const texts[] = {
@@ -57,6 +103,34 @@ static void test_wrong(void)
 		"rate=5/burst=4294967296",
 		"rate=5",
 		"burst=5",
+		"read-mark=0/max-delay=1ms",
+		"read-mark=1/max-delay=1ms",
+		"read-mark=5",
+		"read-mark=5x/max-delay=1ms",
+		"read-mark=18446744073709551615/max-delay=1ms",
+		"maximum=5/read-mark=5/max-delay=1ms",
+		"read-mark=5/max-delay=",
+		"read-mark=5/max-delay=0ms",
+		"read-mark=5/max-delay=1",
+		"read-mark=5/max-delay=ms",
+		"read-mark=5/max-delay=1 ms",
+		"read-mark=5/max-delay=1m",
+		"read-mark=5/max-delay=1msec",
+		"read-mark=5/max-delay=1.5ms",
+		"read-mark=5/max-delay=-1ms",
+		"read-mark=5/max-delay=3601s",
+		"read-mark=5/max-delay=3600000000001ns",
+		/* 2^64 ns and 1 s more */
+		"read-mark=5/max-delay=18446744074s",
+		"max-delay=1ms",
+		"write-mark=5",
+		"maximum=9/write-mark=0",
+		"maximum=9/write-mark=1",
+		"maximum=9/write-mark=9",
+		"overflow=",
+		"overflow=drop",
+		"maximum=9/overflow=dropped",
+		"maximum=9/overflow=1",
 		"mapped=",
 		"mapped=1",
 		"mapped=adds",
@@ -138,6 +212,7 @@ static void test_keep(void)
 int main(void)
 {
 	test_values();
+	test_policies();
 	test_wrong();
 	test_limits();
 	test_keep();

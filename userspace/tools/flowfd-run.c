@@ -31,12 +31,13 @@ enum {
 const char *argp_program_version = "flowfd-run " FLOWFD_VERSION;
 
 /*
- * The settings, and the same as text for the shim, but for @mapped and @edge_per_take:
- * the module may not have it.
+ * The settings, and the same as text for the shim. @policies, @mapped and @edge_per_take
+ * are not in @text: the module may not have them.
  */
 struct run {
 	struct settings settings;
 	char *text;
+	char *policies;
 	char *log;
 	bool mapped;
 	bool edge_per_take;
@@ -59,19 +60,38 @@ static char *format(const char *pattern, ...)
 	return text;
 }
 
-static void add(struct run *run, struct argp_state *state, const char *name,
-		const char *option, const char *value)
+/* Words of the shim's settings, one behind the other. */
+static char *join(const char *text, const char *word)
+{
+	return format("%s%s%s", text, *text && *word ? "/" : "", word);
+}
+
+static void add_to(char **text, struct run *run, struct argp_state *state,
+		   const char *name, const char *option, const char *value)
 {
 	char *word = format("%s=%s", name, value);
 	const char *why = settings_add(&run->settings, word);
-	char *text;
+	char *longer;
 
 	if (why)
 		argp_error(state, "%s '%s': %s", option, value, why);
-	text = format("%s%s%s", run->text, *run->text ? "/" : "", word);
-	free(run->text);
+	longer = join(*text, word);
+	free(*text);
 	free(word);
-	run->text = text;
+	*text = longer;
+}
+
+static void add(struct run *run, struct argp_state *state, const char *name,
+		const char *option, const char *value)
+{
+	add_to(&run->text, run, state, name, option, value);
+}
+
+/* @option begins with two hyphens; the rest is its name in the settings. */
+static void add_policy(struct run *run, struct argp_state *state, const char *option,
+		       const char *value)
+{
+	add_to(&run->policies, run, state, option + 2, option, value);
 }
 
 /* Names the file that reports are for: the program may replace its descriptor 2. */
@@ -116,6 +136,18 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	case 'b':
 		add(run, state, "burst", "--burst", value);
 		return 0;
+	case 'R':
+		add_policy(run, state, "--read-mark", value);
+		return 0;
+	case 'd':
+		add_policy(run, state, "--max-delay", value);
+		return 0;
+	case 'W':
+		add_policy(run, state, "--write-mark", value);
+		return 0;
+	case 'o':
+		add_policy(run, state, "--overflow", value);
+		return 0;
 	case 'M':
 		run->mapped = true;
 		return 0;
@@ -142,7 +174,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	case ARGP_KEY_END:
 		why = settings_check(&run->settings);
 		if (why)
-			argp_error(state, "--rate, --burst: %s", why);
+			argp_error(state, "%s", why);
 		if (run->edge_per_take && !run->mapped)
 			argp_error(state, "--edge-per-take: needs --mapped");
 		return 0;
@@ -157,6 +189,20 @@ static const struct argp_option options[] = {
 	{ "rate", 'r', "R", 0, "Wake readers R times a second at most; needs --burst",
 	  0 },
 	{ "burst", 'b', "B", 0, "Let B wakeups follow each other at once; needs --rate",
+	  0 },
+	{ "read-mark", 'R', "N", 0,
+	  "Wake readers when the count is N or more, and not before --max-delay "
+	  "otherwise",
+	  0 },
+	{ "max-delay", 'd', "TIME", 0,
+	  "Wake readers below --read-mark, too, TIME after the first write: 500us, "
+	  "2ms, 1s",
+	  0 },
+	{ "write-mark", 'W', "N", 0,
+	  "Tell pollers of room only when a write of N fits; needs --maximum", 0 },
+	{ "overflow", 'o', "POLICY", 0,
+	  "What becomes of a write for which there is no room: wait (as an eventfd), "
+	  "fail, saturate or drop; needs --maximum",
 	  0 },
 	{ "mapped", 'M', NULL, 0,
 	  "Add to and take from counters in memory, without a system call", 0 },
@@ -178,7 +224,7 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "PROGRAM [ARGUMENT...]",
 	.doc = "Run PROGRAM with its eventfds turned into flowfd counters: with"
-	       " a maximum that makes fast writers wait, and a limit on how"
+	       " a maximum that makes fast writers wait, and limits on how"
 	       " often readers are woken, or signalled in memory.\v"
 	       "Exit status: 125 if flowfd-run fails, 126 if PROGRAM cannot be"
 	       " run, 127 if it is not found, otherwise PROGRAM's.",
@@ -230,10 +276,11 @@ static void admit_shim(void)
 
 static const char *settings_text(const struct run *run)
 {
+	const char *text = join(run->text, run->policies);
+
 	if (!run->mapped)
-		return run->text;
-	return format("%s%smapped=%s", run->text, *run->text ? "/" : "",
-		      run->edge_per_take ? "take" : "add");
+		return text;
+	return join(text, run->edge_per_take ? "mapped=take" : "mapped=add");
 }
 
 static void preload_shim(const struct run *run)
@@ -271,9 +318,21 @@ static void check_mapped(struct run *run, unsigned long long features)
 	run->mapped = false;
 }
 
+/* The maximum and the bucket stay. --overflow wait needs nothing. */
+static void check_policies(struct run *run, unsigned long long features)
+{
+	if (!settings_have_policies(&run->settings) || features & FLOWFD_FEATURE_FLOW)
+		return;
+	fprintf(stderr,
+		"flowfd-run: %s runs without --read-mark, --write-mark and --overflow:"
+		" the module has no policies\n",
+		run->program[0]);
+	*run->policies = '\0';
+}
+
 int main(int argc, char **argv)
 {
-	struct run run = { .text = format("") };
+	struct run run = { .text = format(""), .policies = format("") };
 	struct flowfd_query query;
 	int error;
 
@@ -287,6 +346,7 @@ int main(int argc, char **argv)
 			run.program[0], flowfd_strerror(error));
 	} else {
 		check_mapped(&run, query.features);
+		check_policies(&run, query.features);
 		preload_shim(&run);
 	}
 

@@ -109,6 +109,45 @@ def bucket(bench):
     )
 
 
+def batch(bench):
+    marked = [row for row in bench["rows"] if row["mark"] != "none"]
+    if not marked:
+        return "Without a mark a consumer is woken for nearly every event."
+    text = (
+        "With a mark of 64 a consumer sleeps until 64 events are there, or 2 ms after "
+        "the first. What it gains in wakeups an event pays in waiting: the first of 64 "
+        "waits for the last one. Where few events come the delay bounds that. "
+    )
+    urgent = find(
+        bench, subject="flowfd", mark="64, 2 ms, urgent", **{"writes/s": "100000"}
+    )
+    p99 = median(urgent, "p99_us")
+    if p99 is not None:
+        text += f"An urgent write does not wait (p99 {p99:,.0f} µs), but wakes. "
+    chatty = [row for row in marked if row["subject"] == "mapped"]
+    if any((median(row, "calls") or 0) > 0.5 for row in chatty):
+        text += (
+            "A mark does not suit a mapped counter whose consumer sleeps: each add "
+            "below the mark is a system call, as the kernel has to count."
+        )
+    return text
+
+
+def overflow(bench):
+    text = (
+        "The writer is twice as fast as the reader. Somebody must pay: the queue that "
+        "grows, the writer that waits, or the values that are lost. "
+    )
+    lost = [
+        f"{median(row, 'lost'):.0f} % with “{row['overflow']}”"
+        for row in bench["rows"]
+        if median(row, "lost")
+    ]
+    if lost:
+        text += f"The counter says how much that is: {listed(lost)}."
+    return text
+
+
 def ring(bench):
     text = (
         "One thread writes to all files and then takes all events. The fewer "

@@ -61,6 +61,11 @@ EFFECTS = (
         "{:.1f} %",
     ),
     (
+        "wakeups with a mark of 64, fewer by a factor of",
+        lambda r: effects(r, "batch", "wakeups with a mark of 64, "),
+        "{:.0f}",
+    ),
+    (
         "a call on a counter, as a ratio to eventfd",
         lambda r: ratios(r, "cost", "operation"),
         "{:.2f}",

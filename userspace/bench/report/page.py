@@ -69,6 +69,8 @@ SECTIONS = {
     "latency": (plots.latency, captions.latency),
     "coalesce": (plots.coalesce, captions.coalesce),
     "bucket": (plots.bucket, captions.bucket),
+    "batch": (plots.batch, captions.batch),
+    "overflow": (plots.overflow, captions.overflow),
     "wakeup": (plots.wakeup, captions.wakeup),
     "producers": (plots.producers, captions.producers),
 }

@@ -311,6 +311,79 @@ def bucket(bench, Figure):
     return figure
 
 
+def batch(bench, Figure):
+    """How often the consumer is woken, and how long events wait."""
+    rows = bench["rows"]
+    figure = Figure(figsize=(9, 0.55 * len(rows) + 1.1), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    groups = [
+        f"{r['subject']}, mark {r['mark']},\n{int(r['writes/s']):,} writes/s"
+        for r in rows
+    ]
+    colours = [
+        COLOURS["bucket" if r["mark"] != "none" and r["subject"] == "flowfd" else r["subject"]]
+        for r in rows
+    ]
+    values = [median(r, "wakeups") for r in rows]
+    group_bars(left, groups, [(None, colours, values)], 3)
+    left.set_xlabel("wakeups for each write")
+    left.margins(x=0.2)
+    group_bars(
+        right,
+        groups,
+        [
+            ("p50", COLOURS["maximum"], [median(r, "p50_us") for r in rows]),
+            ("p99", COLOURS["flowfd"], [median(r, "p99_us") for r in rows]),
+        ],
+    )
+    # Both panels share the axis, and each of them turned it round.
+    left.invert_yaxis()
+    right.set_xscale("log")
+    right.set_xlim(left=1)
+    right.margins(x=0.25)
+    right.set_xlabel("wait of an event, µs (logarithmic)")
+    right.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=2)
+    return figure
+
+
+def overflow(bench, Figure):
+    """How long a write takes, and what becomes of what was written."""
+    rows = bench["rows"]
+    figure = Figure(figsize=(9, 0.8 * len(rows) + 1.1), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    groups = [f"{r['subject']},\noverflow {r['overflow']}" for r in rows]
+    for axes, title, series in (
+        (
+            left,
+            "time of a write, µs (logarithmic)",
+            (
+                ("p50", COLOURS["maximum"], "p50_us"),
+                ("p99", COLOURS["flowfd"], "p99_us"),
+            ),
+        ),
+        (
+            right,
+            "of what was written, %",
+            (
+                ("read", COLOURS["maximum"], "read"),
+                ("refused", COLOURS["eventfd"], "refused"),
+                ("lost", COLOURS["bucket"], "lost"),
+            ),
+        ),
+    ):
+        bars = [(name, c, [median(r, key) for r in rows]) for name, c, key in series]
+        group_bars(axes, groups, bars, 1)
+        axes.set_xlabel(title)
+        axes.margins(x=0.2)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=3)
+    # Both panels share the axis, and each of them turned it round.
+    left.invert_yaxis()
+    left.set_xscale("log")
+    left.set_xlim(left=0.1)
+    left.margins(x=0.25)
+    return figure
+
+
 def distinct(bench, label):
     """The values of a label, in the order of the table."""
     return list(dict.fromkeys(row[label] for row in bench["rows"]))

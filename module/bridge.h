@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Bridges between a counter and eventfds: a source feeds the counter, a sink is signalled
+ * by it. docs/bridge.md has the reasons.
+ */
+#ifndef FLOWFD_BRIDGE_H
+#define FLOWFD_BRIDGE_H
+
+#include <linux/eventfd.h>
+#include <linux/limits.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "counter.h"
+
+struct file;
+struct seq_file;
+
+/* No eventfd has it. */
+#define BRIDGE_NO_ID INT_MIN
+
+/**
+ * struct bridge_end - the connection with one eventfd
+ * @eventfd: NULL: none. Changed under the mutex of the state and of all bridges
+ * @queue: wait queue of @eventfd, which the reference to it keeps
+ * @at_eventfd: in @queue
+ * @id: of @eventfd, as in its fdinfo, or BRIDGE_NO_ID; also read without a lock
+ * @hung_up: the last file of @eventfd is gone; under the lock of @queue
+ * @work: what cannot be done under the lock of a wait queue
+ */
+struct bridge_end {
+	struct eventfd_ctx *eventfd;
+	wait_queue_head_t *queue;
+	wait_queue_entry_t at_eventfd;
+	int id;
+	bool hung_up;
+	struct delayed_work work;
+};
+
+/**
+ * struct flowfd_bridge_state - the bridges of a counter
+ * @counter: fixed
+ * @lock: whoever adds, removes or uses an end in process context
+ * @source: its eventfd feeds the counter
+ * @sink: its eventfd is signalled
+ * @node: in the tree of sources
+ * @at_counter: in the counter's wait queue while there is a sink
+ * @for_room: likewise, while the source waits for room in the counter
+ * @waiting: taken from a source, and not added yet; under the counter's lock
+ * @behind: the work item of the source moves its count, wakeups do not; likewise
+ * @turns: how often the source has used room that the sink made, since a signal found it
+ *	not @behind; likewise
+ * @rest: ticks that the work item of the source rested for last; likewise
+ * @taker: the work item of the sink, while it takes; or NULL
+ */
+struct flowfd_bridge_state {
+	struct flowfd_counter *counter;
+	struct mutex lock; /* of the ends */
+	struct bridge_end source;
+	struct bridge_end sink;
+	struct rb_node node;
+	wait_queue_entry_t at_counter;
+	wait_queue_entry_t for_room;
+	u64 waiting;
+	bool behind;
+	unsigned int turns;
+	unsigned long rest;
+	struct task_struct *taker;
+};
+
+/* Under the lock of the counter. */
+static inline void bridge_join(struct flowfd_bridge_state *b, wait_queue_entry_t *entry)
+{
+	if (list_empty(&entry->entry))
+		__add_wait_queue(&b->counter->wqh, entry);
+}
+
+/* Likewise. */
+static inline void bridge_leave(wait_queue_entry_t *entry)
+{
+	list_del_init(&entry->entry);
+}
+
+/* bridge_graph.c */
+int flowfd_bridge_link(struct flowfd_bridge_state *b, struct bridge_end *end,
+		       struct eventfd_ctx *eventfd);
+void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end);
+
+/* bridge_end.c */
+int flowfd_bridge_init(void);
+void flowfd_bridge_exit(void);
+void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks);
+void flowfd_bridge_hurry_work(struct bridge_end *end);
+bool flowfd_bridge_is_hung_up(struct bridge_end *end);
+int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
+			 struct file *file);
+void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end);
+
+/* bridge_source.c */
+void flowfd_source_init(struct flowfd_bridge_state *b);
+void flowfd_source_reap(struct flowfd_bridge_state *b);
+void flowfd_source_start(struct flowfd_bridge_state *b);
+
+/* bridge_sink.c */
+void flowfd_sink_init(struct flowfd_bridge_state *b);
+void flowfd_sink_start(struct flowfd_bridge_state *b);
+
+/* bridge.c */
+long flowfd_bridge_control(struct file *file, const void __user *argp, size_t size);
+void flowfd_bridge_show(struct seq_file *m, struct flowfd_counter *c);
+void flowfd_bridge_free(struct flowfd_counter *c);
+
+#endif /* FLOWFD_BRIDGE_H */

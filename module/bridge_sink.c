@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The sink of a counter: an eventfd that is signalled with the count when the counter's
+ * readers are woken. Always by a work item: see source_wake().
+ */
+#include <linux/poll.h>
+
+#include "bridge.h"
+#include "compat.h"
+
+/* Under the lock of the counter, whose readers are woken. */
+static int sink_counter_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
+			     void *key)
+{
+	struct flowfd_bridge_state *b =
+		container_of(entry, struct flowfd_bridge_state, at_counter);
+
+	if (!(key_to_poll(key) & EPOLLIN))
+		return 0;
+	flowfd_bridge_queue_work(&b->sink, 0);
+	return 1;
+}
+
+/* Under the lock of the eventfd. Most of these wakeups are those of the sink itself. */
+static int sink_eventfd_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
+			     void *key)
+{
+	struct bridge_end *sink = container_of(entry, struct bridge_end, at_eventfd);
+
+	if (key_to_poll(key) & EPOLLHUP) {
+		sink->hung_up = true;
+		flowfd_bridge_queue_work(sink, 0);
+	}
+	return 0;
+}
+
+/* Tells the source who makes the room. */
+static int sink_take(struct flowfd_bridge_state *b, u64 *value)
+{
+	int err;
+
+	WRITE_ONCE(b->taker, current);
+	err = flowfd_counter_take_ready(b->counter, value);
+	WRITE_ONCE(b->taker, NULL);
+	return err;
+}
+
+/* No loop here depends on the words of a mapped counter: nobody could end it. */
+static void sink_move(struct flowfd_bridge_state *b)
+{
+	u64 value;
+	int err = sink_take(b, &value);
+
+	if (err == -EBUSY)
+		flowfd_bridge_queue_work(&b->sink, 1);
+	if (!err)
+		eventfd_signal_count(b->sink.eventfd, value);
+}
+
+static void sink_work(struct work_struct *work)
+{
+	struct flowfd_bridge_state *b =
+		container_of(work, struct flowfd_bridge_state, sink.work.work);
+
+	mutex_lock(&b->lock);
+	if (!b->sink.eventfd)
+		goto unlock;
+	if (flowfd_bridge_is_hung_up(&b->sink))
+		flowfd_bridge_detach(b, &b->sink);
+	else
+		sink_move(b);
+unlock:
+	mutex_unlock(&b->lock);
+}
+
+/**
+ * flowfd_sink_init - there is no sink yet
+ * @b: new state
+ */
+void flowfd_sink_init(struct flowfd_bridge_state *b)
+{
+	b->sink.id = BRIDGE_NO_ID;
+	INIT_DELAYED_WORK(&b->sink.work, sink_work);
+	init_waitqueue_func_entry(&b->sink.at_eventfd, sink_eventfd_wake);
+	init_waitqueue_func_entry(&b->at_counter, sink_counter_wake);
+	INIT_LIST_HEAD(&b->at_counter.entry);
+}
+
+/**
+ * flowfd_sink_start - from here on readers are woken by signals
+ * @b: state whose sink has been attached
+ *
+ * Also for the count that there is.
+ */
+void flowfd_sink_start(struct flowfd_bridge_state *b)
+{
+	struct flowfd_counter *c = b->counter;
+
+	add_wait_queue(b->sink.queue, &b->sink.at_eventfd);
+	spin_lock_irq(&c->wqh.lock);
+	bridge_join(b, &b->at_counter);
+	flowfd_counter_tell_readers(c);
+	spin_unlock_irq(&c->wqh.lock);
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The source of a counter: an eventfd whose count is moved into it. What does not fit
+ * waits for room in the counter, and in the eventfd.
+ */
+#include <linux/poll.h>
+#include <linux/sched.h>
+
+#include "bridge.h"
+
+/*
+ * How often the count of a source is taken with interrupts off: an eventfd that is a
+ * semaphore gives 1 each time.
+ */
+#define SOURCE_TAKES 64
+
+/*
+ * How often a work item does so before it rests. The count of a semaphore can be almost
+ * 2^64, and nobody needs to be there while it is moved.
+ */
+#define SOURCE_ROUNDS 16
+
+/*
+ * How often room made by the counter's own sink is used at once. What an eventfd has can
+ * be almost 2^64 times what fits, and nobody needs to be there while both ends move it.
+ */
+#define SOURCE_TURNS 256
+
+/*
+ * Takes what fits, or all of an eventfd that is no semaphore: then the rest waits. What
+ * does not fit at all stays in the eventfd.
+ *
+ * Return: 0: nothing is left. -EAGAIN: there may be more than fits. -EBUSY: likewise, and
+ * it may fit.
+ */
+static int source_take(struct flowfd_bridge_state *b)
+{
+	struct flowfd_counter *c = b->counter;
+	unsigned int i;
+	u64 value;
+
+	for (i = 0; i < SOURCE_TAKES; i++) {
+		if (!flowfd_counter_takes_more(c, b->waiting))
+			return flow_loses(&c->flow) ? -EBUSY : -EAGAIN;
+		eventfd_ctx_do_read(b->source.eventfd, &value);
+		b->waiting += value;
+		if (value != 1)
+			return 0;
+	}
+	return -EBUSY;
+}
+
+/* Returns as source_take(). */
+static int source_try(struct flowfd_bridge_state *b, bool *taken)
+{
+	int err = 0, left;
+
+	if (b->waiting)
+		err = flowfd_counter_add_some(b->counter, &b->waiting);
+	if (err || !b->source.eventfd)
+		return err;
+	left = source_take(b);
+	if (!b->waiting)
+		return left;
+	*taken = true;
+	return flowfd_counter_add_some(b->counter, &b->waiting) ?: left;
+}
+
+/*
+ * Moves what fits; under the lock of the eventfd too, if there is one. Tries again once
+ * takes are told: before that, a reader that sleeps was perhaps given all that was added,
+ * or a program took it in memory.
+ */
+static int source_move(struct flowfd_bridge_state *b, bool *taken)
+{
+	struct flowfd_counter *c = b->counter;
+	int err = source_try(b, taken);
+
+	if (err == -EAGAIN) {
+		bridge_join(b, &b->for_room);
+		flowfd_counter_want_room(c);
+		err = source_try(b, taken);
+	}
+	if (err != -EAGAIN)
+		bridge_leave(&b->for_room);
+	b->behind = err;
+	return err;
+}
+
+/* Under the lock of the counter: something new came, for which a program or device ran. */
+static void source_be_quick(struct flowfd_bridge_state *b)
+{
+	b->turns = 0;
+	b->rest = 0;
+}
+
+/* Under the lock of the counter: how many ticks to rest, longer each time. */
+static unsigned long source_rest(struct flowfd_bridge_state *b)
+{
+	b->rest = min(2 * b->rest + 1, (unsigned long)HZ);
+	return b->rest;
+}
+
+/* Likewise, if there is room. Any other taker than the sink is a program. */
+static unsigned long source_rest_for_room(struct flowfd_bridge_state *b)
+{
+	if (READ_ONCE(b->taker) != current)
+		return 0;
+	if (b->turns < SOURCE_TURNS) {
+		b->turns++;
+		return 0;
+	}
+	return source_rest(b);
+}
+
+/* Under the lock of the counter: there is room. */
+static int source_room_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
+			    void *key)
+{
+	struct flowfd_bridge_state *b =
+		container_of(entry, struct flowfd_bridge_state, for_room);
+
+	if (!(key_to_poll(key) & EPOLLOUT))
+		return 0;
+	bridge_leave(entry);
+	flowfd_bridge_queue_work(&b->source, source_rest_for_room(b));
+	return 1;
+}
+
+/*
+ * Under the lock of the eventfd, with interrupts off, perhaps in a hard interrupt. The
+ * counter's lock is taken inside it. That is why a sink is never signalled under the
+ * lock of a counter.
+ */
+static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, void *key)
+{
+	struct flowfd_bridge_state *b =
+		container_of(entry, struct flowfd_bridge_state, source.at_eventfd);
+	__poll_t events = key_to_poll(key);
+	bool taken = false;
+
+	if (events & EPOLLHUP) {
+		b->source.hung_up = true;
+		flowfd_bridge_hurry_work(&b->source);
+	}
+	if (!(events & EPOLLIN))
+		return 0;
+	spin_lock(&b->counter->wqh.lock);
+	if (!b->behind) {
+		source_be_quick(b);
+		if (source_move(b, &taken) == -EBUSY)
+			flowfd_bridge_queue_work(&b->source, 0);
+	} else if (b->rest) {
+		/* One round at once, which is in proportion to one signal. */
+		b->rest = 0;
+		flowfd_bridge_hurry_work(&b->source);
+	}
+	spin_unlock(&b->counter->wqh.lock);
+	/* For some that follow in the queue the wakeup is all: vhost, VFIO, AIO. */
+	return 0;
+}
+
+/* Writers may wait: the eventfd is full if its count was left there for long. */
+static void source_wake_writers(wait_queue_head_t *queue)
+{
+	current->in_eventfd = 1;
+	wake_up_locked_poll(queue, EPOLLOUT);
+	current->in_eventfd = 0;
+}
+
+/* Returns as source_take(). */
+static int source_run(struct flowfd_bridge_state *b)
+{
+	wait_queue_head_t *queue = b->source.queue;
+	struct flowfd_counter *c = b->counter;
+	bool taken = false;
+	int err;
+
+	if (b->source.eventfd) {
+		spin_lock_irq(&queue->lock);
+		spin_lock(&c->wqh.lock);
+		err = source_move(b, &taken);
+		spin_unlock(&c->wqh.lock);
+		if (taken)
+			source_wake_writers(queue);
+		spin_unlock_irq(&queue->lock);
+	} else {
+		spin_lock_irq(&c->wqh.lock);
+		err = source_move(b, &taken);
+		spin_unlock_irq(&c->wqh.lock);
+	}
+	return err;
+}
+
+static void source_run_later(struct flowfd_bridge_state *b)
+{
+	unsigned long ticks;
+
+	spin_lock_irq(&b->counter->wqh.lock);
+	ticks = source_rest(b);
+	spin_unlock_irq(&b->counter->wqh.lock);
+	flowfd_bridge_queue_work(&b->source, ticks);
+}
+
+/**
+ * flowfd_source_reap - end a source whose eventfd is closed
+ * @b: state, whose mutex the caller has
+ *
+ * What its writers left in it is moved first, and keeps it until there is room.
+ */
+void flowfd_source_reap(struct flowfd_bridge_state *b)
+{
+	int err;
+
+	if (!b->source.eventfd || !flowfd_bridge_is_hung_up(&b->source))
+		return;
+	err = source_run(b);
+	if (err == -EBUSY)
+		source_run_later(b);
+	if (!err)
+		flowfd_bridge_detach(b, &b->source);
+}
+
+static void source_work(struct work_struct *work)
+{
+	struct flowfd_bridge_state *b =
+		container_of(work, struct flowfd_bridge_state, source.work.work);
+	unsigned int rounds = 0;
+	int err;
+
+	mutex_lock(&b->lock);
+	do {
+		err = source_run(b);
+		cond_resched();
+	} while (err == -EBUSY && ++rounds < SOURCE_ROUNDS);
+	if (err == -EBUSY)
+		source_run_later(b);
+	if (!err)
+		flowfd_source_reap(b);
+	mutex_unlock(&b->lock);
+}
+
+/**
+ * flowfd_source_init - there is no source yet
+ * @b: new state
+ */
+void flowfd_source_init(struct flowfd_bridge_state *b)
+{
+	b->source.id = BRIDGE_NO_ID;
+	INIT_DELAYED_WORK(&b->source.work, source_work);
+	init_waitqueue_func_entry(&b->source.at_eventfd, source_wake);
+	init_waitqueue_func_entry(&b->for_room, source_room_wake);
+	INIT_LIST_HEAD(&b->for_room.entry);
+}
+
+/**
+ * flowfd_source_start - from here on the count of the eventfd is moved
+ * @b: state whose source has been attached
+ *
+ * What it has already is moved first, and here: a signal that came before would not wake
+ * those who wait for room in the eventfd.
+ */
+void flowfd_source_start(struct flowfd_bridge_state *b)
+{
+	struct flowfd_counter *c = b->counter;
+	struct bridge_end *source = &b->source;
+
+	spin_lock_irq(&c->wqh.lock);
+	b->behind = true;
+	source_be_quick(b);
+	spin_unlock_irq(&c->wqh.lock);
+	add_wait_queue(source->queue, &source->at_eventfd);
+	if (source_run(b) == -EBUSY)
+		flowfd_bridge_queue_work(source, 0);
+}

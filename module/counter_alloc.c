@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Making and freeing counters, and the settings that one begins with.
+ */
+#include <linux/idr.h>
+#include <linux/slab.h>
+
+#include "count.h"
+#include "counter.h"
+
+static struct kmem_cache *counter_cache;
+static DEFINE_IDA(counter_ids);
+
+/* NULL: the count is not mapped. */
+static struct flowfd_mapped *
+counter_alloc_mapped(const struct flowfd_create_counter *args)
+{
+	return args->flags & FLOWFD_MAPPED ? flowfd_mapped_alloc(args) : NULL;
+}
+
+/**
+ * flowfd_counter_alloc - make a counter
+ * @args: checked settings; a maximum of 0 is no maximum
+ *
+ * Return: the counter, sealed, for flowfd_counter_free(), or an ERR_PTR.
+ */
+struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args)
+{
+	struct flowfd_mapped *mapped = counter_alloc_mapped(args);
+	struct flowfd_counter *c;
+	int err = -ENOMEM;
+
+	if (IS_ERR(mapped))
+		return ERR_CAST(mapped);
+	c = kmem_cache_alloc(counter_cache, GFP_KERNEL_ACCOUNT);
+	if (!c)
+		goto free_mapped;
+	/* Not 0, with which other drivers answer requests that they do not know. */
+	c->id = ida_alloc_min(&counter_ids, 1, GFP_KERNEL_ACCOUNT);
+	if (c->id < 0) {
+		err = c->id;
+		goto free_counter;
+	}
+	c->maximum = args->maximum ?: U64_MAX;
+	c->count = args->initial;
+	c->events = count_events(c->count, c->maximum);
+	c->semaphore = args->flags & FLOWFD_SEMAPHORE;
+	c->sealed = true;
+	c->write_refused = false;
+	c->has_policies = false;
+	c->mapped = NULL;
+	c->bridge = NULL;
+	c->bridges = 0;
+	flow_init(&c->flow);
+	flowfd_pace_set_bucket(c, &args->qos);
+	flowfd_timer_init(c);
+	if (mapped)
+		flowfd_mapped_attach(c, mapped);
+	return c;
+
+free_counter:
+	kmem_cache_free(counter_cache, c);
+free_mapped:
+	flowfd_mapped_free(mapped);
+	return ERR_PTR(err);
+}
+
+static bool counter_is_untouched(const struct flowfd_counter *c)
+{
+	return !c->sealed && !c->count && c->maximum == U64_MAX && !c->has_policies &&
+	       !c->flow.max_delay && !c->flow.lost && !c->bridges &&
+	       !c->qos.token_capacity && !c->qos.token_rate;
+}
+
+/**
+ * flowfd_counter_set_up - give an opened counter its settings, once
+ * @c: counter, which may be in use already
+ * @args: checked settings; a maximum of 0 is no maximum
+ *
+ * Return: 0, or -EBUSY if it has settings, a count or a bridge.
+ */
+int flowfd_counter_set_up(struct flowfd_counter *c,
+			  const struct flowfd_create_counter *args)
+{
+	bool untouched;
+
+	spin_lock_irq(&c->wqh.lock);
+	untouched = counter_is_untouched(c);
+	if (untouched) {
+		WRITE_ONCE(c->sealed, true);
+		c->semaphore = args->flags & FLOWFD_SEMAPHORE;
+		c->maximum = args->maximum ?: U64_MAX;
+		flowfd_pace_set_bucket(c, &args->qos);
+		c->count = args->initial;
+		flowfd_counter_added(c, false);
+	}
+	spin_unlock_irq(&c->wqh.lock);
+	return untouched ? 0 : -EBUSY;
+}
+
+/**
+ * flowfd_counter_free - free a counter
+ * @c: counter that no file refers to
+ */
+void flowfd_counter_free(struct flowfd_counter *c)
+{
+	/* In this order: the work item may start the timer. */
+	flowfd_mapped_end(c->mapped);
+	flowfd_timer_exit(c);
+	list_del_init(&c->marker.entry);
+	flowfd_mapped_free(c->mapped);
+	ida_free(&counter_ids, c->id);
+	kmem_cache_free(counter_cache, c);
+}
+
+static void counter_construct(void *object)
+{
+	struct flowfd_counter *c = object;
+
+	init_waitqueue_head(&c->wqh);
+	INIT_LIST_HEAD(&c->readers);
+	INIT_LIST_HEAD(&c->writers);
+	init_waitqueue_func_entry(&c->marker, flowfd_counter_marker_func);
+	INIT_LIST_HEAD(&c->marker.entry);
+	c->hooks = RB_ROOT;
+}
+
+/**
+ * flowfd_counter_init - make what all counters share
+ *
+ * A cache with a constructor is never merged with another cache, so a counter that
+ * leaked is reported when the module is removed.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int flowfd_counter_init(void)
+{
+	int err = flowfd_mapped_init();
+
+	if (err)
+		return err;
+	counter_cache = kmem_cache_create("flowfd_counter", sizeof(struct flowfd_counter),
+					  0, SLAB_ACCOUNT, counter_construct);
+	if (counter_cache)
+		return 0;
+	flowfd_mapped_exit();
+	return -ENOMEM;
+}
+
+/** flowfd_counter_exit - the last counter is gone */
+void flowfd_counter_exit(void)
+{
+	kmem_cache_destroy(counter_cache);
+	flowfd_mapped_exit();
+}

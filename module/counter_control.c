@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ioctls of a counter: what user space passes is checked here, but for what depends on
+ * the count.
+ */
+#include <linux/ktime.h>
+#include <linux/uaccess.h>
+
+#include "abi.h"
+#include "bridge.h"
+#include "counter.h"
+
+static_assert(sizeof(struct flowfd_create_counter) == FLOWFD_CREATE_COUNTER_SIZE_VER0);
+static_assert(sizeof(struct flowfd_flow) == FLOWFD_FLOW_SIZE_VER0);
+static_assert(sizeof(struct flowfd_transfer) == FLOWFD_TRANSFER_SIZE_VER0);
+
+/* The maximum is for writers, as the bucket is for readers. */
+static long control_set_maximum(struct file *file, const u64 __user *argp)
+{
+	u64 maximum;
+
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	if (get_user(maximum, argp))
+		return -EFAULT;
+	return flowfd_counter_set_maximum(file->private_data, maximum);
+}
+
+static long control_get_maximum(struct flowfd_counter *c, u64 __user *argp)
+{
+	struct flowfd_flow flow;
+
+	flowfd_counter_get_flow(c, &flow);
+	return put_user(flow.maximum, argp);
+}
+
+static long control_set_qos(struct file *file, const void __user *argp)
+{
+	struct eventfd_qos qos;
+
+	if (!(file->f_mode & FMODE_READ))
+		return -EBADF;
+	if (copy_from_user(&qos, argp, sizeof(qos)))
+		return -EFAULT;
+	if (!flowfd_qos_is_valid(&qos))
+		return -EINVAL;
+	return flowfd_counter_set_qos(file->private_data, &qos);
+}
+
+static long control_get_qos(struct flowfd_counter *c, void __user *argp)
+{
+	struct flowfd_flow flow;
+
+	flowfd_counter_get_flow(c, &flow);
+	return copy_to_user(argp, &flow.qos, sizeof(flow.qos)) ? -EFAULT : 0;
+}
+
+static bool file_is_read_write(const struct file *file)
+{
+	return !(~file->f_mode & (FMODE_READ | FMODE_WRITE));
+}
+
+static long control_set_flow(struct file *file, const void __user *argp, size_t size)
+{
+	struct flowfd_flow args;
+	int err;
+
+	if (!file_is_read_write(file))
+		return -EBADF;
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_FLOW_SIZE_VER0, argp, size);
+	if (err)
+		return err;
+	if (!flowfd_flow_is_valid(&args))
+		return -EINVAL;
+	return flowfd_counter_set_flow(file->private_data, &args);
+}
+
+static long control_get_flow(struct flowfd_counter *c, void __user *argp, size_t size)
+{
+	struct flowfd_flow answer;
+
+	if (size < FLOWFD_FLOW_SIZE_VER0)
+		return -EINVAL;
+	flowfd_counter_get_flow(c, &answer);
+	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
+}
+
+/* The deadline of a timeout; one that is centuries away is never. */
+static ktime_t transfer_end(u64 timeout)
+{
+	u64 now = ktime_get_ns();
+
+	if (!timeout || timeout >= KTIME_MAX - now)
+		return KTIME_MAX;
+	return ns_to_ktime(now + timeout);
+}
+
+static int control_get_transfer(struct flowfd_transfer *args, struct flowfd_terms *terms,
+				const struct file *file, u32 flags,
+				const void __user *argp, size_t size)
+{
+	int err = flowfd_copy_args(args, sizeof(*args), FLOWFD_TRANSFER_SIZE_VER0, argp,
+				   size);
+
+	if (err)
+		return err;
+	if (args->flags & ~flags || args->reserved)
+		return -EINVAL;
+	terms->nonblock = args->flags & FLOWFD_NONBLOCK || file->f_flags & O_NONBLOCK;
+	terms->urgent = args->flags & FLOWFD_URGENT;
+	terms->end = transfer_end(args->timeout);
+	return 0;
+}
+
+/* To restart a call after a signal would begin its timeout again. */
+static long transfer_result(int err, const struct flowfd_transfer *args)
+{
+	return err == -ERESTARTSYS && args->timeout ? -EINTR : err;
+}
+
+static long control_write(struct file *file, const void __user *argp, size_t size)
+{
+	struct flowfd_transfer args;
+	struct flowfd_terms terms;
+	int err;
+
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	err = control_get_transfer(&args, &terms, file, FLOWFD_NONBLOCK | FLOWFD_URGENT,
+				   argp, size);
+	if (!err)
+		err = flowfd_counter_write_with(file->private_data, args.value, &terms);
+	return transfer_result(err, &args);
+}
+
+static long control_read(struct file *file, void __user *argp, size_t size)
+{
+	struct flowfd_transfer __user *result = argp;
+	struct flowfd_counter *c = file->private_data;
+	struct flowfd_transfer args;
+	struct flowfd_terms terms;
+	u64 value = 0;
+	int err;
+
+	if (!(file->f_mode & FMODE_READ))
+		return -EBADF;
+	err = control_get_transfer(&args, &terms, file, FLOWFD_NONBLOCK, argp, size);
+	if (!err)
+		err = flowfd_counter_read_with(c, &value, &terms);
+	if (err)
+		return transfer_result(err, &args);
+	if (!put_user(value, &result->value))
+		return 0;
+	flowfd_counter_give_back(c, value);
+	return -EFAULT;
+}
+
+/* Semaphores would need a take of their own. */
+static bool counter_mapping_is_valid(u32 flags)
+{
+	if (!(flags & FLOWFD_MAPPED))
+		return !(flags & FLOWFD_EDGE_PER_TAKE);
+	return MAPPED_IS_POSSIBLE && !(flags & FLOWFD_SEMAPHORE);
+}
+
+static bool counter_args_are_valid(const struct flowfd_create_counter *args, u32 flags)
+{
+	if (args->flags & ~flags)
+		return false;
+	if (args->reserved || !counter_mapping_is_valid(args->flags))
+		return false;
+	if (args->initial >= (args->maximum ?: U64_MAX))
+		return false;
+	if (args->flags & FLOWFD_SEMAPHORE &&
+	    (args->qos.token_capacity || args->qos.token_rate))
+		return false;
+	return flowfd_qos_is_valid(&args->qos);
+}
+
+/**
+ * flowfd_counter_args - get the settings of a new counter from user memory
+ * @args: result
+ * @flags: flags that are allowed
+ * @argp: struct flowfd_create_counter in user memory
+ * @size: the caller's size of it
+ *
+ * Return: 0 or a negative errno.
+ */
+int flowfd_counter_args(struct flowfd_create_counter *args, u32 flags,
+			const void __user *argp, size_t size)
+{
+	int err = flowfd_copy_args(args, sizeof(*args), FLOWFD_CREATE_COUNTER_SIZE_VER0,
+				   argp, size);
+
+	if (err)
+		return err;
+	return counter_args_are_valid(args, flags) ? 0 : -EINVAL;
+}
+
+static long control_set_up(struct file *file, const void __user *argp, size_t size)
+{
+	struct flowfd_create_counter args;
+	int err;
+
+	if (!file_is_read_write(file))
+		return -EBADF;
+	err = flowfd_counter_args(&args, FLOWFD_SEMAPHORE, argp, size);
+	return err ?: flowfd_counter_set_up(file->private_data, &args);
+}
+
+static long control_notify(struct flowfd_counter *c)
+{
+	if (!c->mapped)
+		return -ENODEV;
+	flowfd_mapped_notify(c);
+	return 0;
+}
+
+/* Those whose structure can grow. */
+static long control_sized(struct file *file, unsigned int cmd, void __user *argp)
+{
+	size_t size = _IOC_SIZE(cmd);
+
+	switch (without_size(cmd)) {
+	case without_size(FLOWFD_IOC_SETUP_COUNTER):
+		return control_set_up(file, argp, size);
+	case without_size(FLOWFD_IOC_SET_FLOW):
+		return control_set_flow(file, argp, size);
+	case without_size(FLOWFD_IOC_GET_FLOW):
+		return control_get_flow(file->private_data, argp, size);
+	case without_size(FLOWFD_IOC_COUNTER_WRITE):
+		return control_write(file, argp, size);
+	case without_size(FLOWFD_IOC_COUNTER_READ):
+		return control_read(file, argp, size);
+	case without_size(FLOWFD_IOC_COUNTER_BRIDGE):
+		return flowfd_bridge_control(file, argp, size);
+	}
+	return flowfd_common_ioctl(cmd, argp);
+}
+
+/**
+ * flowfd_counter_ioctl - ioctls of a counter
+ * @file: of the counter
+ * @cmd: command, some with the caller's size of its structure in it
+ * @arg: structure in user memory
+ *
+ * Return: 0, the result of FLOWFD_IOC_COUNTER_ID, or a negative errno.
+ */
+long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct flowfd_counter *c = file->private_data;
+	void __user *argp = (void __user *)arg;
+
+	switch (cmd) {
+	case FLOWFD_IOC_COUNTER_NOTIFY:
+		return control_notify(c);
+	case FLOWFD_IOC_COUNTER_ID:
+		return c->id;
+	case EFD_IOC_SET_MAXIMUM:
+		return control_set_maximum(file, argp);
+	case EFD_IOC_GET_MAXIMUM:
+		return control_get_maximum(c, argp);
+	case EFD_IOC_SET_QOS:
+		return control_set_qos(file, argp);
+	case EFD_IOC_GET_QOS:
+		return control_get_qos(c, argp);
+	}
+	return control_sized(file, cmd, argp);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Bridges between counters and eventfds, for the tests of them. */
+#ifndef BRIDGE_USER_H
+#define BRIDGE_USER_H
+
+#include <sys/utsname.h>
+
+#include "selftest.h"
+
+#define NO_EVENTFD (-1)
+
+static inline long bridge(int fd, int eventfd, unsigned int flags)
+{
+	struct flowfd_bridge args = { .eventfd = eventfd, .flags = flags };
+
+	return result_of(ioctl(fd, FLOWFD_IOC_COUNTER_BRIDGE, &args));
+}
+
+static inline long source(int fd, int eventfd)
+{
+	return bridge(fd, eventfd, FLOWFD_BRIDGE_SOURCE);
+}
+
+static inline long sink(int fd, int eventfd)
+{
+	return bridge(fd, eventfd, FLOWFD_BRIDGE_SINK);
+}
+
+/* The eventfd-id of a source or sink; NO_EVENTFD: there is none. */
+static inline int bridged_id(int fd, const char *end)
+{
+	char value[32];
+
+	fdinfo_line(fd, end, value, sizeof(value));
+	return strcmp(value + strspn(value, "\t "), "none") ? atoi(value) : NO_EVENTFD;
+}
+
+static inline bool end_goes(int fd, const char *end)
+{
+	__u64 until = ms_from_now(PATIENCE_MS);
+
+	while (bridged_id(fd, end) != NO_EVENTFD) {
+		if (now_ns() > until)
+			return false;
+		sleep_ms(1);
+	}
+	return true;
+}
+
+/* Work items do most of it, so it takes a while. */
+static inline bool count_becomes(int fd, __u64 count)
+{
+	__u64 until = ms_from_now(PATIENCE_MS);
+
+	while (count_of(fd) != count) {
+		if (now_ns() > until)
+			return false;
+		sleep_ms(1);
+	}
+	return true;
+}
+
+static inline __u64 waiting_of(int fd)
+{
+	return fdinfo_number(fd, "flowfd-source-waiting", 10);
+}
+
+/* From 6.8 on a signal by the kernel adds 1 to an eventfd, before that any value. */
+static inline bool signals_have_values(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	uname(&name);
+	sscanf(name.release, "%d.%d", &major, &minor);
+	return major < 6 || (major == 6 && minor < 8);
+}
+
+/* What one signal for a count adds. */
+static inline __u64 signalled(__u64 count)
+{
+	return signals_have_values() ? count : 1;
+}
+
+#endif /* BRIDGE_USER_H */

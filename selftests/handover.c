@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who makes room adds the value of the first sleeping writer and wakes it alone; who adds
+ * gives the count to the first sleeping reader. The order of those who sleep, and that
+ * whoever goes away while it sleeps takes nothing with it.
+ */
+#include <sys/wait.h>
+
+#include "fixtures.h"
+#include "flow_user.h"
+
+FLOW_FIXTURE(flow);
+
+/* Has the writers sleep in the order of their values. */
+static void start_writers(struct __test_metadata *_metadata, struct call *writers, int n,
+			  int fd, const __u64 *values)
+{
+	for (int i = 0; i < n; i++) {
+		ASSERT_TRUE(start_write(&writers[i], fd, values[i]))
+			TH_LOG("writer %d", i);
+	}
+}
+
+TEST_F(flow, writers_in_order)
+{
+	static const __u64 values[] = { 9, 8, 7, 6, 5, 9, 8, 7 };
+	struct call writers[ARRAY_SIZE(values)];
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 9));
+	start_writers(_metadata, writers, ARRAY_SIZE(values), self->fd, values);
+	EXPECT_EQ(9, got(&self->f));
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		ASSERT_TRUE(call_join(&writers[i]))
+			TH_LOG("writer %zu", i);
+		EXPECT_EQ(8, writers[i].result);
+		EXPECT_EQ(values[i], count_of(self->fd));
+		EXPECT_EQ(values[i], got(&self->f));
+	}
+	EXPECT_EQ(0, count_of(self->fd));
+}
+
+/* All that fit are added by the take itself; the first that does not is the next. */
+TEST_F(flow, as_many_as_fit)
+{
+	static const __u64 values[] = { 3, 4, 2, 1, 9 };
+	struct call writers[ARRAY_SIZE(values)];
+	long sleeps;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 9));
+	start_writers(_metadata, writers, ARRAY_SIZE(values), self->fd, values);
+	sleeps = thread_sleeps(writers[3].tid);
+	EXPECT_EQ(9, got(&self->f));
+	EXPECT_EQ(9, count_of(self->fd));
+	for (int i = 0; i < 3; i++) {
+		ASSERT_TRUE(call_join(&writers[i]));
+	}
+	sleep_ms(QUIET_MS / 2);
+	EXPECT_EQ(sleeps, thread_sleeps(writers[3].tid));
+	EXPECT_EQ(9, got(&self->f));
+	ASSERT_TRUE(call_join(&writers[3]));
+	EXPECT_EQ(1, got(&self->f));
+	ASSERT_TRUE(call_join(&writers[4]));
+	EXPECT_EQ(9, got(&self->f));
+}
+
+/* It would fit, but another came first. */
+TEST_F(flow, later_writers_wait_behind_the_first)
+{
+	struct call big, small;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 5));
+	ASSERT_TRUE(start_write(&big, self->fd, 9));
+	ASSERT_TRUE(start_write(&small, self->fd, 1));
+	sleep_ms(QUIET_MS / 2);
+	EXPECT_EQ(5, count_of(self->fd));
+	EXPECT_EQ(5, got(&self->f));
+	ASSERT_TRUE(call_join(&big));
+	EXPECT_FALSE(call_finished(&small));
+	EXPECT_EQ(9, got(&self->f));
+	ASSERT_TRUE(call_join(&small));
+	EXPECT_EQ(1, got(&self->f));
+}
+
+/* As with eventfd, where nobody waits in line. */
+TEST_F(flow, writes_that_do_not_block_pass)
+{
+	struct call big;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 5));
+	ASSERT_TRUE(start_write(&big, self->fd, 9));
+	EXPECT_EQ(0, write_with(self->fd, 1, 0, FLOWFD_NONBLOCK));
+	set_nonblock(self->fd, true);
+	EXPECT_EQ(8, add(self->fd, 2));
+	EXPECT_EQ(8, put(&self->f, 1));
+	EXPECT_EQ(POLLIN, poll_now(self->fd));
+	EXPECT_EQ(-EAGAIN, add(self->fd, 1));
+	set_nonblock(self->fd, false);
+	EXPECT_EQ(9, got(&self->f));
+	ASSERT_TRUE(call_join(&big));
+	EXPECT_EQ(9, count_of(self->fd));
+}
+
+/* Whoever was first goes away: the next must not wait for it. */
+static void expect_next(struct __test_metadata *_metadata, struct flow *f, struct call *next)
+{
+	ASSERT_TRUE(call_join(next));
+	EXPECT_EQ(8, next->result);
+	EXPECT_EQ(6, count_of(f->fd));
+	EXPECT_EQ(6, got(f));
+}
+
+TEST_F(flow, interrupted_writer_lets_the_next_go)
+{
+	struct call first, next;
+
+	catch_signal(0);
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 5));
+	ASSERT_TRUE(start_write(&first, self->fd, 9));
+	ASSERT_TRUE(start_write(&next, self->fd, 1));
+	pthread_kill(first.thread, SIGUSR1);
+	ASSERT_TRUE(call_join(&first));
+	EXPECT_EQ(-EINTR, first.result);
+	expect_next(_metadata, &self->f, &next);
+}
+
+TEST_F(flow, writer_that_times_out_lets_the_next_go)
+{
+	struct call next;
+	pid_t child;
+	int status;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 5));
+	child = fork();
+	if (!child)
+		_exit(write_with(self->fd, 9, 500 * MSEC, 0) != -ETIMEDOUT);
+	ASSERT_TRUE(wait_until_asleep(&child, SYS_ioctl));
+	ASSERT_TRUE(start_write(&next, self->fd, 1));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	expect_next(_metadata, &self->f, &next);
+}
+
+TEST_F(flow, killed_writer_lets_the_next_go)
+{
+	struct call next;
+	pid_t child;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 5));
+	child = fork();
+	if (!child) {
+		add(self->fd, 9);
+		_exit(0);
+	}
+	ASSERT_TRUE(wait_until_asleep(&child, SYS_write));
+	ASSERT_TRUE(start_write(&next, self->fd, 1));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	expect_next(_metadata, &self->f, &next);
+}
+
+/* It is at the head of the line, and can never fit any more. */
+TEST_F(flow, writer_that_can_never_fit_lets_the_next_go)
+{
+	struct call first, next;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 5));
+	ASSERT_TRUE(start_write(&first, self->fd, 9));
+	ASSERT_TRUE(start_write(&next, self->fd, 1));
+	ASSERT_EQ(0, set_maximum(self->fd, 8));
+	ASSERT_TRUE(call_join(&first));
+	EXPECT_EQ(-EINVAL, first.result);
+	expect_next(_metadata, &self->f, &next);
+}
+
+/* A maximum that makes room is as good as a take. */
+TEST_F(flow, raised_maximum_serves_in_order)
+{
+	static const __u64 values[] = { 4, 2, 1 };
+	struct call writers[3];
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 9));
+	start_writers(_metadata, writers, 3, self->fd, values);
+	ASSERT_EQ(0, set_maximum(self->fd, 13));	/* not for the first */
+	EXPECT_EQ(9, count_of(self->fd));
+	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 14));
+	EXPECT_EQ(13, count_of(self->fd));
+	ASSERT_TRUE(call_join(&writers[0]));
+	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 100));
+	EXPECT_EQ(16, count_of(self->fd));
+	ASSERT_TRUE(call_join(&writers[1]));
+	ASSERT_TRUE(call_join(&writers[2]));
+}
+
+/* What a writer added as it was served wakes readers, as any add does. */
+TEST_F(flow, served_writer_wakes_readers)
+{
+	struct call writer;
+	int edge, level;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 9));
+	edge = epoll_on(self->fd, EPOLLIN | EPOLLET);
+	level = epoll_on(self->fd, EPOLLIN);
+	EXPECT_EQ(EPOLLIN, epoll_take(edge, 0));
+	ASSERT_TRUE(start_write(&writer, self->fd, 5));
+	epoll_take(edge, 0);
+	EXPECT_EQ(9, got(&self->f));
+	EXPECT_EQ(EPOLLIN, epoll_take(edge, PATIENCE_MS));
+	EXPECT_EQ(EPOLLIN, epoll_take(level, PATIENCE_MS));
+	ASSERT_TRUE(call_join(&writer));
+	close(edge);
+	close(level);
+}
+
+/* A writer waits at one side, and at the other a reader until there is enough. */
+TEST_F(flow, served_writer_below_the_mark)
+{
+	struct call writer, reader;
+
+	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 10, .read_mark = 8));
+	ASSERT_EQ(8, put(&self->f, 9));
+	ASSERT_TRUE(start_write(&writer, self->fd, 5));
+	EXPECT_EQ(9, got(&self->f));
+	ASSERT_TRUE(call_join(&writer));
+	EXPECT_EQ(POLLOUT, poll_now(self->fd));
+	ASSERT_TRUE(start_read(&reader, self->fd));
+	ASSERT_EQ(8, put(&self->f, 3));
+	ASSERT_TRUE(call_join(&reader));
+	EXPECT_EQ(8, reader.value);
+}
+
+/* The count goes to the reader that slept first, and the other is not even woken. */
+TEST_F(flow, readers_in_order)
+{
+	struct call reader[4];
+	long sleeps[4];
+
+	for (int i = 0; i < 4; i++) {
+		ASSERT_TRUE(start_read(&reader[i], self->fd));
+		sleeps[i] = thread_sleeps(reader[i].tid);
+	}
+	for (int i = 0; i < 4; i++) {
+		ASSERT_EQ(8, put(&self->f, 5 + i));
+		ASSERT_TRUE(call_join(&reader[i]))
+			TH_LOG("reader %d", i);
+		EXPECT_EQ(5 + i, reader[i].value);
+		for (int j = i + 1; j < 4; j++) {
+			EXPECT_FALSE(call_finished(&reader[j]));
+			EXPECT_EQ(sleeps[j], thread_sleeps(reader[j].tid));
+		}
+	}
+	EXPECT_EQ(0, count_of(self->fd));
+}
+
+TEST(semaphore_readers_in_order)
+{
+	int fd = open_counter(CREATED, 0, EFD_SEMAPHORE);
+	struct call reader[6];
+	long sleeps[6];
+
+	ASSERT_LE(0, fd);
+	for (int i = 0; i < 6; i++) {
+		ASSERT_TRUE(start_read(&reader[i], fd));
+		sleeps[i] = thread_sleeps(reader[i].tid);
+	}
+	for (int i = 0; i < 6; i += 2) {
+		ASSERT_EQ(8, add(fd, 2));
+		EXPECT_EQ(0, count_of(fd));
+		for (int j = i; j < i + 2; j++) {
+			ASSERT_TRUE(call_join(&reader[j]));
+			EXPECT_EQ(1, reader[j].value);
+		}
+		for (int j = i + 2; j < 6; j++) {
+			EXPECT_EQ(sleeps[j], thread_sleeps(reader[j].tid));
+		}
+	}
+	close(fd);
+}
+
+/* More than there are readers stays. */
+TEST(semaphore_keeps_the_rest)
+{
+	int fd = open_counter(CREATED, 0, EFD_SEMAPHORE);
+	struct call reader[2];
+
+	ASSERT_LE(0, fd);
+	for (int i = 0; i < 2; i++) {
+		ASSERT_TRUE(start_read(&reader[i], fd));
+	}
+	ASSERT_EQ(8, add(fd, 5));
+	EXPECT_EQ(3, count_of(fd));
+	EXPECT_EQ(POLLIN | POLLOUT, poll_now(fd));
+	for (int i = 0; i < 2; i++) {
+		ASSERT_TRUE(call_join(&reader[i]));
+	}
+	close(fd);
+}
+
+/* Room that a semaphore's reader makes as it is given its part. */
+TEST(semaphore_of_readers_and_writers)
+{
+	int fd = open_counter(CREATED, 0, EFD_SEMAPHORE);
+	struct call writer[3];
+	__u64 value;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, set_maximum(fd, 3));
+	ASSERT_EQ(8, add(fd, 2));
+	for (int i = 0; i < 3; i++) {
+		ASSERT_TRUE(start_write(&writer[i], fd, 1));
+	}
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(8, take(fd, &value));
+		EXPECT_EQ(1, value);
+		EXPECT_EQ(2, count_of(fd));
+		ASSERT_TRUE(call_join(&writer[i]));
+	}
+	close(fd);
+}
+
+static void *read_nowhere(void *arg)
+{
+	struct call *c = arg;
+
+	__atomic_store_n(&c->tid, gettid(), __ATOMIC_RELEASE);
+	c->result = result_of(syscall(SYS_read, c->fd, NULL, 8));
+	__atomic_store_n(&c->finished, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* What it was given goes to the next. */
+static void expect_given_back(struct __test_metadata *_metadata, struct flow *f,
+			      __u64 written, __u64 taken)
+{
+	struct call bad = { .fd = f->fd }, next;
+
+	ASSERT_EQ(0, pthread_create(&bad.thread, NULL, read_nowhere, &bad));
+	ASSERT_TRUE(wait_until_asleep(&bad.tid, SYS_read));
+	ASSERT_TRUE(start_read(&next, f->fd));
+	ASSERT_EQ(8, put(f, written));
+	ASSERT_TRUE(call_join(&bad));
+	EXPECT_EQ(-EFAULT, bad.result);
+	ASSERT_TRUE(call_join(&next));
+	EXPECT_EQ(8, next.result);
+	EXPECT_EQ(taken, next.value);
+	EXPECT_EQ(written - taken, count_of(f->fd));
+}
+
+TEST_F(flow, bad_buffer_after_the_hand_over)
+{
+	expect_given_back(_metadata, &self->f, 5, 5);
+}
+
+TEST(bad_buffer_of_a_semaphore)
+{
+	struct flow f = { .fd = open_counter(CREATED, 0, EFD_SEMAPHORE) };
+
+	ASSERT_LE(0, f.fd);
+	expect_given_back(_metadata, &f, 1, 1);
+	expect_given_back(_metadata, &f, 3, 1);
+	close(f.fd);
+}
+
+TEST_F(flow, interrupted_reader_lets_the_next_go)
+{
+	struct call first, next;
+
+	catch_signal(0);
+	ASSERT_TRUE(start_read(&first, self->fd));
+	ASSERT_TRUE(start_read(&next, self->fd));
+	pthread_kill(first.thread, SIGUSR1);
+	ASSERT_TRUE(call_join(&first));
+	EXPECT_EQ(-EINTR, first.result);
+	ASSERT_EQ(8, put(&self->f, 5));
+	ASSERT_TRUE(call_join(&next));
+	EXPECT_EQ(5, next.value);
+}
+
+TEST_F(flow, killed_reader_lets_the_next_go)
+{
+	struct call next;
+	__u64 value;
+	pid_t child;
+
+	child = fork();
+	if (!child) {
+		take(self->fd, &value);
+		_exit(0);
+	}
+	ASSERT_TRUE(wait_until_asleep(&child, SYS_read));
+	ASSERT_TRUE(start_read(&next, self->fd));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(8, put(&self->f, 5));
+	ASSERT_TRUE(call_join(&next));
+	EXPECT_EQ(5, next.value);
+}
+
+static void *call_run_tid(void *arg)
+{
+	return call_run(arg);
+}
+
+static void wait_for_tid(struct call *c)
+{
+	while (!__atomic_load_n(&c->tid, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+/* A signal and room at the same time: the result says whether the value was added. */
+TEST_F(flow, signal_and_room_together)
+{
+	unsigned int seed = 1, interrupted = 0;
+	__u64 value;
+
+	catch_signal(0);
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	for (int i = 0; i < 200; i++) {
+		struct call c = { .fd = self->fd, .is_write = true, .value = 5 };
+
+		ASSERT_EQ(8, put(&self->f, 9));
+		ASSERT_EQ(0, pthread_create(&c.thread, NULL, call_run_tid, &c));
+		wait_for_tid(&c);
+		spin_ns(rand_r(&seed) % 100000);
+		if (i % 2)
+			pthread_kill(c.thread, SIGUSR1);
+		value = got(&self->f);
+		if (i % 2 == 0)
+			pthread_kill(c.thread, SIGUSR1);
+		/* A signal before the write began ends nothing, and the write fits. */
+		ASSERT_TRUE(call_join(&c));
+		interrupted += c.result == -EINTR;
+		EXPECT_EQ(9 + (c.result == 8 ? 5 : 0), value + got(&self->f))
+			TH_LOG("round %d: write returned %ld", i, c.result);
+		EXPECT_EQ(0, count_of(self->fd));
+	}
+	TH_LOG("%u of 200 were interrupted", interrupted);
+}
+
+TEST_F(flow, signal_and_count_together)
+{
+	unsigned int seed = 1, interrupted = 0;
+
+	catch_signal(0);
+	for (int i = 0; i < 200; i++) {
+		struct call c = { .fd = self->fd };
+
+		ASSERT_EQ(0, pthread_create(&c.thread, NULL, call_run_tid, &c));
+		wait_for_tid(&c);
+		spin_ns(rand_r(&seed) % 100000);
+		if (i % 2)
+			pthread_kill(c.thread, SIGUSR1);
+		ASSERT_EQ(8, put(&self->f, 5));
+		if (i % 2 == 0)
+			pthread_kill(c.thread, SIGUSR1);
+		ASSERT_TRUE(call_join(&c));
+		interrupted += c.result == -EINTR;
+		EXPECT_EQ(5, (c.result == 8 ? c.value : 0) + got(&self->f))
+			TH_LOG("round %d: read returned %ld", i, c.result);
+	}
+	TH_LOG("%u of 200 were interrupted", interrupted);
+}
+
+/* The process is killed as it is served: its value is there once or not at all. */
+TEST_F(flow, kill_and_room_together)
+{
+	unsigned int seed = 1;
+	struct call next;
+	__u64 sum;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	for (int i = 0; i < 16; i++) {
+		pid_t child;
+
+		ASSERT_EQ(8, put(&self->f, 9));
+		child = fork();
+		if (!child) {
+			add(self->fd, 5);
+			pause();
+		}
+		ASSERT_TRUE(wait_until_asleep(&child, SYS_write));
+		ASSERT_TRUE(start_write(&next, self->fd, 8));
+		if (i % 2)
+			kill(child, SIGKILL);
+		spin_ns(rand_r(&seed) % 50000);
+		sum = got(&self->f);
+		if (i % 2 == 0)
+			kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		while (!call_finished(&next))
+			sum += got(&self->f);
+		ASSERT_TRUE(call_join(&next));
+		sum += got(&self->f);
+		EXPECT_TRUE(sum == 9 + 8 || sum == 9 + 8 + 5)
+			TH_LOG("round %d: sum %llu", i, sum);
+	}
+}
+
+TEST_HARNESS_MAIN

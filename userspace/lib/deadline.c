@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+/* Sleeping until a descriptor is ready or a time has come. */
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+#include "deadline.h"
+
+#define SECOND_NS 1000000000ULL
+
+static uint64_t now(void)
+{
+	struct timespec time = { 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * SECOND_NS + time.tv_nsec;
+}
+
+uint64_t flowfd__deadline(uint64_t timeout)
+{
+	uint64_t deadline;
+
+	if (!timeout || __builtin_add_overflow(now(), timeout, &deadline))
+		return FLOWFD__NEVER;
+	return deadline;
+}
+
+bool flowfd__is_over(uint64_t deadline)
+{
+	return deadline != FLOWFD__AT_ONCE && deadline != FLOWFD__NEVER &&
+	       now() >= deadline;
+}
+
+static struct timespec time_left(uint64_t deadline)
+{
+	uint64_t time = now();
+	uint64_t left = deadline > time ? deadline - time : 0;
+
+	/* A time_t may have 32 bits; whoever calls looks again and sleeps on. */
+	if (left / SECOND_NS > INT32_MAX)
+		left = INT32_MAX * SECOND_NS;
+	return (struct timespec){ .tv_sec = left / SECOND_NS,
+				  .tv_nsec = left % SECOND_NS };
+}
+
+static int poll_until(uint64_t deadline, struct pollfd *poller)
+{
+	struct timespec left;
+
+	if (deadline == FLOWFD__NEVER)
+		return poll(poller, 1, -1);
+	left = time_left(deadline);
+	return ppoll(poller, 1, &left, NULL);
+}
+
+int flowfd__wait_until(uint64_t deadline, int fd, short events)
+{
+	struct pollfd poller = { .fd = fd, .events = events };
+	int saved = errno, ret = 0;
+
+	if (deadline == FLOWFD__AT_ONCE)
+		return -EAGAIN;
+	/* A descriptor that is ready may have nothing for this thread, time after time. */
+	if (poll_until(deadline, &poller) < 0)
+		ret = -errno;
+	else if (flowfd__is_over(deadline))
+		ret = -ETIMEDOUT;
+	errno = saved;
+	return poller.revents & POLLNVAL ? -EBADF : ret;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Until when a call may sleep, in ns of CLOCK_MONOTONIC, where the kernel does not know. */
+#ifndef FLOWFD_LIB_DEADLINE_H
+#define FLOWFD_LIB_DEADLINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FLOWFD__AT_ONCE 0	   /* it may not */
+#define FLOWFD__NEVER	UINT64_MAX /* as long as it takes */
+
+/** flowfd__deadline - of a call that has @timeout ns from now; 0: FLOWFD__NEVER */
+uint64_t flowfd__deadline(uint64_t timeout);
+
+/** flowfd__is_over - whether a time has come; FLOWFD__AT_ONCE is none */
+bool flowfd__is_over(uint64_t deadline);
+
+/**
+ * flowfd__wait_until - poll a descriptor
+ * @deadline: until when
+ * @fd: descriptor
+ * @events: POLLIN or POLLOUT
+ *
+ * Returns 0 when it is ready, -EAGAIN with FLOWFD__AT_ONCE, -ETIMEDOUT, -EINTR or -EBADF.
+ * -ETIMEDOUT also if it is ready too late, so callers look once more.
+ */
+int flowfd__wait_until(uint64_t deadline, int fd, short events);
+
+#endif /* FLOWFD_LIB_DEADLINE_H */
