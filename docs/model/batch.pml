@@ -35,6 +35,7 @@ bool locked;		/* the wait queue */
 
 /* Of the counter, under the lock; poll reads them without it. */
 bool forced;
+byte forced_at;		/* produced then */
 bool deferred;
 byte paced;
 bool due;
@@ -66,6 +67,9 @@ byte expiries;
 #define READY_NOW(n) ((n) >= MARK)
 #endif
 #define IS_READY(n) (READY_NOW(n) || ((n) && forced))
+
+/* Whether something is left of what was there when the count was forced. */
+#define IS_LEFT(at, c) ((at) > (c) && (at) <= produced)
 
 inline lock()
 {
@@ -151,12 +155,22 @@ inline pace_wait_for_due()
 	fi
 }
 
-inline pace_is_ready()
+inline pace_see_takes()
 {
 	if
-	:: consumed != paced -> pace_restart()
+	:: consumed != paced ->
+		c = consumed;
+		if
+		:: forced && IS_LEFT(forced_at, c) -> c = consumed; paced = c
+		:: else -> pace_restart()
+		fi
 	:: else
-	fi;
+	fi
+}
+
+inline pace_is_ready()
+{
+	pace_see_takes();
 	count();
 	atomic {
 		ready = IS_READY(n);
@@ -193,7 +207,7 @@ inline pace_force()
 	count();
 	ok = !ready && n;
 	if
-	:: ok -> atomic { forced = true; due = false }
+	:: n -> forced_at = produced; atomic { forced = true; due = false }
 	:: else
 	fi
 }
@@ -492,9 +506,10 @@ end:	do
 		   :: n == 0 -> in = false
 		   :: n && READY_NOW(n) -> in = true
 		   :: else ->
-			c = paced;
 			in = forced;
-			in = in && c == consumed
+			c = consumed;
+			n = forced_at;
+			in = in && IS_LEFT(n, c)
 		   fi;
 		   atomic { c = 0; n = 0 };
 		   if
@@ -523,7 +538,7 @@ end:	do
 active proctype clock()
 {
 	LOCALS;
-	byte fired, before;
+	byte fired;
 	bool ended, delayed;
 
 end:	do
@@ -541,15 +556,14 @@ end:	do
 		arm_readers()
 	   :: else
 	   fi;
-	   before = consumed;
 	   count();
 	   if
 	   :: !n -> due = false
 	   /* It comes too early for a delay that began later. */
 	   :: n && due && (fired == TOKEN || timer)
 	   :: n && due ->
-		atomic { due = false; forced = true; delayed = true };
-		paced = before
+		forced_at = produced;
+		atomic { due = false; forced = true; delayed = true }
 	   :: n && !due
 	   fi;
 #ifndef NO_DELAY_AFTER_DEFERRAL
@@ -574,7 +588,7 @@ end:	do
 	   :: else
 	   fi;
 	   unlock();
-	   atomic { fired = 0; before = 0; ended = false; delayed = false }
+	   atomic { fired = 0; ended = false; delayed = false }
 	:: !timer && !token && !deferred -> token = true
 	od
 }
@@ -584,7 +598,7 @@ active proctype monitor()
 	timeout;
 	assert(!writing);	/* a writer is not told */
 	assert(produced - consumed < MARK);	/* a reader is not told */
-	assert(produced == consumed || !forced || paced != consumed);	/* a reader is not told */
+	assert(produced == consumed || !forced || !IS_LEFT(forced_at, consumed));	/* a reader is not told */
 #ifdef DELAY
 	assert(produced == consumed)	/* a reader is not told */
 #endif
