@@ -23,7 +23,8 @@ struct seq_file;
 
 /**
  * struct bridge_end - the connection with one eventfd
- * @eventfd: NULL: none. Changed under the mutex of the state and of all bridges
+ * @eventfd: NULL: none. Changed under the mutex of the state and the lock of all bridges
+ * @node: in a tree of all bridges while there is an @eventfd
  * @queue: wait queue of @eventfd, which the reference to it keeps
  * @at_eventfd: in @queue
  * @id: of @eventfd, as in its fdinfo, or BRIDGE_NO_ID; also read without a lock
@@ -32,6 +33,7 @@ struct seq_file;
  */
 struct bridge_end {
 	struct eventfd_ctx *eventfd;
+	struct rb_node node;
 	wait_queue_head_t *queue;
 	wait_queue_entry_t at_eventfd;
 	int id;
@@ -45,7 +47,6 @@ struct bridge_end {
  * @lock: whoever adds, removes or uses an end in process context
  * @source: its eventfd feeds the counter
  * @sink: its eventfd is signalled
- * @node: in the tree of sources
  * @at_counter: in the counter's wait queue while there is a sink
  * @for_room: likewise, while the source waits for room in the counter
  * @waiting: taken from a source, and not added yet; under the counter's lock
@@ -60,7 +61,6 @@ struct flowfd_bridge_state {
 	struct mutex lock; /* of the ends */
 	struct bridge_end source;
 	struct bridge_end sink;
-	struct rb_node node;
 	wait_queue_entry_t at_counter;
 	wait_queue_entry_t for_room;
 	u64 waiting;
@@ -92,7 +92,6 @@ void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end)
 int flowfd_bridge_init(void);
 void flowfd_bridge_exit(void);
 void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks);
-void flowfd_bridge_hurry_work(struct bridge_end *end);
 bool flowfd_bridge_is_hung_up(struct bridge_end *end);
 int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 			 struct file *file);

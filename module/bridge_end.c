@@ -19,24 +19,17 @@ static struct workqueue_struct *bridge_workqueue;
 /**
  * flowfd_bridge_queue_work - do the rest in a work item
  * @end: whose work it is
- * @ticks: of the kernel, to wait before
+ * @ticks: of the kernel, to wait before; 0 also ends the wait of an earlier call
  *
  * In any context.
  */
 void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks)
 {
-	queue_delayed_work(bridge_workqueue, &end->work, ticks);
-}
-
-/**
- * flowfd_bridge_hurry_work - end the rest before a work item
- * @end: whose work it is
- *
- * In any context.
- */
-void flowfd_bridge_hurry_work(struct bridge_end *end)
-{
-	mod_delayed_work(bridge_workqueue, &end->work, 0);
+	/* What is queued without a delay must not be taken from its queue and put there. */
+	if (!ticks && timer_pending(&end->work.timer))
+		mod_delayed_work(bridge_workqueue, &end->work, 0);
+	else
+		queue_delayed_work(bridge_workqueue, &end->work, ticks);
 }
 
 /**

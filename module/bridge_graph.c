@@ -1,47 +1,73 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The graph of all bridges, without cycles: from each eventfd at most one leads to a
- * counter, and from each counter at most one to an eventfd.
+ * counter, and from each counter at most one to an eventfd, which has no other. So a
+ * signal wakes two ends at most.
  */
+#include <linux/spinlock.h>
+
 #include "bridge.h"
 
 /* How many counters may follow one another through bridges. */
 #define BRIDGE_DEPTH 16
 
 /* All bridges; below the mutex of a state. */
-static DEFINE_MUTEX(bridges_lock);
+static DEFINE_SPINLOCK(bridges_lock);
 
-/* States by the eventfd of their source. */
+/* Ends by their eventfd. */
 static struct rb_root bridge_sources = RB_ROOT;
+static struct rb_root bridge_sinks = RB_ROOT;
 
-static struct flowfd_bridge_state *bridge_find_source(const struct eventfd_ctx *eventfd)
+static struct rb_root *bridge_root(const struct flowfd_bridge_state *b,
+				   const struct bridge_end *end)
 {
-	struct rb_node *at = bridge_sources.rb_node;
-	struct flowfd_bridge_state *b;
+	return end == &b->source ? &bridge_sources : &bridge_sinks;
+}
+
+static struct bridge_end *bridge_find(const struct rb_root *root,
+				      const struct eventfd_ctx *eventfd)
+{
+	struct rb_node *at = root->rb_node;
 
 	while (at) {
-		b = rb_entry(at, struct flowfd_bridge_state, node);
-		if (eventfd == b->source.eventfd)
-			return b;
-		at = eventfd < b->source.eventfd ? at->rb_left : at->rb_right;
+		struct bridge_end *end = rb_entry(at, struct bridge_end, node);
+
+		if (eventfd == end->eventfd)
+			return end;
+		at = eventfd < end->eventfd ? at->rb_left : at->rb_right;
 	}
 	return NULL;
 }
 
-static void bridge_insert_source(struct flowfd_bridge_state *b)
+static void bridge_insert(struct rb_root *root, struct bridge_end *end)
 {
-	struct rb_node **at = &bridge_sources.rb_node, *parent = NULL;
+	struct rb_node **at = &root->rb_node, *parent = NULL;
 
 	while (*at) {
 		parent = *at;
-		if (b->source.eventfd <
-		    rb_entry(parent, struct flowfd_bridge_state, node)->source.eventfd)
+		if (end->eventfd < rb_entry(parent, struct bridge_end, node)->eventfd)
 			at = &parent->rb_left;
 		else
 			at = &parent->rb_right;
 	}
-	rb_link_node(&b->node, parent, at);
-	rb_insert_color(&b->node, &bridge_sources);
+	rb_link_node(&end->node, parent, at);
+	rb_insert_color(&end->node, root);
+}
+
+static void bridge_erase(struct rb_root *root, struct bridge_end *end)
+{
+	rb_erase(&end->node, root);
+	end->eventfd = NULL;
+}
+
+/* The counter that is fed by what this one signals, or NULL. */
+static const struct flowfd_bridge_state *bridge_next(const struct flowfd_bridge_state *b)
+{
+	struct bridge_end *source = NULL;
+
+	if (b->sink.eventfd)
+		source = bridge_find(&bridge_sources, b->sink.eventfd);
+	return source ? container_of(source, struct flowfd_bridge_state, source) : NULL;
 }
 
 /*
@@ -54,9 +80,7 @@ static bool bridge_loops(const struct flowfd_bridge_state *b)
 	unsigned int depth;
 
 	for (depth = 0; depth < BRIDGE_DEPTH; depth++) {
-		if (!at->sink.eventfd)
-			return false;
-		at = bridge_find_source(at->sink.eventfd);
+		at = bridge_next(at);
 		if (!at)
 			return false;
 		if (at == b)
@@ -72,11 +96,9 @@ static bool bridge_loops(const struct flowfd_bridge_state *b)
  */
 void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end)
 {
-	mutex_lock(&bridges_lock);
-	if (end == &b->source)
-		rb_erase(&b->node, &bridge_sources);
-	end->eventfd = NULL;
-	mutex_unlock(&bridges_lock);
+	spin_lock(&bridges_lock);
+	bridge_erase(bridge_root(b, end), end);
+	spin_unlock(&bridges_lock);
 }
 
 /**
@@ -85,29 +107,26 @@ void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end)
  * @end: @source or @sink of it, without an eventfd
  * @eventfd: which the end keeps if this succeeds
  *
- * Return: 0; -EBUSY: the eventfd feeds a counter already; or -ELOOP: it would be a cycle,
- * or a chain that is too long.
+ * Return: 0; -EBUSY: the eventfd is the same end of another bridge; or -ELOOP: it would be
+ * a cycle, or a chain that is too long.
  */
 int flowfd_bridge_link(struct flowfd_bridge_state *b, struct bridge_end *end,
 		       struct eventfd_ctx *eventfd)
 {
-	int err = 0;
+	struct rb_root *root = bridge_root(b, end);
+	int err = -EBUSY;
 
-	mutex_lock(&bridges_lock);
-	if (end == &b->source && bridge_find_source(eventfd)) {
-		err = -EBUSY;
+	spin_lock(&bridges_lock);
+	if (bridge_find(root, eventfd))
 		goto unlock;
-	}
 	end->eventfd = eventfd;
-	if (end == &b->source)
-		bridge_insert_source(b);
+	bridge_insert(root, end);
+	err = 0;
 	if (bridge_loops(b)) {
-		if (end == &b->source)
-			rb_erase(&b->node, &bridge_sources);
-		end->eventfd = NULL;
+		bridge_erase(root, end);
 		err = -ELOOP;
 	}
 unlock:
-	mutex_unlock(&bridges_lock);
+	spin_unlock(&bridges_lock);
 	return err;
 }

@@ -101,6 +101,12 @@ static unsigned long source_rest(struct flowfd_bridge_state *b)
 	return b->rest;
 }
 
+/* Without the lock. After a rest of a second, one round must do. */
+static bool source_rests_long(struct flowfd_bridge_state *b)
+{
+	return READ_ONCE(b->rest) == HZ;
+}
+
 /* Likewise, if there is room. Any other taker than the sink is a program. */
 static unsigned long source_rest_for_room(struct flowfd_bridge_state *b)
 {
@@ -141,7 +147,7 @@ static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, v
 
 	if (events & EPOLLHUP) {
 		b->source.hung_up = true;
-		flowfd_bridge_hurry_work(&b->source);
+		flowfd_bridge_queue_work(&b->source, 0);
 	}
 	if (!(events & EPOLLIN))
 		return 0;
@@ -153,7 +159,7 @@ static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, v
 	} else if (b->rest) {
 		/* One round at once, which is in proportion to one signal. */
 		b->rest = 0;
-		flowfd_bridge_hurry_work(&b->source);
+		flowfd_bridge_queue_work(&b->source, 0);
 	}
 	spin_unlock(&b->counter->wqh.lock);
 	/* For some that follow in the queue the wakeup is all: vhost, VFIO, AIO. */
@@ -232,7 +238,7 @@ static void source_work(struct work_struct *work)
 	do {
 		err = source_run(b);
 		cond_resched();
-	} while (err == -EBUSY && ++rounds < SOURCE_ROUNDS);
+	} while (err == -EBUSY && ++rounds < SOURCE_ROUNDS && !source_rests_long(b));
 	if (err == -EBUSY)
 		source_run_later(b);
 	if (!err)

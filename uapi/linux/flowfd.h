@@ -437,7 +437,7 @@ struct flowfd_bridge {
 
 /*
  * Connects a counter with an eventfd, or ends such a connection. A counter has one source
- * and one sink at most.
+ * and one sink at most, and an eventfd is the source of one counter and the sink of one.
  *
  * Source: the count of the eventfd is moved into the counter whenever somebody signals or
  * writes it, and once at the start. So reads of the eventfd find nothing. If not all of it
@@ -463,7 +463,7 @@ struct flowfd_bridge {
  * descriptor. EINVAL: the structure is shorter than FLOWFD_BRIDGE_SIZE_VER0; @flags has not
  * one of the first two, or an unknown bit; @eventfd is no eventfd; or the counter is a
  * semaphore (sink). E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EBUSY: the counter has a source or
- * a sink already, or the eventfd is the source of a counter. ELOOP: bridges would lead from
+ * a sink already, or the eventfd is the same end of another. ELOOP: bridges would lead from
  * the counter back to itself, or through more than 16 counters. ENOENT: there is nothing to
  * remove. ENOMEM: no memory.
  */

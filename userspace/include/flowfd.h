@@ -130,7 +130,7 @@ int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate);
  * io_uring. Maximum and bucket apply as to any writer and reader. A bridge holds neither
  * file open. Returns 0, or
  *   -EBADF   not a descriptor, or @fd is not open for writing (source) or reading (sink)
- *   -EBUSY   there is a source or sink already, or @eventfd is another counter's source
+ *   -EBUSY   there is a source or sink already, or @eventfd is the same end of another
  *   -EINVAL  wrong flags; @eventfd is no eventfd; or a sink of a semaphore
  *   -ELOOP   the count would come back to the counter, or pass more than 16 counters
  *   -ENOENT  there is nothing to remove
