@@ -36,7 +36,8 @@ cached()
 		rm -rf --one-file-system "$path.new"
 		"$@"
 		mv "$path.new" "$path"
-		find "$cache" -maxdepth 1 -name "${name%%-*}-*" -mtime +7 \
+		# What is being made can have the date of a package.
+		find "$cache" -maxdepth 1 -name "${name%%-*}-*" ! -name '*.new' -mtime +7 \
 			-exec rm -rf --one-file-system {} +
 	fi
 	touch "$path"
