@@ -110,21 +110,21 @@ use_system()
 	system=$(root_path "user-$1")
 }
 
-# use_cross: the same for the system that builds for arm64
+# use_cross SERIES: the same for the system that builds for arm64
 use_cross()
 {
-	use_kernel 6.12
+	use_kernel "$1"
 	packages="crossbuild-essential-arm64 linux-headers-amd64"
-	system=$(root_path cross)
+	system=$(root_path "cross-$1")
 }
 
-# use_copy NAME: use_system, or use_cross for "cross", and sets guest: a copy of that
-# system, which may be changed and goes with the script.
+# use_copy NAME: use_system, or use_cross for "cross-SERIES", and sets guest: a copy of
+# that system, which may be changed and goes with the script.
 use_copy()
 {
 	local copy
 	case $1 in
-	cross) use_cross && "$lab/root" cross ;;
+	cross-*) use_cross "${1#cross-}" && "$lab/root" "$1" ;;
 	*) use_system "$1" && "$lab/root" "user-$1" ;;
 	esac || exit
 	copy=$(mktemp -d "$cache/scratch.XXXXXX") || exit
