@@ -5,7 +5,8 @@ bench_headers := jansson.h liburing.h
 bench_missing := $(strip $(foreach header,$(bench_headers),\
 	$(shell $(CC) $(CPPFLAGS) $(CFLAGS) -E -include $(header) -x c /dev/null \
 		>/dev/null 2>&1 || echo $(header))))
-ifeq ($(bench_missing),)
+ifeq ($(BENCH),no)
+else ifeq ($(bench_missing),)
 PROGRAMS += $(O)/flowfd-bench $(O)/flowfd-bench-report
 else ifeq ($(filter clean,$(MAKECMDGOALS)),)
 $(warning flowfd-bench is left out, for want of $(bench_missing) \
