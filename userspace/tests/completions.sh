@@ -9,13 +9,16 @@ build=$1
 top=$(cd "${0%/*}/.." && pwd)
 # shellcheck source-path=SCRIPTDIR source=../completions/flowfd.bash
 . "$top/completions/flowfd.bash"
+# shellcheck source-path=SCRIPTDIR source=../../livepatch/completions/flowfd-livepatch
+. "$top/../livepatch/completions/flowfd-livepatch"
 # compopt works only when readline calls.
 # shellcheck disable=SC2317 # the completions call it
 compopt() {
 	nospace=$*
 }
 
-# offers WANTED WORD...: the last word is the one to complete
+# offers WANTED WORD...: the last word is the one to complete; program is what runs
+program=
 offers() {
 	local wanted=$1 name=$2
 	shift
@@ -25,7 +28,7 @@ offers() {
 	nospace=
 	local function
 	function=$(complete -p "$name" | sed 's/.*-F \([^ ]*\) .*/\1/')
-	"$function" "$build/$name" "${COMP_WORDS[COMP_CWORD]}" \
+	"$function" "${program:-$build/$name}" "${COMP_WORDS[COMP_CWORD]}" \
 		"${COMP_WORDS[COMP_CWORD - 1]}"
 	tap_is "${COMPREPLY[*]}" "$wanted" "$*"
 }
@@ -52,9 +55,9 @@ offers "--count=" flowfdctl top --interval = 0.5 --c
 offers "$(long flowfd-run)" flowfd-run -
 offers "--maximum=" flowfd-run --maxi
 offers "" flowfd-run --maximum ""
-offers "${0%/*}/completions.sh" flowfd-run --log "${0%/*}/compl"
-offers "${0%/*}/completions.sh" flowfd-run --log = "${0%/*}/compl"
-offers "${0%/*}/completions.sh" flowfd-run -l "${0%/*}/compl"
+offers "${0%/*}/readme.sh" flowfd-run --log "${0%/*}/readm"
+offers "${0%/*}/readme.sh" flowfd-run --log = "${0%/*}/readm"
+offers "${0%/*}/readme.sh" flowfd-run -l "${0%/*}/readm"
 offers "" flowfd-run --maximum = ""
 offers "wait fail saturate drop" flowfd-run --overflow ""
 offers "saturate" flowfd-run --overflow = s
@@ -85,4 +88,11 @@ offers "strangefile" flowfd-bench --json = strange
 offers "" flowfd-bench --rounds ""
 offers "strangefile" flowfd-bench-report strange
 offers "$(long flowfd-bench-report)" flowfd-bench-report -
+
+program=$top/../livepatch/flowfd-livepatch
+offers "--help build load unload status verify" flowfd-livepatch ""
+offers "unload" flowfd-livepatch u
+offers "--kernel" flowfd-livepatch build -
+offers "" flowfd-livepatch load ""
+offers "$(cd /lib/modules 2>/dev/null && echo [0-9]*)" flowfd-livepatch build --kernel ""
 tap_done
