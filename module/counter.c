@@ -68,6 +68,7 @@ static int counter_lose(struct flowfd_counter *c, u64 value,
 		fitting = flow_fitting(c->count, c->maximum, value);
 	flow_lose(&c->flow, value - fitting);
 	c->count += fitting;
+	c->stats.writes++;
 	if (!c->count)
 		return WRITE_DONE;
 	flowfd_pace_force(c);
@@ -97,6 +98,7 @@ static int counter_overflow(struct flowfd_counter *c, u64 value,
 	if (!terms->nonblock && c->flow.overflow == FLOWFD_OVERFLOW_WAIT)
 		return counter_sleep_as_writer(c, value, terms);
 	c->write_refused = true;
+	c->stats.again++;
 	return -EAGAIN;
 }
 
@@ -114,6 +116,7 @@ static int counter_add_slowly(struct flowfd_counter *c, u64 value,
 			return min(err, 0);
 	}
 	c->count += value;
+	c->stats.writes++;
 	flowfd_counter_added(c, terms->urgent);
 	return 0;
 }
@@ -133,10 +136,12 @@ static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool
 	if (unlikely(value == U64_MAX))
 		return -EINVAL;
 	spin_lock_irq(&c->wqh.lock);
-	if (unlikely(!counter_has_room(c, value)) || counter_has_queue(c))
+	if (unlikely(!counter_has_room(c, value)) || counter_has_queue(c)) {
 		err = counter_add_as_file(c, value, nonblock);
-	else
+	} else {
 		counter_set(c, c->count + value);
+		c->stats.writes++;
+	}
 	spin_unlock_irq(&c->wqh.lock);
 	return err;
 }
@@ -176,8 +181,10 @@ static int counter_take_slowly(struct flowfd_counter *c, u64 *value,
 	if (c->mapped)
 		return flowfd_mapped_take(c, value, terms);
 	while (terms->nonblock ? !c->count : !flowfd_pace_is_ready(c)) {
-		if (terms->nonblock)
+		if (terms->nonblock) {
+			c->stats.again++;
 			return -EAGAIN;
+		}
 		flowfd_sleeper_join(c, &s, EPOLLIN, 0);
 		err = flowfd_sleeper_sleep(c, &s, terms->end);
 		*value = s.value;
@@ -187,6 +194,7 @@ static int counter_take_slowly(struct flowfd_counter *c, u64 *value,
 	before = c->count;
 	*value = c->semaphore ? 1 : before;
 	c->count -= *value;
+	stats_take(&c->stats, before, *value);
 	flowfd_counter_taken(c, before);
 	return 0;
 }
@@ -209,6 +217,7 @@ static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
 		err = counter_take_as_file(c, value, nonblock);
 	} else {
 		*value = c->semaphore ? 1 : c->count;
+		stats_take(&c->stats, c->count, *value);
 		counter_set(c, c->count - *value);
 	}
 	spin_unlock_irq(&c->wqh.lock);
@@ -244,11 +253,15 @@ int flowfd_counter_read_with(struct flowfd_counter *c, u64 *value,
  */
 void flowfd_counter_give_back(struct flowfd_counter *c, u64 value)
 {
+	u64 before;
+
 	spin_lock_irq(&c->wqh.lock);
 	if (c->mapped) {
 		flowfd_mapped_give_back(c, value);
 	} else {
-		c->count = count_give_back(c->count, c->maximum, value);
+		before = c->count;
+		c->count = count_give_back(before, c->maximum, value);
+		stats_give_back(&c->stats, c->count - before);
 		/* It may have been ready below its mark. */
 		flowfd_pace_force(c);
 		flowfd_counter_added(c, false);
@@ -303,6 +316,7 @@ int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value)
 	if (part) {
 		*value -= part;
 		c->count += part;
+		c->stats.writes++;
 		flowfd_counter_added(c, false);
 	}
 	return *value ? -EAGAIN : 0;

@@ -11,6 +11,7 @@
 #include <linux/wait.h>
 
 #include "bucket.h"
+#include "counter_stats.h"
 #include "flow.h"
 #include "flowfd.h"
 #include "mapped.h"
@@ -29,6 +30,8 @@ struct flowfd_bridge_state;
  * @sealed: has its settings, and may not create others; never cleared
  * @wakeup_deferred: @timer will wake the readers; also read without the lock
  * @has_policies: @flow has settings that an eventfd has not
+ * @stats: what is counted; behind the members above because of those that the fast paths
+ *	change
  * @bucket: limits the wakeups of readers
  * @qos: settings of @bucket
  * @flow: marks, delay and overflow
@@ -56,6 +59,7 @@ struct flowfd_counter {
 	bool sealed;
 	bool wakeup_deferred;
 	bool has_policies;
+	struct counter_stats stats;
 	struct bucket bucket;
 	struct eventfd_qos qos;
 	struct flow flow;
@@ -87,12 +91,14 @@ struct flowfd_terms {
  * @task: the task, on whose stack this is
  * @value: what a writer adds, or a reader was given
  * @result: of the call: 0, a negative errno, or 1 to try again; SLEEPER_SLEEPS
+ * @writes: it writes
  */
 struct flowfd_sleeper {
 	struct list_head node;
 	struct task_struct *task;
 	u64 value;
 	int result;
+	bool writes;
 };
 
 /* Of a sleeper whose call is not done; above all results. */
@@ -105,15 +111,28 @@ static inline bool counter_has_queue(struct flowfd_counter *c)
 	return waitqueue_active(&c->wqh);
 }
 
-/* Whether a task sleeps or something polls; under the lock. */
-static inline bool counter_has_waiters(const struct flowfd_counter *c)
+/* Whether something polls, for whatever events; under the lock. */
+static inline bool counter_has_pollers(const struct flowfd_counter *c)
 {
 	const struct list_head *first = c->wqh.head.next;
 
 	if (first == &c->marker.entry)
 		first = first->next;
-	return first != &c->wqh.head || !list_empty(&c->readers) ||
+	return first != &c->wqh.head;
+}
+
+/* Whether a task sleeps or something polls; under the lock. */
+static inline bool counter_has_waiters(const struct flowfd_counter *c)
+{
+	return counter_has_pollers(c) || !list_empty(&c->readers) ||
 	       !list_empty(&c->writers);
+}
+
+/* Readers are woken: pollers, or a task that slept and was given the count (@slept). */
+static inline void counter_note_wakeup(struct flowfd_counter *c, bool slept)
+{
+	if (slept || counter_has_pollers(c))
+		c->stats.wakeups++;
 }
 
 /* After a change of what @marker stands for, under the lock. */
@@ -137,6 +156,16 @@ static inline u64 counter_count(const struct flowfd_counter *c)
 static inline u64 counter_maximum(const struct flowfd_counter *c)
 {
 	return c->mapped ? c->mapped->maximum : c->maximum;
+}
+
+/* Programs count nothing in memory: what a call sees there is compared, too. */
+static inline void counter_see_count(struct flowfd_counter *c)
+{
+	u64 count = c->count;
+
+	/* One between the loads of the words was perhaps never there. */
+	if (!c->mapped || flowfd_mapped_count_exactly(c->mapped, &count))
+		stats_see_count(&c->stats, count);
 }
 
 /*

@@ -48,6 +48,7 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 	c->sealed = true;
 	c->write_refused = false;
 	c->has_policies = false;
+	c->stats = (struct counter_stats){};
 	c->mapped = NULL;
 	c->bridge = NULL;
 	c->bridges = 0;

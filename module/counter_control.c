@@ -13,6 +13,7 @@
 static_assert(sizeof(struct flowfd_create_counter) == FLOWFD_CREATE_COUNTER_SIZE_VER0);
 static_assert(sizeof(struct flowfd_flow) == FLOWFD_FLOW_SIZE_VER0);
 static_assert(sizeof(struct flowfd_transfer) == FLOWFD_TRANSFER_SIZE_VER0);
+static_assert(sizeof(struct flowfd_counter_stats) == FLOWFD_COUNTER_STATS_SIZE_VER0);
 
 /* The maximum is for writers, as the bucket is for readers. */
 static long control_set_maximum(struct file *file, const u64 __user *argp)
@@ -82,6 +83,16 @@ static long control_get_flow(struct flowfd_counter *c, void __user *argp, size_t
 	if (size < FLOWFD_FLOW_SIZE_VER0)
 		return -EINVAL;
 	flowfd_counter_get_flow(c, &answer);
+	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
+}
+
+static long control_stats(struct flowfd_counter *c, void __user *argp, size_t size)
+{
+	struct flowfd_counter_stats answer;
+
+	if (size < FLOWFD_COUNTER_STATS_SIZE_VER0)
+		return -EINVAL;
+	flowfd_counter_get_stats(c, &answer);
 	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
 }
 
@@ -232,6 +243,8 @@ static long control_sized(struct file *file, unsigned int cmd, void __user *argp
 		return control_write(file, argp, size);
 	case without_size(FLOWFD_IOC_COUNTER_READ):
 		return control_read(file, argp, size);
+	case without_size(FLOWFD_IOC_COUNTER_STATS):
+		return control_stats(file->private_data, argp, size);
 	case without_size(FLOWFD_IOC_COUNTER_BRIDGE):
 		return flowfd_bridge_control(file, argp, size);
 	}

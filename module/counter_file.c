@@ -50,10 +50,10 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 		   "flowfd-read-mark: %llu\n"
 		   "flowfd-write-mark: %llu\n"
 		   "flowfd-max-delay: %llu\n"
-		   "flowfd-overflow: %s\n"
-		   "flowfd-lost: %llu\n",
+		   "flowfd-overflow: %s\n",
 		   flow.read_mark, flow.write_mark, flow.max_delay,
-		   overflow_names[flow.overflow], flow.lost);
+		   overflow_names[flow.overflow]);
+	flowfd_counter_show_stats(m, c);
 	flowfd_bridge_show(m, c);
 }
 

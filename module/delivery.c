@@ -48,13 +48,15 @@ static void counter_tell_writers(struct flowfd_counter *c, u64 before)
 void flowfd_counter_deliver(struct flowfd_counter *c, bool readers, bool writers,
 			    u64 before)
 {
-	bool tell_readers = readers, tell_writers = writers;
+	bool tell_readers = readers, tell_writers = writers, taken, slept = false;
 	__poll_t events;
 
 	lockdep_assert_held(&c->wqh.lock);
 
 	while (readers || writers) {
-		writers |= readers && flowfd_readers_go_on(c);
+		taken = readers && flowfd_readers_go_on(c);
+		slept |= taken;
+		writers |= taken;
 		tell_writers |= writers;
 		readers = writers && flowfd_writers_go_on(c) && flowfd_pace_admits(c);
 		tell_readers |= readers;
@@ -62,8 +64,10 @@ void flowfd_counter_deliver(struct flowfd_counter *c, bool readers, bool writers
 	}
 	events = counter_events(c, c->count);
 	WRITE_ONCE(c->events, events);
-	if (tell_readers)
+	if (tell_readers) {
+		counter_note_wakeup(c, slept);
 		flowfd_counter_wake(c, EPOLLIN);
+	}
 	if (tell_writers && events & EPOLLOUT)
 		counter_tell_writers(c, before);
 }

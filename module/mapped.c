@@ -125,8 +125,10 @@ static int mapped_overflow(struct flowfd_counter *c, u64 value,
 		err = mapped_sleep_as_writer(c, value, terms);
 		return err > 0 ? 2 : err;
 	}
-	if (*refused)
+	if (*refused) {
+		c->stats.again++;
 		return -EAGAIN;
+	}
 	/* For pollers that were told of room and now find none. */
 	*refused = true;
 	counter_arm_writers(c);
@@ -168,6 +170,7 @@ int flowfd_mapped_add(struct flowfd_counter *c, u64 value,
 		if (err)
 			return err;
 	}
+	c->stats.writes++;
 	flowfd_mapped_added(c, terms->urgent && value > lost);
 	return 0;
 }
@@ -199,8 +202,10 @@ int flowfd_mapped_add_some(struct flowfd_counter *c, u64 *value)
 	} else {
 		err = flowfd_mapped_try_add_some(m, value);
 	}
-	if (*value != before)
+	if (*value != before) {
+		c->stats.writes++;
 		flowfd_mapped_added(c, false);
+	}
 	return err;
 }
 
@@ -232,8 +237,10 @@ static int mapped_await(struct flowfd_counter *c, u64 *value,
 		err = mapped_sleep_as_reader(c, value, terms);
 		return err > 0 ? 2 : err;
 	}
-	if (*refused)
+	if (*refused) {
+		c->stats.again++;
 		return -EAGAIN;
+	}
 	/* As in programs: this may follow a wakeup. */
 	*refused = true;
 	counter_arm_readers(c);
@@ -249,8 +256,9 @@ static int mapped_try_take(struct flowfd_counter *c, u64 *value,
 	return flowfd_mapped_try_take(c->mapped, value);
 }
 
-static void mapped_taken(struct flowfd_counter *c)
+static void mapped_taken(struct flowfd_counter *c, u64 value)
 {
+	stats_take(&c->stats, value, value);
 	flowfd_pace_restart(c);
 	counter_arm_readers(c);
 	flowfd_mapped_settle(c);
@@ -284,7 +292,7 @@ int flowfd_mapped_take(struct flowfd_counter *c, u64 *value,
 		if (err)
 			return err;
 	}
-	mapped_taken(c);
+	mapped_taken(c, *value);
 	return 0;
 }
 
@@ -305,7 +313,7 @@ int flowfd_mapped_take_once(struct flowfd_counter *c, u64 *value)
 
 	err = flowfd_mapped_try_take(c->mapped, value);
 	if (!err)
-		mapped_taken(c);
+		mapped_taken(c, *value);
 	return err;
 }
 
@@ -327,6 +335,7 @@ void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value)
 	atomic64_add(min(value, m->maximum - count), m->produced);
 	/* a */
 	smp_mb__after_atomic();
+	stats_give_back(&c->stats, value);
 	/* It may have been ready below its mark. */
 	flowfd_pace_force(c);
 	flowfd_mapped_added(c, false);

@@ -152,13 +152,17 @@ static void mapped_deliver(struct flowfd_counter *c, bool readers, bool writers)
 	if (!counter_has_waiters(c))
 		return;
 	mapped_run_sleepers(c, readers, &news);
-	if (news.count)
+	if (news.count) {
+		counter_note_wakeup(c, news.room);
 		mapped_wake_readers(c);
+	}
 	if (mapped_room_is_news(c) || writers)
 		mapped_wake_writers(c);
 	if (!mapped_arm_again(c, &news))
 		return;
 	mapped_run_sleepers(c, news.count, &later);
+	if (later.count || later.room)
+		counter_note_wakeup(c, later.room);
 	if (later.count)
 		flowfd_counter_wake(c, EPOLLIN);
 	if (later.room && mapped_room_is_news(c)) {
@@ -199,6 +203,7 @@ void flowfd_mapped_added(struct flowfd_counter *c, bool urgent)
 {
 	lockdep_assert_held(&c->wqh.lock);
 
+	counter_see_count(c);
 	mapped_deliver(c, urgent ? flowfd_pace_hurries(c) : mapped_admits(c), false);
 }
 
@@ -237,6 +242,7 @@ void flowfd_mapped_settle(struct flowfd_counter *c)
 
 	lockdep_assert_held(&c->wqh.lock);
 
+	counter_see_count(c);
 	if (!counter_has_waiters(c)) {
 		/* The queue grows under the lock only; poll arms after it has joined. */
 		WRITE_ONCE(m->edge_in, false);

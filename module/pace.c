@@ -96,11 +96,19 @@ static bool pace_is_plain(const struct flowfd_counter *c)
  */
 bool flowfd_pace_admits(struct flowfd_counter *c)
 {
-	if (!flowfd_pace_is_ready(c) && !pace_is_plain(c))
-		return false;
+	bool ready = flowfd_pace_is_ready(c);
+
 	if (!counter_has_waiters(c))
 		return false;
-	return !bucket_is_limited(&c->bucket) || pace_takes_token(c);
+	if (!ready && !pace_is_plain(c)) {
+		if (counter_count(c))
+			c->stats.held_back++;
+		return false;
+	}
+	if (!bucket_is_limited(&c->bucket) || pace_takes_token(c))
+		return true;
+	c->stats.held_back++;
+	return false;
 }
 
 /**

@@ -45,7 +45,7 @@ static __always_inline bool item_test_and_set_queued(struct flowfd_ring_item *it
  * In any context, wait-free: a fixed number of steps, whatever user space stores in
  * the memory meanwhile. If the flag is set, the index has an entry of the item, or its
  * publisher is about to put it there and to wake; the consumer finds these events with
- * that entry.
+ * that entry, and only what is counted here is new.
  *
  * A publisher that has taken a position and not yet filled its slot hides all entries
  * behind it, so it must not be preempted in between.
@@ -66,9 +66,10 @@ static __always_inline void flowfd_publish(struct flowfd_watch *w, __poll_t even
 	preempt_disable();
 	if (item_test_and_set_queued(item)) {
 		preempt_enable();
+		this_cpu_inc(ring->stats->coalesced);
 		return;
 	}
-	position = atomic_fetch_inc(&ring->tail);
+	position = atomic_long_fetch_inc(&ring->tail);
 	/*
 	 * d: a full barrier orders the slot before the look for listeners. Pairs with e,
 	 * in ring_sleeper_join() and ring_poll(), after the listener has announced itself

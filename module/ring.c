@@ -35,7 +35,7 @@ u32 flowfd_ring_pending(const struct flowfd_ring *ring)
 
 	if (!READ_ONCE(ring->index[head & ring->mask]))
 		return 0;
-	tail = atomic_read(&ring->tail);
+	tail = ring_tail(ring);
 	return clamp(tail - head, 1U, ring->mask + 1);
 }
 
@@ -54,14 +54,28 @@ bool flowfd_ring_has_posts(const struct flowfd_ring *ring)
 }
 
 /**
+ * flowfd_ring_see_pending - remember how many entries were pending
+ * @ring: ring
+ * @pending: as flowfd_ring_pending() says: what the consumer makes of it
+ */
+void flowfd_ring_see_pending(struct flowfd_ring *ring, u32 pending)
+{
+	u32 most = READ_ONCE(ring->most_pending);
+
+	while (pending > most && !try_cmpxchg(&ring->most_pending, &most, pending))
+		;
+}
+
+/**
  * flowfd_ring_has_enough - whether a task need not sleep
  * @ring: ring
  * @wanted: how many entries it waits for; any post is enough as well
  * @result: what it returns then, or after its timeout
  */
-bool flowfd_ring_has_enough(const struct flowfd_ring *ring, u32 wanted, int *result)
+bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result)
 {
 	*result = flowfd_ring_pending(ring);
+	flowfd_ring_see_pending(ring, *result);
 	if (*result >= wanted)
 		return true;
 	if (!flowfd_ring_has_posts(ring))
@@ -194,6 +208,7 @@ static void ring_free_private(struct flowfd_ring *ring)
 	kvfree(ring->watches);
 	kvfree(ring->free);
 	kvfree(ring->posts);
+	free_percpu(ring->stats);
 }
 
 static int ring_alloc_private(struct flowfd_ring *ring)
@@ -207,7 +222,8 @@ static int ring_alloc_private(struct flowfd_ring *ring)
 		kvmalloc_array(ring->max_items, sizeof(*ring->free), GFP_KERNEL_ACCOUNT);
 	ring->posts = kvcalloc(BITS_TO_LONGS(ring->max_items), sizeof(*ring->posts),
 			       GFP_KERNEL_ACCOUNT);
-	if (!ring->watches || !ring->free || !ring->posts) {
+	ring->stats = alloc_percpu_gfp(struct ring_stats, GFP_KERNEL_ACCOUNT);
+	if (!ring->watches || !ring->free || !ring->posts || !ring->stats) {
 		ring_free_private(ring);
 		return -ENOMEM;
 	}
@@ -235,9 +251,10 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 		return ERR_PTR(-ENOMEM);
 	ring->max_items = max_items;
 	ring->id = atomic64_inc_return(&ring_ids);
-	atomic_set(&ring->tail, 0);
+	atomic_long_set(&ring->tail, 0);
 	atomic_set(&ring->listening, 0);
 	ring->wanted = 0;
+	ring->most_pending = 0;
 	ring->closed_before = NULL;
 	refcount_set(&ring->refs, 1);
 	err = ring_alloc_private(ring);

@@ -15,6 +15,7 @@
 #include "flowfd.h"
 #include "memory.h"
 #include "repoll.h"
+#include "ring_stats.h"
 
 /* Bits of ring->listening. */
 #define RING_POLLERS  1	 /* a poller looked since pollers were woken last */
@@ -29,8 +30,9 @@
  * @header: start of the memory that is shared with user space
  * @items: in the same memory
  * @index: in the same memory
+ * @stats: what each processor counts
  * @mask: index slots - 1; fixed, as are all members above
- * @tail: entries put into the index so far
+ * @tail: entries put into the index so far; see ring_tail()
  * @listening: RING_* bits: a publisher must look at @wqh
  * @woken_at: jiffies when pollers were woken last
  * @wanted: fewest entries that a task in @sleepers waits for; read without the lock
@@ -49,6 +51,7 @@
  * @post_count: number of posts
  * @hash_bits: log2 of the length of @watches; fixed, as is @max_items
  * @max_items: length of @free
+ * @most_pending: most entries that a wait found
  * @id: number shown in fdinfo, never used for another ring
  * @closed: watches whose file was closed, to be removed
  * @closed_before: others, taken from @closed
@@ -59,8 +62,9 @@ struct flowfd_ring {
 	struct flowfd_ring_header *header;
 	struct flowfd_ring_item *items;
 	u32 *index;
+	struct ring_stats __percpu *stats;
 	u32 mask;
-	atomic_t tail ____cacheline_aligned_in_smp;
+	atomic_long_t tail ____cacheline_aligned_in_smp;
 	atomic_t listening;
 	unsigned long woken_at;
 	u32 wanted;
@@ -79,12 +83,19 @@ struct flowfd_ring {
 	u32 post_count;
 	u32 hash_bits;
 	u32 max_items;
+	u32 most_pending;
 	u64 id;
 	struct llist_head closed;
 	struct llist_node *closed_before;
 	refcount_t refs;
 	struct flowfd_memory memory;
 };
+
+/* What the positions of entries and the head of user space are modulo of. */
+static inline u32 ring_tail(const struct flowfd_ring *ring)
+{
+	return atomic_long_read(&ring->tail);
+}
 
 /* ring.c */
 int flowfd_ring_init(void);
@@ -102,8 +113,9 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number);
 void flowfd_ring_set_item(struct flowfd_ring_item *item, u64 data);
 void flowfd_ring_clear_item(struct flowfd_ring_item *item);
 u32 flowfd_ring_pending(const struct flowfd_ring *ring);
+void flowfd_ring_see_pending(struct flowfd_ring *ring, u32 pending);
 bool flowfd_ring_has_posts(const struct flowfd_ring *ring);
-bool flowfd_ring_has_enough(const struct flowfd_ring *ring, u32 wanted, int *result);
+bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result);
 
 /* ring_wake.c */
 int flowfd_ring_wake_init(void);
@@ -113,7 +125,7 @@ void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync);
 void flowfd_ring_arm(struct flowfd_ring *ring, int bit);
 void flowfd_ring_notify(struct flowfd_ring *ring);
 void flowfd_ring_heal(struct flowfd_ring *ring);
-int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end);
+int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *slept);
 
 /* ring_file.c */
 long flowfd_ring_create(void __user *argp, size_t size);

@@ -19,6 +19,7 @@ static_assert(sizeof(struct flowfd_create_ring) == FLOWFD_CREATE_RING_SIZE_VER0)
 static_assert(sizeof(struct flowfd_ring_entry) == 24);
 static_assert(sizeof(struct flowfd_ring_control) == FLOWFD_RING_CONTROL_SIZE_VER0);
 static_assert(sizeof(struct flowfd_ring_wait) == FLOWFD_RING_WAIT_SIZE_VER0);
+static_assert(sizeof(struct flowfd_ring_stats) == FLOWFD_RING_STATS_SIZE_VER0);
 
 static const struct file_operations ring_fops;
 
@@ -33,15 +34,17 @@ static int ring_wait(struct flowfd_ring *ring, const struct flowfd_ring_wait *ar
 {
 	u32 wanted = args->min_events ?: 1;
 	ktime_t end, gathered;
+	bool slept = false;
 	int result;
 
+	this_cpu_inc(ring->stats->waits);
 	if (flowfd_ring_has_enough(ring, wanted, &result) || !args->timeout)
 		return result;
 	end = deadline(args->timeout);
 	gathered = args->min_wait ? deadline(args->min_wait) : end;
-	result = flowfd_ring_sleep(ring, wanted, min(gathered, end));
+	result = flowfd_ring_sleep(ring, wanted, min(gathered, end), &slept);
 	if (!result && gathered < end)
-		result = flowfd_ring_sleep(ring, 1, end);
+		result = flowfd_ring_sleep(ring, 1, end, &slept);
 	return result;
 }
 
@@ -99,14 +102,16 @@ static long ring_ioctl_wait(struct flowfd_ring *ring, const void __user *argp,
 static ssize_t ring_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
 	struct flowfd_ring *ring = file->private_data;
+	bool slept = false;
 	int result;
 
 	if (size < sizeof(u64))
 		return -EINVAL;
+	this_cpu_inc(ring->stats->waits);
 	if (!flowfd_ring_has_enough(ring, 1, &result)) {
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		result = flowfd_ring_sleep(ring, 1, KTIME_MAX);
+		result = flowfd_ring_sleep(ring, 1, KTIME_MAX, &slept);
 	}
 	if (result < 0)
 		return result;
@@ -213,6 +218,16 @@ static long ring_ioctl_info(const struct flowfd_ring *ring, void __user *argp,
 	return flowfd_copy_answer(argp, size, &info, sizeof(info));
 }
 
+static long ring_ioctl_stats(struct flowfd_ring *ring, void __user *argp, size_t size)
+{
+	struct flowfd_ring_stats answer;
+
+	if (size < FLOWFD_RING_STATS_SIZE_VER0)
+		return -EINVAL;
+	flowfd_ring_get_stats(ring, &answer);
+	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
+}
+
 static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct flowfd_ring *ring = file->private_data;
@@ -226,6 +241,8 @@ static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ring_ioctl_wait(ring, argp, size);
 	case without_size(FLOWFD_IOC_RING_INFO):
 		return ring_ioctl_info(ring, argp, size);
+	case without_size(FLOWFD_IOC_RING_STATS):
+		return ring_ioctl_stats(ring, argp, size);
 	case without_size(FLOWFD_IOC_RING_NOTIFY):
 		if (size)
 			return -ENOTTY;
@@ -255,7 +272,7 @@ static __poll_t ring_poll(struct file *file, poll_table *wait)
 		/* e: pairs with d, in flowfd_publish(), and with i of posters. */
 		smp_mb();
 	}
-	if (READ_ONCE(ring->header->head) == atomic_read(&ring->tail) &&
+	if (READ_ONCE(ring->header->head) == ring_tail(ring) &&
 	    !flowfd_ring_has_posts(ring))
 		return 0;
 	return EPOLLIN | EPOLLRDNORM;
@@ -301,7 +318,8 @@ static void ring_show_fdinfo(struct seq_file *m, struct file *file)
 		   "flowfd-ring-head: %u\n"
 		   "flowfd-ring-tail: %u\n",
 		   ring->id, ring->max_items, READ_ONCE(ring->header->head),
-		   (u32)atomic_read(&ring->tail));
+		   ring_tail(ring));
+	flowfd_ring_show_stats(m, ring);
 	flowfd_watch_show_all(ring, m);
 }
 #endif

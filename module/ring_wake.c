@@ -362,10 +362,11 @@ static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
  * @ring: ring
  * @wanted: how many entries to wait for, at least 1
  * @end: deadline on CLOCK_MONOTONIC, KTIME_MAX for none
+ * @slept: set if the call slept, for which it is counted once
  *
  * Return: as flowfd_ring_has_enough() says, or -EINTR.
  */
-int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end)
+int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *slept)
 {
 	struct ring_sleeper s = { .entry.private = current, .wanted = wanted };
 	bool expired = false;
@@ -379,6 +380,9 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end)
 			result = -EINTR;
 			break;
 		}
+		if (!*slept)
+			this_cpu_inc(ring->stats->sleeps);
+		*slept = true;
 		expired = sleep_until(end);
 	} while (!flowfd_ring_has_enough(ring, wanted, &result) && !expired);
 	ring_sleeper_leave(ring, &s);

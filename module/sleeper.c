@@ -40,12 +40,21 @@ static int sleeper_add(struct flowfd_counter *c, u64 value)
 /* 0; -EAGAIN: sleep on; -EBUSY: others change the count. */
 static int sleeper_take(struct flowfd_counter *c, u64 *value)
 {
+	u64 before = c->count;
+	int err;
+
 	if (!counter_is_ready(c, counter_count(c)))
 		return -EAGAIN;
-	if (c->mapped)
-		return flowfd_mapped_try_take(c->mapped, value);
-	*value = c->semaphore ? 1 : c->count;
-	c->count -= *value;
+	if (c->mapped) {
+		err = flowfd_mapped_try_take(c->mapped, value);
+		if (err)
+			return err;
+		before = *value;
+	} else {
+		*value = c->semaphore ? 1 : before;
+		c->count -= *value;
+	}
+	stats_take(&c->stats, before, *value);
 	return 0;
 }
 
@@ -71,6 +80,7 @@ bool flowfd_writers_go_on(struct flowfd_counter *c)
 		if (err == -EAGAIN)
 			break;
 		added |= !err;
+		c->stats.writes += !err;
 		sleeper_end(s, err == -EBUSY ? 1 : err);
 	}
 	counter_set_marker(c);
@@ -156,9 +166,10 @@ void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
 			 __poll_t event, u64 value)
 {
 	s->task = current;
+	s->writes = event == EPOLLOUT;
 	s->value = value;
 	s->result = SLEEPER_SLEEPS;
-	list_add_tail(&s->node, event == EPOLLIN ? &c->readers : &c->writers);
+	list_add_tail(&s->node, s->writes ? &c->writers : &c->readers);
 	counter_set_marker(c);
 }
 
@@ -174,16 +185,23 @@ void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
  */
 int flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end)
 {
-	bool expired = false;
+	bool expired = false, waits = false;
 
 	while (s->result == SLEEPER_SLEEPS) {
 		if (expired)
 			s->result = -ETIMEDOUT;
 		else if (signal_pending(current))
 			s->result = -ERESTARTSYS;
-		else
-			expired = sleeper_sleep(c, end);
+		if (s->result != SLEEPER_SLEEPS)
+			break;
+		if (s->writes && !waits) {
+			stats_begin_wait(&c->stats, ktime_get_ns());
+			waits = true;
+		}
+		expired = sleeper_sleep(c, end);
 	}
+	if (waits)
+		stats_end_wait(&c->stats, ktime_get_ns());
 	list_del(&s->node);
 	counter_set_marker(c);
 	return s->result;

@@ -71,6 +71,7 @@ void call_set_maximum(const __u32 *a);
 void call_get_maximum(const __u32 *a);
 void call_set_qos(const __u32 *a);
 void call_get_qos(const __u32 *a);
+void call_stats(const __u32 *a);
 void call_bridge(const __u32 *a);
 void call_splice(const __u32 *a);
 

@@ -146,6 +146,23 @@ void call_notify(const __u32 *a)
 	ioctl(any_fd(a[0]), FLOWFD_IOC_COUNTER_ID);
 }
 
+void call_stats(const __u32 *a)
+{
+	union {
+		struct flowfd_counter_stats counter;
+		struct flowfd_ring_stats ring;
+		__u64 space[16];
+	} stats;
+	size_t size = a[3] % 4 ? 8 * (a[3] / 4 % 16) : any_size(a[3] / 4) % sizeof(stats);
+
+	if (a[1] % 2)
+		ioctl(any_ring(a[0]), _IOC(_IOC_READ, 'J', 0x1f, size),
+		      any_address(a[2], &stats, sizeof(stats)));
+	else
+		ioctl(any_fd(a[0]), _IOC(_IOC_READ, 'J', 0x1e, size),
+		      any_address(a[2], &stats, sizeof(stats)));
+}
+
 /* Mostly valid: one of the two, and now and then its end. */
 void call_bridge(const __u32 *a)
 {

@@ -38,6 +38,7 @@ static const struct kind {
 	{ "set_qos", call_set_qos, 4 },
 	{ "get_qos", call_get_qos, 1 },
 	{ "notify", call_notify, 3 },
+	{ "stats", call_stats, 2 },
 	{ "bridge", call_bridge, 5 },
 	{ "splice", call_splice, 1 },
 	{ "create_ring", call_create_ring, 5 },

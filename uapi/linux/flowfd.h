@@ -90,6 +90,8 @@ struct eventfd_qos {
 #define FLOWFD_FEATURE_POSTS   (1ULL << 5) /* FLOWFD_RING_ADD_POST */
 /* FLOWFD_IOC_{SET,GET}_FLOW, FLOWFD_IOC_COUNTER_{READ,WRITE} */
 #define FLOWFD_FEATURE_FLOW (1ULL << 6)
+/* FLOWFD_IOC_COUNTER_STATS, FLOWFD_IOC_RING_STATS */
+#define FLOWFD_FEATURE_STATS (1ULL << 7)
 /* FLOWFD_IOC_COUNTER_BRIDGE */
 #define FLOWFD_FEATURE_BRIDGE (1ULL << 8)
 
@@ -271,6 +273,51 @@ struct flowfd_transfer {
 #define FLOWFD_IOC_COUNTER_WRITE  _IOW('J', 0x1c, struct flowfd_transfer)
 #define FLOWFD_IOC_COUNTER_READ	  _IOWR('J', 0x1d, struct flowfd_transfer)
 #define FLOWFD_TRANSFER_SIZE_VER0 24
+
+/**
+ * struct flowfd_counter_stats - what was counted of a counter since it was created
+ * @produced: sum of all values that were added, and the initial count; of a mapped counter
+ *	its word, see struct flowfd_counter_producer
+ * @writes: writes that succeeded, also if the overflow policy lost what they wrote
+ * @reads: reads that succeeded
+ * @wakeups: times that readers were woken, sleeping or polling
+ * @held_back: times that read mark, delay or bucket kept them from being woken
+ * @again: reads and writes that failed with EAGAIN
+ * @waits: writers that slept for room
+ * @wait_ns: how long they slept for it in all, in ns, also those that sleep now
+ * @highest: highest count
+ * @lost: as in struct flowfd_flow
+ *
+ * 80 bytes. Each number starts again at 0 after 2^64 - 1, except @lost, which stops there.
+ *
+ * A move of the count by FLOWFD_IOC_COUNTER_BRIDGE counts as a write or read. Of a mapped
+ * counter, calls are counted, and the highest count is the highest that a call saw, or
+ * FLOWFD_IOC_COUNTER_NOTIFY. What is done in memory is in @produced alone.
+ *
+ * A wakeup is one for all that are woken at the same time. Pollers are woken whatever
+ * events they wait for. @held_back counts each time that something was added, a setting
+ * changed or FLOWFD_IOC_COUNTER_NOTIFY found a count, with somebody there to be woken, and
+ * nobody was.
+ */
+struct flowfd_counter_stats {
+	__aligned_u64 produced;
+	__aligned_u64 writes;
+	__aligned_u64 reads;
+	__aligned_u64 wakeups;
+	__aligned_u64 held_back;
+	__aligned_u64 again;
+	__aligned_u64 waits;
+	__aligned_u64 wait_ns;
+	__aligned_u64 highest;
+	__aligned_u64 lost;
+};
+
+/*
+ * Returns the numbers of one moment, and zeroes the tail of a structure that is longer than
+ * the module's. EINVAL: it is shorter than FLOWFD_COUNTER_STATS_SIZE_VER0.
+ */
+#define FLOWFD_IOC_COUNTER_STATS       _IOR('J', 0x1e, struct flowfd_counter_stats)
+#define FLOWFD_COUNTER_STATS_SIZE_VER0 80
 
 #define FLOWFD_COUNTER_MAGIC   0x544e4346 /* "FCNT" */
 #define FLOWFD_COUNTER_VERSION 1
@@ -826,6 +873,32 @@ struct flowfd_ring_wait {
  * EINVAL: the structure is shorter than FLOWFD_CREATE_RING_SIZE_VER0.
  */
 #define FLOWFD_IOC_RING_INFO _IOR('J', 0x16, struct flowfd_create_ring)
+
+/**
+ * struct flowfd_ring_stats - what was counted of a ring since it was created
+ * @published: entries that were put into the index
+ * @coalesced: events that found the entry of their item in the index already
+ * @waits: calls that wait, FLOWFD_IOC_RING_WAIT or read(2), that were valid
+ * @sleeps: of these, those that slept
+ * @most_pending: most entries that such a call found pending, or this request
+ *
+ * 40 bytes. 64-bit kernels count to 2^64 - 1, 32-bit kernels to 2^32 - 1, and then start
+ * again at 0. What is posted in memory is not counted.
+ */
+struct flowfd_ring_stats {
+	__aligned_u64 published;
+	__aligned_u64 coalesced;
+	__aligned_u64 waits;
+	__aligned_u64 sleeps;
+	__aligned_u64 most_pending;
+};
+
+/*
+ * Returns the numbers, which are not of one moment, and zeroes the tail of a structure that
+ * is longer than the module's. EINVAL: it is shorter than FLOWFD_RING_STATS_SIZE_VER0.
+ */
+#define FLOWFD_IOC_RING_STATS	    _IOR('J', 0x1f, struct flowfd_ring_stats)
+#define FLOWFD_RING_STATS_SIZE_VER0 40
 
 /*
  * Tells the kernel that an item was posted. If the stack or @taken has posts, it clears

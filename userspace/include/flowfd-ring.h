@@ -317,6 +317,20 @@ int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 			  const struct flowfd_ring_wait *args, size_t size);
 
 /**
+ * flowfd_ring_stats - read what was counted of a ring
+ * @ring: ring
+ * @stats: receives the numbers; those that the module does not know become 0
+ * @size: sizeof(*stats) in the compiled caller, in bytes
+ *
+ * Returns 0, or
+ *   -EINVAL           @size is too small or too large
+ *   -EOPNOTSUPP       a ring without the module: nothing is counted
+ *   -EPROTONOSUPPORT  the module does not know the request: see FLOWFD_FEATURE_STATS
+ */
+int flowfd_ring_stats(const struct flowfd_ring *ring, struct flowfd_ring_stats *stats,
+		      size_t size);
+
+/**
  * flowfd_ring_strerror - describe an error of a function of a ring
  * @error: a negative errno
  *

@@ -203,6 +203,21 @@ int flowfd_set_flow(int fd, const struct flowfd_flow *flow, size_t size);
 int flowfd_get_flow(int fd, struct flowfd_flow *flow, size_t size);
 
 /**
+ * flowfd_counter_stats - read what was counted of a counter
+ * @fd: a counter
+ * @stats: receives the numbers, all of one moment; those that the module does not know
+ *         become 0
+ * @size: sizeof(*stats) in the compiled caller, in bytes
+ *
+ * Returns 0, or
+ *   -EINVAL           @size is too small or too large
+ *   -EPROTONOSUPPORT  the module does not know the request: see FLOWFD_FEATURE_STATS
+ *   -ENOTTY           not a counter of flowfd; so a counter without the module
+ *   -EBADF            not a descriptor
+ */
+int flowfd_counter_stats(int fd, struct flowfd_counter_stats *stats, size_t size);
+
+/**
  * flowfd_write_with - add to the count, with a timeout or urgently
  * @fd: a counter
  * @value: as flowfd_write()

@@ -42,7 +42,8 @@ const char *flowfd_strerror(int error)
 		       ": root can change that with a udev rule";
 	case -EOPNOTSUPP:
 		return "only the flowfd module can do this (a token bucket, a semaphore"
-		       " with a maximum or a timed write, a ring that is kept on exec):"
+		       " with a maximum or a timed write, a ring that is kept on exec,"
+		       " statistics):"
 		       " run 'modprobe flowfd' as root (package flowfd-dkms)";
 	case -ETIMEDOUT:
 		return "the time for the call has passed";
@@ -70,7 +71,7 @@ const char *flowfd_ring_strerror(int error)
 	case -EOPNOTSUPP:
 		return "a file with more than two wait queues cannot be watched:"
 		       " use epoll for it; without the module, no ring can be kept"
-		       " on exec";
+		       " on exec, and none has statistics";
 	case -ECHILD:
 		return "a ring without the module is that of the process that created"
 		       " it: after fork(2), the child may only post";

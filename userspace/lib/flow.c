@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policies for wakeups and overflow, and reads and writes with a timeout: requests of
- * their own, which flowfd.h documents. None is a cancellation point.
+ * Policies for wakeups and overflow, reads and writes with a timeout, and statistics:
+ * requests of their own, which flowfd.h documents. None is a cancellation point.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -21,22 +21,30 @@ static int explain(int fd, int ret)
 	return ret;
 }
 
-static int request(int fd, unsigned int direction, unsigned int number, void *flow,
-		   size_t size)
+/* Of which the structure has the caller's @size. */
+static int request(int fd, unsigned int cmd, void *arg, size_t size, size_t least)
 {
-	if (size < FLOWFD_FLOW_SIZE_VER0 || size > _IOC_SIZEMASK)
+	if (size < least || size > _IOC_SIZEMASK)
 		return -EINVAL;
-	return explain(fd, flowfd__ioctl(fd, _IOC(direction, 'J', number, size), flow));
+	cmd = _IOC(_IOC_DIR(cmd), _IOC_TYPE(cmd), _IOC_NR(cmd), size);
+	return explain(fd, flowfd__ioctl(fd, cmd, arg));
 }
 
 int flowfd_set_flow(int fd, const struct flowfd_flow *flow, size_t size)
 {
-	return request(fd, _IOC_WRITE, _IOC_NR(FLOWFD_IOC_SET_FLOW), (void *)flow, size);
+	return request(fd, FLOWFD_IOC_SET_FLOW, (void *)flow, size,
+		       FLOWFD_FLOW_SIZE_VER0);
 }
 
 int flowfd_get_flow(int fd, struct flowfd_flow *flow, size_t size)
 {
-	return request(fd, _IOC_READ, _IOC_NR(FLOWFD_IOC_GET_FLOW), flow, size);
+	return request(fd, FLOWFD_IOC_GET_FLOW, flow, size, FLOWFD_FLOW_SIZE_VER0);
+}
+
+int flowfd_counter_stats(int fd, struct flowfd_counter_stats *stats, size_t size)
+{
+	return request(fd, FLOWFD_IOC_COUNTER_STATS, stats, size,
+		       FLOWFD_COUNTER_STATS_SIZE_VER0);
 }
 
 int flowfd_write_with(int fd, uint64_t value, uint64_t timeout, unsigned int flags)

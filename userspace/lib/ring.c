@@ -343,6 +343,25 @@ int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
+/* ENOTTY is also what a module says that knows rings, but not this request. */
+int flowfd_ring_stats(const struct flowfd_ring *ring, struct flowfd_ring_stats *stats,
+		      size_t size)
+{
+	unsigned int cmd = FLOWFD_IOC_RING_STATS;
+	struct flowfd_create_ring info;
+	int ret;
+
+	if (size < FLOWFD_RING_STATS_SIZE_VER0 || size > _IOC_SIZEMASK)
+		return -EINVAL;
+	if (ring->watches)
+		return -EOPNOTSUPP;
+	cmd = _IOC(_IOC_DIR(cmd), _IOC_TYPE(cmd), _IOC_NR(cmd), size);
+	ret = flowfd__ioctl(ring->fd, cmd, stats);
+	if (ret == -ENOTTY && !flowfd__ioctl(ring->fd, FLOWFD_IOC_RING_INFO, &info))
+		return -EPROTONOSUPPORT;
+	return ret;
+}
+
 /* Returns how many entries there are, waiting for the first one, or -errno. */
 static int read_pending(int fd)
 {

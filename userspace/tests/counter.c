@@ -246,6 +246,32 @@ static void test_overflow(void)
 	close(fd);
 }
 
+static void test_stats(void)
+{
+	struct {
+		struct flowfd_counter_stats stats;
+		uint64_t more;
+	} longer = { .more = 1 };
+	struct flowfd_counter_stats stats;
+	int fd = flowfd_counter_create(3, FLOWFD_NONBLOCK);
+	uint64_t value;
+
+	flowfd_write(fd, 4);
+	flowfd_read(fd, &value);
+	tap_is(flowfd_read(fd, &value), -EAGAIN, "nothing is left");
+	tap_is(flowfd_counter_stats(fd, &stats, sizeof(stats)), 0, "statistics");
+	tap_is(stats.produced, 7, "what was added");
+	tap_is(stats.writes, 1, "by so many writes");
+	tap_is(stats.reads, 1, "and taken");
+	tap_is(stats.again, 1, "but once");
+	tap_is(stats.highest, 7, "the highest count");
+	tap_is(flowfd_counter_stats(fd, &longer.stats, sizeof(longer)), 0,
+	       "a longer answer");
+	tap_is(longer.stats.produced, 7, "has the same");
+	tap_is(longer.more, 0, "and ends with zero");
+	close(fd);
+}
+
 static void test_transfers(void)
 {
 	struct flowfd_flow flow = { .maximum = 10, .read_mark = 5 };
@@ -482,6 +508,7 @@ int main(void)
 	test_settings();
 	test_flow();
 	test_overflow();
+	test_stats();
 	test_transfers();
 	test_create_on();
 	test_full_table();

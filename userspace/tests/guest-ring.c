@@ -529,6 +529,36 @@ static void test_wait(void)
 	teardown();
 }
 
+static void test_stats(void)
+{
+	struct flowfd_ring_stats stats = {.published = 42};
+	struct flowfd_ring own;
+
+	setup();
+	if (fallback) {
+		tap_is(flowfd_ring_stats(&ring, &stats, sizeof(stats)), -EOPNOTSUPP,
+		       "without the module nothing is counted");
+		tap_is(stats.published, 42, "and nothing answered");
+		teardown();
+		return;
+	}
+	announce(0);
+	announce(1);
+	announce(1);
+	tap_is(flowfd_ring_wait(&ring, 0), 2, "two entries");
+	tap_is(flowfd_ring_stats(&ring, &stats, sizeof(stats)), 0, "statistics");
+	tap_is(stats.published, 2, "were published");
+	tap_is(stats.coalesced, 1, "for three events");
+	tap_is(stats.waits, 1, "one wait");
+	tap_is(stats.sleeps, 0, "that did not sleep");
+	tap_is(stats.most_pending, 2, "and found both");
+	own = ring;
+	own.fd = watched_counter();
+	tap_is(flowfd_ring_stats(&own, &stats, sizeof(stats)), -ENOTTY, "a counter");
+	close(own.fd);
+	teardown();
+}
+
 static void test_wait_with(void)
 {
 	struct flowfd_ring_wait args = {.timeout = 20 * MS, .min_events = 2};
@@ -794,6 +824,7 @@ static void run_backend(const char *name)
 	test_removal_in_the_loop();
 	test_wait();
 	test_wait_with();
+	test_stats();
 	test_signals();
 	if (fallback)
 		test_attach_fallback();

@@ -45,8 +45,11 @@ static void test_sizes(void)
 		struct flowfd_create_counter counter;
 		struct flowfd_query query;
 		struct flowfd_flow flow;
+		struct flowfd_counter_stats stats;
+		struct flowfd_ring_stats ring_stats;
 		char bytes[1 << 14];
 	} big;
+	const struct flowfd_ring no_ring = {.fd = -1};
 
 	tap_is(flowfd_counter_create_from(&big.counter, sizeof(big)), -EINVAL,
 	       "a structure larger than an ioctl takes");
@@ -59,6 +62,15 @@ static void test_sizes(void)
 	       "policies shorter than any version has them");
 	tap_is(flowfd_get_flow(-1, &big.flow, FLOWFD_FLOW_SIZE_VER0 - 8), -EINVAL,
 	       "to get, too");
+	tap_is(flowfd_counter_stats(-1, &big.stats, sizeof(big)), -EINVAL,
+	       "statistics larger than an ioctl takes");
+	tap_is(flowfd_counter_stats(-1, &big.stats, FLOWFD_COUNTER_STATS_SIZE_VER0 - 8),
+	       -EINVAL, "statistics shorter than any version has them");
+	tap_is(flowfd_ring_stats(&no_ring, &big.ring_stats, sizeof(big)), -EINVAL,
+	       "the same of a ring");
+	tap_is(flowfd_ring_stats(&no_ring, &big.ring_stats,
+				 FLOWFD_RING_STATS_SIZE_VER0 - 8),
+	       -EINVAL, "and again");
 }
 
 static void test_settings(int fd, int wanted, const char *kind)
@@ -67,6 +79,7 @@ static void test_settings(int fd, int wanted, const char *kind)
 	uint32_t capacity;
 	uint32_t rate;
 	struct flowfd_flow flow = { .count = 42 };
+	struct flowfd_counter_stats stats = { .writes = 42 };
 	uint64_t value = 42;
 
 	printf("# %s\n", kind);
@@ -77,6 +90,8 @@ static void test_settings(int fd, int wanted, const char *kind)
 	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), wanted, "set policies");
 	tap_is(flowfd_get_flow(fd, &flow, sizeof(flow)), wanted, "get policies");
 	tap_is(flow.count, 42, "which stay");
+	tap_is(flowfd_counter_stats(fd, &stats, sizeof(stats)), wanted, "statistics");
+	tap_is(stats.writes, 42, "which stay, too");
 	tap_is(flowfd_write_with(fd, 1, 0, 0), wanted, "a write with a timeout");
 	tap_is(flowfd_read_with(fd, &value, 0, 0), wanted, "a read with a timeout");
 	tap_is(value, 42, "which takes nothing");
@@ -103,6 +118,7 @@ static void test_no_ring(void)
 	struct flowfd_ring ring = {.fd = eventfd(0, EFD_CLOEXEC)};
 	struct flowfd_ring other = {.fd = 42};
 	struct flowfd_ring_wait args = {.timeout = 0};
+	struct flowfd_ring_stats stats;
 
 	tap_is(flowfd_ring_attach(&other, -1), -EBADF, "attach no descriptor");
 	tap_is(flowfd_ring_attach(&other, ring.fd), -ENOTTY, "attach no ring");
@@ -111,6 +127,8 @@ static void test_no_ring(void)
 	tap_is(flowfd_ring_add_pinned(&ring, 0, 0, 0), -ENOTTY, "nor pinned");
 	tap_is(flowfd_ring_del_data(&ring, 0), -ENOTTY, "nor removed by data");
 	tap_is(flowfd_ring_wait(&ring, 0), -ENOTTY, "wait for no ring");
+	tap_is(flowfd_ring_stats(&ring, &stats, sizeof(stats)), -ENOTTY,
+	       "statistics of no ring");
 	tap_is(flowfd_ring_wait_with(&ring, &args, 1 << 14), -EINVAL,
 	       "arguments larger than an ioctl takes");
 	close(ring.fd);
@@ -202,6 +220,9 @@ static void test_errno(void)
 	struct flowfd_create_counter counter = {.initial = 1, .maximum = 1};
 	struct flowfd_flow flow = { 0 };
 	struct flowfd_query query;
+	struct flowfd_counter_stats stats;
+	struct flowfd_ring_stats ring_stats;
+	const struct flowfd_ring no_ring = {.fd = -1};
 	struct flowfd_ring ring;
 	uint64_t value;
 	uint32_t word;
@@ -225,6 +246,8 @@ static void test_errno(void)
 	flowfd_get_flow(-1, &flow, sizeof(flow));
 	flowfd_write_with(fd, 1, 1, 0);
 	flowfd_read_with(-1, &value, 1, 0);
+	flowfd_counter_stats(fd, &stats, sizeof(stats));
+	flowfd_ring_stats(&no_ring, &ring_stats, sizeof(ring_stats));
 	result = errno;
 	tap_is(result, ERRNO_BEFORE, "no call changes errno");
 	close(fd);

@@ -28,6 +28,7 @@ static void print_features(uint64_t features)
 		{ .bit = FLOWFD_FEATURE_MAPPED, .name = "mapped" },
 		{ .bit = FLOWFD_FEATURE_POSTS, .name = "posts" },
 		{ .bit = FLOWFD_FEATURE_FLOW, .name = "policies" },
+		{ .bit = FLOWFD_FEATURE_STATS, .name = "statistics" },
 		{ .bit = FLOWFD_FEATURE_BRIDGE, .name = "bridges" },
 	};
 	size_t i;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What was counted of a counter: for FLOWFD_IOC_COUNTER_STATS and fdinfo.
+ */
+#include <linux/ktime.h>
+#include <linux/seq_file.h>
+
+#include "counter.h"
+
+/* All that was added is in the count, or was taken. */
+static u64 stats_produced(const struct flowfd_counter *c)
+{
+	return c->mapped ? atomic64_read(c->mapped->produced) : c->stats.taken + c->count;
+}
+
+/**
+ * flowfd_counter_get_stats - what was counted, at one moment
+ * @c: counter
+ * @answer: result
+ */
+void flowfd_counter_get_stats(struct flowfd_counter *c,
+			      struct flowfd_counter_stats *answer)
+{
+	const struct counter_stats *s = &c->stats;
+
+	spin_lock_irq(&c->wqh.lock);
+	counter_see_count(c);
+	*answer = (struct flowfd_counter_stats){
+		.produced = stats_produced(c),
+		.writes = s->writes,
+		.reads = s->reads,
+		.wakeups = s->wakeups,
+		.held_back = s->held_back,
+		.again = s->again,
+		.waits = s->waits,
+		.wait_ns = stats_wait_ns(s, ktime_get_ns()),
+		.highest = s->highest,
+		.lost = c->flow.lost,
+	};
+	spin_unlock_irq(&c->wqh.lock);
+}
+
+/**
+ * flowfd_counter_show_stats - the same for fdinfo
+ * @m: output
+ * @c: counter
+ */
+void flowfd_counter_show_stats(struct seq_file *m, struct flowfd_counter *c)
+{
+	struct flowfd_counter_stats stats;
+
+	flowfd_counter_get_stats(c, &stats);
+	seq_printf(m,
+		   "flowfd-lost: %llu\n"
+		   "flowfd-produced: %llu\n"
+		   "flowfd-writes: %llu\n"
+		   "flowfd-reads: %llu\n"
+		   "flowfd-wakeups: %llu\n"
+		   "flowfd-held-back: %llu\n"
+		   "flowfd-again: %llu\n"
+		   "flowfd-waits: %llu\n"
+		   "flowfd-wait-ns: %llu\n"
+		   "flowfd-highest: %llu\n",
+		   stats.lost, stats.produced, stats.writes, stats.reads, stats.wakeups,
+		   stats.held_back, stats.again, stats.waits, stats.wait_ns,
+		   stats.highest);
+}

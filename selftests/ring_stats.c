@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is counted of a ring: each number exactly, by request and in fdinfo; and the errors
+ * of the request.
+ */
+#include "ring_fixtures.h"
+
+struct future_stats {
+	struct flowfd_ring_stats known;
+	__u64 unknown[2];
+};
+
+static unsigned long resized(unsigned long cmd, size_t size)
+{
+	return (cmd & ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT)) |
+	       size << _IOC_SIZESHIFT;
+}
+
+static struct flowfd_ring_stats stats_of(int fd)
+{
+	struct flowfd_ring_stats stats;
+
+	if (ioctl(fd, FLOWFD_IOC_RING_STATS, &stats))
+		memset(&stats, 0xff, sizeof(stats));
+	return stats;
+}
+
+static struct flowfd_ring_stats stats_in_fdinfo(int fd)
+{
+	return (struct flowfd_ring_stats){
+		.published = fdinfo_number(fd, "flowfd-ring-published", 10),
+		.coalesced = fdinfo_number(fd, "flowfd-ring-coalesced", 10),
+		.waits = fdinfo_number(fd, "flowfd-ring-waits", 10),
+		.sleeps = fdinfo_number(fd, "flowfd-ring-sleeps", 10),
+		.most_pending = fdinfo_number(fd, "flowfd-ring-most-pending", 10),
+	};
+}
+
+static void expect_same_stats(struct __test_metadata *_metadata, int line,
+			      struct flowfd_ring_stats expected,
+			      struct flowfd_ring_stats stats)
+{
+	EXPECT_EQ(expected.published, stats.published)
+		TH_LOG("published in line %d", line);
+	EXPECT_EQ(expected.coalesced, stats.coalesced)
+		TH_LOG("coalesced in line %d", line);
+	EXPECT_EQ(expected.waits, stats.waits)
+		TH_LOG("waits in line %d", line);
+	EXPECT_EQ(expected.sleeps, stats.sleeps)
+		TH_LOG("sleeps in line %d", line);
+	EXPECT_EQ(expected.most_pending, stats.most_pending)
+		TH_LOG("most_pending in line %d", line);
+}
+
+#define EXPECT_STATS(fd, ...)                                                    \
+	do {                                                                     \
+		struct flowfd_ring_stats wanted_ = { __VA_ARGS__ };              \
+		expect_same_stats(_metadata, __LINE__, wanted_, stats_of(fd));   \
+		expect_same_stats(_metadata, __LINE__, wanted_,                  \
+				  stats_in_fdinfo(fd));                          \
+	} while (0)
+
+static unsigned int take_all(struct user_ring *r)
+{
+	struct ring_event event;
+	unsigned int taken = 0;
+
+	while (ring_take(r, &event))
+		taken++;
+	return taken;
+}
+
+TEST_F(wait, nothing_yet)
+{
+	EXPECT_STATS(self->ring.fd, 0);
+}
+
+TEST_F(wait, published_and_coalesced)
+{
+	int fd = self->ring.fd;
+
+	for (int i = 0; i < 3; i++)
+		add(self->events[i], 1);
+	EXPECT_STATS(fd, .published = 3, .most_pending = 3);
+	add(self->events[0], 1);
+	add(self->events[0], 1);
+	add(self->events[2], 1);
+	EXPECT_STATS(fd, .published = 3, .coalesced = 3, .most_pending = 3);
+	EXPECT_EQ(3, take_all(&self->ring));
+	add(self->events[1], 1);
+	EXPECT_STATS(fd, .published = 4, .coalesced = 3, .most_pending = 3);
+}
+
+/* The most that a call saw; nothing but calls see it. */
+TEST_F(wait, most_pending)
+{
+	int fd = self->ring.fd;
+
+	for (int i = 0; i < 3; i++)
+		add(self->events[i], 1);
+	EXPECT_EQ(3, take_all(&self->ring));
+	EXPECT_STATS(fd, .published = 3, .most_pending = 0);
+	add(self->events[0], 1);
+	add(self->events[1], 1);
+	EXPECT_EQ(2, ring_wait_ms(&self->ring, 1, 0));
+	EXPECT_EQ(2, take_all(&self->ring));
+	add(self->events[2], 1);
+	EXPECT_EQ(1, ring_wait_ms(&self->ring, 1, 0));
+	EXPECT_STATS(fd, .published = 6, .waits = 2, .most_pending = 2);
+}
+
+/* A counter publishes without its wake function being called. */
+TEST_F(ring, counter)
+{
+	int fd = open_counter(CREATED, 0, EFD_NONBLOCK);
+
+	ASSERT_LE(0, ring_add(&self->ring, fd, EPOLLIN, 0));
+	add(fd, 1);
+	add(fd, 1);
+	EXPECT_STATS(self->ring.fd, .published = 1, .coalesced = 1, .most_pending = 1);
+	close(fd);
+}
+
+/* What is ready already when a file is added or changed is an event, too. */
+TEST_F(ring, ready_at_once)
+{
+	add(self->event, 1);
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 0));
+	EXPECT_STATS(self->ring.fd, .published = 1, .most_pending = 1);
+	ASSERT_LE(0, ring_mod(&self->ring, self->event, EPOLLIN, 0));
+	EXPECT_STATS(self->ring.fd, .published = 1, .coalesced = 1, .most_pending = 1);
+}
+
+/* Such a watch takes the slow path. */
+TEST_F(ring, one_shot)
+{
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN | EPOLLONESHOT, 0));
+	add(self->event, 1);
+	add(self->event, 1);
+	EXPECT_STATS(self->ring.fd, .published = 1, .most_pending = 1);
+}
+
+/* What is counted of a watch stays when it goes. */
+TEST_F(ring, watch_that_is_gone)
+{
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 0));
+	add(self->event, 1);
+	add(self->event, 1);
+	EXPECT_EQ(0, ring_del(&self->ring, self->event));
+	EXPECT_STATS(self->ring.fd, .published = 1, .coalesced = 1, .most_pending = 1);
+}
+
+/* A post is put into a stack in memory, and is no entry of the index. */
+TEST_F(ring, posts)
+{
+	int post = ring_change(&self->ring, FLOWFD_RING_ADD_POST, -1, 0, 0);
+
+	ASSERT_LE(0, post);
+	self->ring.items[post].ready = 1;
+	self->ring.items[post].queued = FLOWFD_RING_IN_STACK;
+	__atomic_store_n(&self->ring.header->posted, post + 1, __ATOMIC_SEQ_CST);
+	EXPECT_EQ(1, ring_wait_ms(&self->ring, 1, 0));
+	EXPECT_STATS(self->ring.fd, .waits = 1);
+}
+
+TEST_F(wait, waits_and_sleeps)
+{
+	int fd = self->ring.fd;
+	__u64 pending;
+
+	EXPECT_EQ(0, ring_wait_ms(&self->ring, 1, 0));
+	EXPECT_STATS(fd, .waits = 1);
+	EXPECT_EQ(0, ring_wait_ms(&self->ring, 1, 10));
+	EXPECT_STATS(fd, .waits = 2, .sleeps = 1);
+	set_nonblock(fd, true);
+	EXPECT_EQ(-EAGAIN, take(fd, &pending));
+	EXPECT_STATS(fd, .waits = 3, .sleeps = 1);
+	add(self->events[0], 1);
+	EXPECT_EQ(8, take(fd, &pending));
+	EXPECT_EQ(1, ring_wait_ms(&self->ring, 1, 10));
+	EXPECT_STATS(fd, .published = 1, .waits = 5, .sleeps = 1, .most_pending = 1);
+	/* For more than there are. */
+	EXPECT_EQ(1, ring_wait_ms(&self->ring, 2, 10));
+	EXPECT_STATS(fd, .published = 1, .waits = 6, .sleeps = 2, .most_pending = 1);
+}
+
+/* One that sleeps first for several entries and then for one is one call. */
+TEST_F(wait, sleeps_in_two_parts)
+{
+	EXPECT_EQ(0, ring_wait_with(&self->ring, (struct flowfd_ring_wait){
+		.min_events = 2, .min_wait = 5000000, .timeout = 20000000,
+	}));
+	EXPECT_STATS(self->ring.fd, .waits = 1, .sleeps = 1);
+}
+
+TEST_F(wait, invalid_waits)
+{
+	__u32 half;
+
+	EXPECT_EQ(-EINVAL, ring_wait_with(&self->ring, (struct flowfd_ring_wait){
+		.flags = 1,
+	}));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(self->ring.fd, FLOWFD_IOC_RING_WAIT, NULL)));
+	EXPECT_EQ(-EINVAL, result_of(read(self->ring.fd, &half, sizeof(half))));
+	EXPECT_STATS(self->ring.fd, 0);
+}
+
+static void *read_ring(void *arg)
+{
+	struct call *c = arg;
+
+	__atomic_store_n(&c->tid, gettid(), __ATOMIC_RELEASE);
+	c->result = take(c->fd, &c->value);
+	return NULL;
+}
+
+TEST_F(wait, read_that_sleeps)
+{
+	struct call call = { .fd = self->ring.fd };
+
+	ASSERT_EQ(0, pthread_create(&call.thread, NULL, read_ring, &call));
+	ASSERT_TRUE(wait_until_asleep(&call.tid, SYS_read));
+	EXPECT_STATS(self->ring.fd, .waits = 1, .sleeps = 1);
+	add(self->events[0], 1);
+	pthread_join(call.thread, NULL);
+	EXPECT_EQ(8, call.result);
+	EXPECT_STATS(self->ring.fd, .published = 1, .waits = 1, .sleeps = 1,
+		     .most_pending = 1);
+}
+
+/* A consumer can only spoil its own numbers, and those within bounds. */
+TEST_F(wait, wrong_head)
+{
+	__u32 bound = self->ring.mask + 1;
+
+	add(self->events[0], 1);
+	add(self->events[1], 1);
+	__atomic_store_n(&self->ring.header->head, 1 - bound * 8, __ATOMIC_SEQ_CST);
+	EXPECT_STATS(self->ring.fd, .published = 2, .most_pending = bound);
+}
+
+#define EVENTS 20000
+
+static void *write_many(void *arg)
+{
+	for (int i = 0; i < EVENTS; i++)
+		add(*(int *)arg, 1);
+	return NULL;
+}
+
+/* Each event was published or coalesced, on whatever processors they came. */
+TEST_F(wait, all_of_several_threads)
+{
+	struct flowfd_ring_stats stats;
+	pthread_t threads[3];
+	unsigned int taken = 0;
+	__u64 until = ms_from_now(PATIENCE_MS);
+
+	for (int i = 0; i < 3; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, write_many,
+					    &self->events[i]));
+	do {
+		taken += take_all(&self->ring);
+		stats = stats_of(self->ring.fd);
+	} while (stats.published + stats.coalesced < 3 * EVENTS && now_ns() < until);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	taken += take_all(&self->ring);
+	stats = stats_of(self->ring.fd);
+	EXPECT_EQ(3 * EVENTS, stats.published + stats.coalesced);
+	/* An entry can find its events taken with an earlier one. */
+	EXPECT_GE(stats.published, taken);
+	EXPECT_EQ(stats.published, self->ring.header->head);
+	EXPECT_GE(3, stats.most_pending);
+}
+
+TEST_F(ring, sizes)
+{
+	unsigned char *bytes;
+	struct future_stats future;
+
+	EXPECT_EQ(40, sizeof(struct flowfd_ring_stats));
+	EXPECT_EQ(40, FLOWFD_RING_STATS_SIZE_VER0);
+	EXPECT_EQ(0x80284a1f, FLOWFD_IOC_RING_STATS);
+	add(self->event, 1);
+	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 0));
+	bytes = (unsigned char *)&future;
+	for (size_t size = 0; size <= sizeof(future); size++) {
+		unsigned long cmd = resized(FLOWFD_IOC_RING_STATS, size);
+		bool valid = size >= FLOWFD_RING_STATS_SIZE_VER0;
+
+		memset(&future, 0xff, sizeof(future));
+		EXPECT_EQ(valid ? 0 : -EINVAL,
+			  result_of(ioctl(self->ring.fd, cmd, &future)));
+		EXPECT_EQ(valid ? 1 : ULLONG_MAX, future.known.published);
+		for (size_t i = 40; i < sizeof(future); i++)
+			EXPECT_EQ(i < size ? 0 : 0xff, bytes[i]);
+	}
+}
+
+TEST_F(ring, bad_pointer)
+{
+	char *page = page_before_a_hole();
+	int fd = self->ring.fd;
+
+	ASSERT_NE(MAP_FAILED, page);
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, NULL)));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, (void *)-8L)));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + 4096 - 32)));
+	EXPECT_EQ(0, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + 4096 - 40)));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, resized(FLOWFD_IOC_RING_STATS, 48),
+					   page + 4096 - 40)));
+}
+
+TEST_F(ring, wrong_request)
+{
+	struct flowfd_ring_stats stats;
+
+	EXPECT_EQ(-ENOTTY, result_of(ioctl(self->ring.fd, FLOWFD_IOC_COUNTER_STATS,
+					   &stats)));
+	EXPECT_EQ(-ENOTTY, result_of(ioctl(self->ring.fd, _IOWR('J', 0x1f, stats),
+					   &stats)));
+}
+
+TEST_HARNESS_MAIN
