@@ -16,7 +16,8 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			examples/http/connection.c examples/http/request.c \
 			$(addprefix tools/flowfdctl/, \
 				descriptor.c fdinfo.c left.c module.c process.c \
-				processes.c read.c remarks.c scan.c table.c text.c))
+				processes.c read.c remarks.c scan.c table.c text.c \
+				values.c))
 # ... except the one that runs under the shim, which must be loaded before them, and
 # those that would take too many steps.
 plain_test := $(O)/tests/eventfd

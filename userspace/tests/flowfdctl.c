@@ -30,6 +30,33 @@
 #define COUNTER_LINES                          \
 	EVENTFD_LINES                          \
 	"eventfd-maximum:                a\n" BUCKET_LINES
+#define FLOW_LINES                             \
+	"flowfd-references: 1\n"               \
+	"flowfd-mapped: 1\n"                   \
+	"flowfd-read-mark: 64\n"               \
+	"flowfd-write-mark: 2\n"               \
+	"flowfd-max-delay: 1500000\n"          \
+	"flowfd-overflow: drop\n"              \
+	"flowfd-lost: 18446744073709551615\n"  \
+	"flowfd-source: 7\n"                   \
+	"flowfd-sink: none\n"                  \
+	"flowfd-source-waiting: 5\n"
+#define STATS_LINES                            \
+	"flowfd-produced: 18446744073709551614\n" \
+	"flowfd-writes: 100\n"                 \
+	"flowfd-reads: 90\n"                   \
+	"flowfd-wakeups: 80\n"                 \
+	"flowfd-held-back: 70\n"               \
+	"flowfd-again: 60\n"                   \
+	"flowfd-waits: 50\n"                   \
+	"flowfd-wait-ns: 40\n"                 \
+	"flowfd-highest: 30\n"
+#define RING_STATS_LINES                       \
+	"flowfd-ring-published: 11\n"          \
+	"flowfd-ring-coalesced: 12\n"          \
+	"flowfd-ring-waits: 13\n"              \
+	"flowfd-ring-sleeps: 14\n"             \
+	"flowfd-ring-most-pending: 15\n"
 #define RING_LINES                             \
 	"flowfd-ring-id: 18446744073709551615\n" \
 	"flowfd-ring-max-items: 4\n"           \
@@ -124,6 +151,52 @@ static void test_ring(void)
 	tap_is(object.watches + object.listed, 0, "no watches");
 }
 
+/* Whether an object has just these values, of those from @first to @last. */
+static bool has_values(const struct object *object, enum value first, enum value last,
+		       const uint64_t *wanted)
+{
+	for (enum value value = 0; value < VALUES; value++)
+		if (value_is_known(object, value) != (value >= first && value <= last))
+			return false;
+	return !memcmp(&object->value[first], wanted,
+		       (last - first + 1) * sizeof(*wanted));
+}
+
+static void test_values(void)
+{
+	static const uint64_t all[] = { 64, 2, 1500000, 3, 7, 0, 5, UINT64_MAX - 1, 100,
+					90, 80, 70, 60, 50, 40, UINT64_MAX, 30 };
+	static const uint64_t ring_all[] = { 11, 12, 13, 14, 15 };
+	static const char *const names[] = { "wait", "fail", "saturate", "drop" };
+	struct object object;
+
+	tap_is(parse(COUNTER_LINES FLOW_LINES STATS_LINES, &object, 4), FDINFO_OBJECT,
+	       "policies and statistics of a counter");
+	tap_is(object.mapped, true, "it is mapped");
+	tap_ok(!value_is_known(&object, SINK), "it has no sink");
+	object.known |= 1U << SINK;
+	tap_ok(has_values(&object, READ_MARK, HIGHEST, all), "all are there");
+	tap_ok(!strcmp(overflow_name(object.value[OVERFLOW]), "drop"), "overflow policy");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		uint64_t overflow;
+
+		tap_ok(overflow_from_name(names[i], strlen(names[i]), &overflow) &&
+		       !strcmp(overflow_name(overflow), names[i]), "overflow policies");
+	}
+
+	tap_is(parse(COUNTER_LINES, &object, 4), FDINFO_OBJECT, "an older module");
+	tap_is(object.known, 0, "has none of them");
+	tap_is(object.mapped, false, "and no mapped counters");
+	tap_is(parse(COUNTER_LINES "flowfd-overflow: spill\n", &object, 4),
+	       FDINFO_OBJECT, "a policy of a newer module");
+	tap_is(object.known, 0, "is not known");
+
+	tap_is(parse(RING_LINES RING_STATS_LINES WATCHED WATCH_LINES, &object, 4),
+	       FDINFO_OBJECT, "statistics of a ring");
+	tap_ok(has_values(&object, PUBLISHED, MOST_PENDING, ring_all), "all are there");
+	tap_is(object.listed, 3, "and the watches");
+}
+
 /* Watches without room are ignored. */
 static void test_many_watches(void)
 {
@@ -199,6 +272,14 @@ static void test_unknown(void)
 		COUNTER_LINES "flowfd-token-rate: 1000\n",
 		RING_LINES RING_LINES WATCHED,
 		RING_LINES WATCHED WATCHED,
+		COUNTER_LINES FLOW_LINES "flowfd-lost: 1\n",
+		COUNTER_LINES STATS_LINES "flowfd-wait-ns: 1\n",
+		COUNTER_LINES FLOW_LINES "flowfd-overflow: wait\n",
+		COUNTER_LINES FLOW_LINES "flowfd-mapped: 1\n",
+		/* Of the other kind. */
+		COUNTER_LINES RING_STATS_LINES,
+		RING_LINES WATCHED "flowfd-waits: 50\n",
+		RING_LINES WATCHED "flowfd-mapped: 1\n",
 		/* Not a number, or one that does not fit. */
 		EVENTFD_LINES "eventfd-maximum: \n" BUCKET_LINES,
 		EVENTFD_LINES "eventfd-maximum: -1\n" BUCKET_LINES,
@@ -220,6 +301,14 @@ static void test_unknown(void)
 		RING_LINES "flowfd-ring-posts: 1\n",
 		RING_LINES "flowfd-ring-busy: 1\nflowfd-ring-posts: 1\n",
 		RING_LINES WATCHED "flowfd-ring-posts: 4294967296\n",
+		COUNTER_LINES "flowfd-mapped: 2\n",
+		COUNTER_LINES "flowfd-writes: none\n",
+		COUNTER_LINES "flowfd-writes: \n",
+		COUNTER_LINES "flowfd-writes: -1\n",
+		COUNTER_LINES "flowfd-writes: 1x\n",
+		COUNTER_LINES "flowfd-writes: 18446744073709551616\n",
+		COUNTER_LINES "flowfd-source: nonesuch\n",
+		COUNTER_LINES "flowfd-overflow: \n",
 		RING_LINES WATCHED "tfd:        5 events:       19\n",
 		RING_LINES WATCHED "tfd:       -1 events:       19 data:                "
 			   "1 pinned: 0\n",
@@ -241,20 +330,27 @@ static void test_unknown(void)
 /* Any byte changed or missing, under sanitizers. */
 static void test_damage(void)
 {
-	static const char good[] = FILE_LINES RING_LINES WATCHED WATCH_LINES;
-	char text[sizeof(good)];
+	static const char *const good[] = {
+		FILE_LINES RING_LINES RING_STATS_LINES WATCHED WATCH_LINES,
+		FILE_LINES COUNTER_LINES FLOW_LINES STATS_LINES,
+	};
+	char text[1024];
 	struct object object;
 	bool known = true;
 
 	srand48(1);
 	for (int round = 0; round < 200000; round++) {
-		strcpy(text, good);
+		size_t length = strlen(good[round % 2]);
+
+		strcpy(text, good[round % 2]);
 		for (int i = 0; i <= round % 3; i++)
-			text[lrand48() % (sizeof(text) - 1)] =
-				" 09af:\ntx-\t\x80"[lrand48() % 12];
-		text[lrand48() % sizeof(text)] = '\0';
+			text[lrand48() % length] = " 09af:\ntx-\t\x80"[lrand48() % 12];
+		if (round % 5)
+			text[lrand48() % (length + 1)] = '\0';
 		known &= parse(text, &object, round % 4) <= FDINFO_UNKNOWN;
-		}
+		if (value_is_known(&object, OVERFLOW))
+			known &= strlen(overflow_name(object.value[OVERFLOW])) > 3;
+	}
 	tap_ok(known, "200,000 damaged texts");
 }
 
@@ -359,6 +455,30 @@ static void test_events(void)
 			  "IN|PRI|OUT|RDNORM|RDBAND|WRNORM|WRBAND|MSG|ERR|HUP|"
 			  "RDHUP|ONESHOT|ET|0x3fffd820"),
 	       "all");
+}
+
+static bool is_duration(double ns, const char *wanted)
+{
+	char out[DURATION_SIZE];
+
+	text_duration(out, ns);
+	if (!strcmp(out, wanted))
+		return true;
+	printf("# got %s\n", out);
+	return false;
+}
+
+static void test_durations(void)
+{
+	tap_ok(is_duration(0, "0ns"), "no time");
+	tap_ok(is_duration(999, "999ns"), "nanoseconds");
+	tap_ok(is_duration(999.7, "1us"), "rounded to another unit");
+	tap_ok(is_duration(1500, "1.5us"), "microseconds");
+	tap_ok(is_duration(2e6, "2ms"), "milliseconds");
+	tap_ok(is_duration(999499999, "999ms"), "three digits");
+	tap_ok(is_duration(999500000, "1s"), "a second");
+	tap_ok(is_duration(36e11, "3600s"), "an hour");
+	tap_ok(is_duration((double)UINT64_MAX, "18446744074s"), "the longest time");
 }
 
 /* The output of table_print(), from a file in place of standard output. */
@@ -541,6 +661,7 @@ int main(void)
 {
 	test_counter();
 	test_ring();
+	test_values();
 	test_many_watches();
 	test_others();
 	test_unknown();
@@ -548,6 +669,7 @@ int main(void)
 	test_links();
 	test_names();
 	test_events();
+	test_durations();
 	test_table();
 	test_remarks();
 	test_can_run();

@@ -68,7 +68,8 @@ fallback         programs that allow it run without the module:
                  rings on epoll: events come with a wait, and a file that is
                    closed before it is removed can have one more
 $missing" "info says what there is without it"
-for command in list "list --json" "list --watches" top "top --count 1"; do
+for command in list "list --json" "list --watches" "list --flow --stats" top \
+	"top --count 1"; do
 	# shellcheck disable=SC2086 # words
 	output=$("$ctl" $command 2>&1)
 	tap_is "$? $output" "1 $missing" "$command says that it is missing"

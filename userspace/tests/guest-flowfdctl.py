@@ -33,12 +33,15 @@ pytestmark = needs_module
 
 
 def listed(*args, **other):
-    """The result of list --json, with the watches of a ring in the order of theirs."""
+    """The result of list --json without statistics, and with the watches of a ring in
+    the order of theirs."""
     done = ctl("list", "--json", *args, **other)
     assert (done.returncode, done.stderr) == (0, "")
     result = json.loads(done.stdout)
     for ring in result["rings"]:
         ring.get("watched", []).sort(key=lambda watch: watch["fd"])
+    for shown in result["counters"] + result["rings"]:
+        del shown["stats"]
     return result
 
 
@@ -58,7 +61,9 @@ def counter_facts(fd, **other):
     """What list --json must show of a counter of this process."""
     return {"id": id_of(fd, "eventfd-id"), "pid": os.getpid(), "fd": fd,
             "command": "holder", "count": 0, "maximum": None, "rate": 0,
-            "burst": 0, "deferred": False, "semaphore": False, **other}
+            "burst": 0, "deferred": False, "semaphore": False, "mapped": False,
+            "flow": {"read_mark": 1, "write_mark": 1, "max_delay": 0, "overflow": "wait",
+                     "source": None, "sink": None, "source_waiting": 0}, **other}
 
 
 def plain(count):
@@ -201,6 +206,27 @@ def test_tables(holder):
     assert sorted(tuple(row.values()) for row in watches) == sorted(
         (str(ring["id"]), str(w["fd"]), "yes" if w["pinned"] else "-", hex(w["data"]),
          "0" if w["pinned"] else "IN|ERR|HUP") for w in ring["watched"])
+
+
+def test_policies():
+    with (flowfd.Counter(initial=1, maximum=1000) as counter, flowfd.Counter() as plain,
+          flowfd.Ring(1)):
+        counter.set_flow(counter.flow()._replace(
+            read_mark=64, write_mark=16, max_delay=0.0015, overflow=flowfd.DROP))
+        counter.write(1500)
+        shown = json.loads(ctl("list", "--json").stdout)["counters"]
+        assert [c["flow"]["overflow"] for c in shown] == ["drop", "wait"]
+        assert shown[0]["flow"] == {
+            "read_mark": 64, "write_mark": 16, "max_delay": 1500000, "overflow": "drop",
+            "source": None, "sink": None, "source_waiting": 0}
+        assert [c["stats"]["lost"] for c in shown] == [1500, 0]
+        text = ctl("list", "--flow").stdout
+        rows = table(text[text.index("COUNTER", 1):], "COUNTER")
+        assert [list(row.values())[2:10] for row in rows] == [
+            [str(counter.fd), "64", "16", "1.5ms", "drop", "1500", "-", "-"],
+            [str(plain.fd), "1", "1", "0ns", "wait", "0", "-", "-"]]
+        assert list(rows[0])[3:] == ["READ-MARK", "WRITE-MARK", "MAX-DELAY", "OVERFLOW",
+                                     "LOST", "SOURCE", "SINK", "WAITING", "COMMAND"]
 
 
 def test_watches_of_a_process_that_ends():

@@ -124,6 +124,7 @@ static void add(struct place *place, int fd, const struct object *object)
 	descriptor->pid = place->id;
 	descriptor->fd = fd;
 	memcpy(descriptor->command, place->command, COMMAND_SIZE);
+	descriptor->time = place->time;
 	descriptor->object = *object;
 	place->account->descriptors++;
 	/* Last: a parent that stopped waiting sees only complete descriptors. */
@@ -191,6 +192,8 @@ void descriptor_look(struct place *place, int links, const char *number)
 	snprintf(name, sizeof(name), "fdinfo/%.16s", number);
 	fd = openat(place->directory, name, O_RDONLY | O_CLOEXEC);
 	*text = '\0';
+	/* The numbers are of this time: a whole scan can take long. */
+	place->time = now_ns();
 	if (fd >= 0 && text_read_on(fd, text, HEADER_SIZE))
 		look_at_text(place, fd, atoi(number));
 	else

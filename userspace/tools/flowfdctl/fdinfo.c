@@ -24,7 +24,8 @@ enum key {
 	TAIL,
 	WATCHES, /* either this or the next */
 	BUSY,
-	POSTS, /* with WATCHES; modules without posts lack it */
+	POSTS,	/* with WATCHES; modules without posts lack it */
+	MAPPED, /* modules without mapped counters lack it */
 	KEYS,
 };
 
@@ -47,16 +48,19 @@ static const struct {
 	[WATCHES] = { "flowfd-ring-watches:", 10, UINT32_MAX },
 	[BUSY] = { "flowfd-ring-busy:", 10, 1 },
 	[POSTS] = { "flowfd-ring-posts:", 10, UINT32_MAX },
+	[MAPPED] = { "flowfd-mapped:", 10, 1 },
 };
 
 #define KEYS_FROM(key) ((1U << KEYS) - (1U << (key)))
-#define RING_KEYS      KEYS_FROM(RING_ID)
-#define COUNTER_KEYS   (KEYS_FROM(COUNT) & ~RING_KEYS)
+#define RING_KEYS      (KEYS_FROM(RING_ID) & ~KEYS_FROM(MAPPED))
+#define COUNTER_KEYS   (KEYS_FROM(COUNT) & ~KEYS_FROM(RING_ID))
 
-/* The keys that were found, a bit for each, and their values. */
+/* The keys that were found, a bit for each, and their values; what else was found. */
 struct found {
 	unsigned int keys;
-	uint64_t value[KEYS];
+	uint64_t key[KEYS];
+	value_set values;
+	uint64_t value[VALUES];
 };
 
 /* Parses a name and a number at @text, and moves it behind them. */
@@ -81,8 +85,62 @@ static bool take(const char **text, const char *name, int base, uint64_t max,
 	return true;
 }
 
+/* Returns the value that a line is about, and moves it behind the name; VALUES: none. */
+static enum value find_value(const char **line)
+{
+	static const char *const prefixes[] = {
+		[COUNTER] = "flowfd-",
+		[RING] = "flowfd-ring-",
+	};
+	enum value value;
+	size_t prefix, name;
+
+	for (value = 0; value < VALUES; value++) {
+		const struct value_info *info = &value_infos[value];
+
+		prefix = strlen(prefixes[info->kind]);
+		name = strlen(info->name);
+		if (!strncmp(*line, prefixes[info->kind], prefix) &&
+		    !strncmp(*line + prefix, info->name, name) &&
+		    (*line)[prefix + name] == ':') {
+			*line += prefix + name + 1;
+			break;
+		}
+	}
+	return value;
+}
+
+/* A word that a newer module may have is as good as none. */
+static bool parse_word(enum value value, const char *word, struct found *found)
+{
+	size_t length = strcspn(word, "\n");
+
+	if (value == OVERFLOW) {
+		if (overflow_from_name(word, length, &found->value[value]))
+			found->values |= 1U << value;
+		return length;
+	}
+	return (value == SOURCE || value == SINK) && !strncmp(word, "none\n", 5);
+}
+
+/* Returns false if the line has one of the values in a form that is not known. */
+static bool parse_value(const char *line, struct found *found)
+{
+	enum value value = find_value(&line);
+
+	if (value == VALUES)
+		return true;
+	if (found->values & 1U << value)
+		return false;
+	line += strspn(line, " \t");
+	if (value == OVERFLOW || !strchr("0123456789", *line))
+		return parse_word(value, line, found);
+	found->values |= 1U << value;
+	return take(&line, "", 10, UINT64_MAX, &found->value[value]) && *line == '\n';
+}
+
 /* Returns false if the line has one of the keys without a number. */
-static bool parse_key(const char *line, struct found *found)
+static bool parse_line(const char *line, struct found *found)
 {
 	unsigned int i;
 
@@ -90,11 +148,11 @@ static bool parse_key(const char *line, struct found *found)
 		if (!strncmp(line, keys[i].name, strlen(keys[i].name)))
 			break;
 	if (i == KEYS)
-		return true;
+		return parse_value(line, found);
 	if (found->keys & 1U << i)
 		return false;
 	found->keys |= 1U << i;
-	return take(&line, keys[i].name, keys[i].base, keys[i].max, &found->value[i]) &&
+	return take(&line, keys[i].name, keys[i].base, keys[i].max, &found->key[i]) &&
 	       *line == '\n';
 }
 
@@ -114,8 +172,10 @@ static bool parse_watch(const char *line, struct watch *watch)
 	return true;
 }
 
-static void fill(struct object *object, enum kind kind, const uint64_t *value)
+static void fill(struct object *object, enum kind kind, const struct found *found)
 {
+	const uint64_t *value = found->key;
+
 	object->kind = kind;
 	object->id = value[kind == RING ? RING_ID : COUNTER_ID];
 	object->count = value[COUNT];
@@ -130,6 +190,20 @@ static void fill(struct object *object, enum kind kind, const uint64_t *value)
 	object->watches = (uint32_t)value[WATCHES];
 	object->busy = value[BUSY];
 	object->posts = (uint32_t)value[POSTS];
+	object->mapped = value[MAPPED];
+	object->known = found->values;
+	memcpy(object->value, found->value, sizeof(object->value));
+}
+
+/* Whether no value is one of the other kind. */
+static bool are_of(enum kind kind, value_set values)
+{
+	enum value value;
+
+	for (value = 0; value < VALUES; value++)
+		if (values & 1U << value && value_infos[value].kind != kind)
+			return false;
+	return true;
 }
 
 static bool is_ring(unsigned int all)
@@ -139,6 +213,11 @@ static bool is_ring(unsigned int all)
 	return all == (RING_KEYS & ~(1U << BUSY)) ||
 	       all == ((RING_KEYS & ~other) | 1U << WATCHES) ||
 	       all == ((RING_KEYS & ~other) | 1U << BUSY);
+}
+
+static bool is_counter(unsigned int all)
+{
+	return (all | 1U << MAPPED) == (COUNTER_KEYS | 1U << MAPPED);
 }
 
 /**
@@ -163,7 +242,7 @@ enum fdinfo fdinfo_parse(const char *text, struct object *object, struct watch *
 	*object = (struct object){ 0 };
 	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
 		if (strncmp(line, "tfd:", 4)) {
-			good &= parse_key(line, &found);
+			good &= parse_line(line, &found);
 			continue;
 		}
 		/* Watches of an epoll are ignored. */
@@ -175,10 +254,10 @@ enum fdinfo fdinfo_parse(const char *text, struct object *object, struct watch *
 	}
 	if (!(found.keys & KEYS_FROM(CAPACITY)))
 		return FDINFO_OTHER;
-	if (good && is_ring(found.keys))
-		fill(object, RING, found.value);
-	else if (good && found.keys == COUNTER_KEYS)
-		fill(object, COUNTER, found.value);
+	if (good && is_ring(found.keys) && are_of(RING, found.values))
+		fill(object, RING, &found);
+	else if (good && is_counter(found.keys) && are_of(COUNTER, found.values))
+		fill(object, COUNTER, &found);
 	else
 		return FDINFO_UNKNOWN;
 	object->watch = watch;

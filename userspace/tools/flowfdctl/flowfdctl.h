@@ -25,16 +25,71 @@ struct watch {
 	bool pinned;
 };
 
+/* What fdinfo has beside the rest, unless the module is older; values.c has the names. */
+enum value {
+	/* Policies and bridges of a counter. */
+	READ_MARK,
+	WRITE_MARK,
+	MAX_DELAY,
+	OVERFLOW,
+	SOURCE,
+	SINK,
+	WAITING,
+	/* Statistics of a counter. */
+	PRODUCED,
+	WRITES,
+	READS,
+	WAKEUPS,
+	HELD_BACK,
+	AGAIN,
+	WAITS,
+	WAIT_NS,
+	LOST,
+	HIGHEST,
+	/* Statistics of a ring. */
+	PUBLISHED,
+	COALESCED,
+	RING_WAITS,
+	SLEEPS,
+	MOST_PENDING,
+	VALUES,
+};
+
+/* A bit for each enum value that fdinfo had. */
+typedef uint32_t value_set;
+
+/* What a value is. TOTAL grows, PEAK is the highest of a number until now. */
+enum value_role { POLICY, BRIDGE, TOTAL, PEAK };
+
+/**
+ * struct value_info - what is known of an enum value
+ * @kind: of the objects that have it
+ * @role: what it is
+ * @name: in fdinfo, behind "flowfd-" or "flowfd-ring-"
+ * @heading: of its column
+ * @field: its name in JSON, and in metrics but for units
+ * @help: what it is, for metrics; NULL: it is none
+ */
+struct value_info {
+	enum kind kind;
+	enum value_role role;
+	const char *name;
+	const char *heading;
+	const char *field;
+	const char *help;
+};
+
 /**
  * struct object - a counter or a ring, as fdinfo shows it
  * @kind: which of the two
  * @id: the same in every descriptor of one object, and unique within its kind
- * @count: of a counter, like the following members up to @deferred
+ * @count: of a counter, like the following members up to @mapped
  * @maximum: UINT64_MAX: none
  * @semaphore: reads take 1
  * @capacity: tokens that the bucket holds
  * @rate: tokens per second; 0: no bucket
  * @deferred: a wakeup is deferred until the next token
+ * @mapped: its count is in memory that programs map
  * @max_items: of a ring, like the following members
  * @head: entries taken, modulo 2^32, as its consumer stored it
  * @tail: entries published, modulo 2^32
@@ -43,6 +98,8 @@ struct watch {
  * @posts: how many items without a file it has
  * @listed: length of @watch
  * @watch: the first of its watches; the caller owns the array
+ * @known: which of @value there are
+ * @value: by enum value
  */
 struct object {
 	enum kind kind;
@@ -53,6 +110,7 @@ struct object {
 	uint32_t capacity;
 	uint32_t rate;
 	bool deferred;
+	bool mapped;
 	uint32_t max_items;
 	uint32_t head;
 	uint32_t tail;
@@ -61,7 +119,16 @@ struct object {
 	uint32_t posts;
 	uint32_t listed;
 	struct watch *watch;
+	value_set known;
+	uint64_t value[VALUES];
 };
+
+/* values.c */
+extern const struct value_info value_infos[VALUES];
+bool value_is_statistic(enum value value);
+bool value_is_known(const struct object *object, enum value value);
+const char *overflow_name(uint64_t overflow);
+bool overflow_from_name(const char *name, size_t length, uint64_t *overflow);
 
 /* fdinfo.c */
 enum fdinfo { FDINFO_OTHER, FDINFO_OBJECT, FDINFO_UNKNOWN };
@@ -72,11 +139,19 @@ uint32_t object_pending(const struct object *object);
 /* Longest name in /proc/PID/comm, including those of kernel threads, in bytes. */
 #define COMMAND_SIZE 80
 
-/* A descriptor of a process. */
+/**
+ * struct descriptor - a descriptor of a process
+ * @pid: the process
+ * @fd: the descriptor
+ * @command: name of the process
+ * @time: when @object was read, as now_ns()
+ * @object: what it refers to
+ */
 struct descriptor {
 	pid_t pid;
 	int fd;
 	char command[COMMAND_SIZE];
+	uint64_t time;
 	struct object object;
 };
 
@@ -131,6 +206,9 @@ struct scan {
 struct scan *scan_all(bool watches);
 void scan_free(struct scan *scan);
 
+/* processes.c */
+uint64_t now_ns(void);
+
 /* remarks.c */
 #define EXIT_INCOMPLETE 2
 bool scan_is_complete(const struct scan *scan);
@@ -149,6 +227,11 @@ void need_module(const struct scan *scan);
 void text_escape(char *out, size_t size, const char *text);
 void text_json(FILE *file, const char *text);
 void text_events(char out[EVENTS_SIZE], uint32_t events);
+#define DURATION_SIZE 32
+void text_duration(char out[DURATION_SIZE], double ns);
+
+/* Most columns of a table. */
+#define COLUMNS_MAX 32
 
 /**
  * struct table - text in columns
@@ -170,6 +253,11 @@ void table_add(struct table *table, const char *format, ...)
 size_t table_rows(const struct table *table);
 void table_print(const struct table *table, size_t rows, int width);
 void table_free(struct table *table);
+
+/* json.c */
+void json_object(const struct descriptor *descriptor, bool watches);
+void json_scan(const struct scan *scan);
+const char *json_boolean(bool value);
 
 /* main.c */
 struct argp_state;

@@ -15,10 +15,20 @@ enum { JSON = 256 };
 struct arguments {
 	bool json;
 	bool watches;
+	bool flow;
+	bool statistics;
+};
+
+/* Values to show beside each other. */
+struct columns {
+	enum value value[VALUES];
+	size_t count;
 };
 
 static const struct argp_option options[] = {
 	{ "json", JSON, NULL, 0, "Print JSON instead of tables", 0 },
+	{ "flow", 'f', NULL, 0, "Show the policies and bridges of counters", 0 },
+	{ "stats", 's', NULL, 0, "Show statistics", 0 },
 	{ "watches", 'w', NULL, 0, "Show each file that a ring watches", 0 },
 	{ 0 },
 };
@@ -30,6 +40,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case JSON:
 		arguments->json = true;
+		return 0;
+	case 'f':
+		arguments->flow = true;
+		return 0;
+	case 's':
+		arguments->statistics = true;
 		return 0;
 	case 'w':
 		arguments->watches = true;
@@ -117,7 +133,92 @@ static void add_watches(struct table *table, const struct object *ring)
 	}
 }
 
-static void print_tables(const struct scan *scan, bool watches)
+static void add_value(struct table *table, const struct object *object, enum value value)
+{
+	uint64_t number = object->value[value];
+	char duration[DURATION_SIZE];
+
+	if (!value_is_known(object, value)) {
+		table_add(table, "-");
+	} else if (value == OVERFLOW) {
+		table_add(table, "%s", overflow_name(number));
+	} else if (value == MAX_DELAY || value == WAIT_NS) {
+		text_duration(duration, (double)number);
+		table_add(table, "%s", duration);
+	} else {
+		table_add(table, "%" PRIu64, number);
+	}
+}
+
+static void add_values(struct table *table, const struct descriptor *d,
+		       const struct columns *columns)
+{
+	size_t i;
+
+	add_holder(table, d);
+	for (i = 0; i < columns->count; i++)
+		add_value(table, &d->object, columns->value[i]);
+	add_command(table, d);
+}
+
+/* Prints a table of objects of a kind, with some of their values. */
+static void print_values(const struct scan *scan, enum kind kind,
+			 const struct columns *columns)
+{
+	const char *headings[COLUMNS_MAX] = { kind == RING ? "RING" : "COUNTER", "PID",
+					      "FD" };
+	struct table table = { .headings = headings };
+	size_t i;
+
+	for (i = 0; i < columns->count; i++)
+		headings[3 + i] = value_infos[columns->value[i]].heading;
+	headings[3 + i] = "COMMAND";
+	for (i = 0; i < scan->count; i++)
+		if (scan->descriptor[i].object.kind == kind)
+			add_values(&table, &scan->descriptor[i], columns);
+	putchar('\n');
+	table_print(&table, SIZE_MAX, INT_MAX);
+	table_free(&table);
+}
+
+static void print_flow(const struct scan *scan)
+{
+	static const struct columns columns = {
+		{ READ_MARK, WRITE_MARK, MAX_DELAY, OVERFLOW, LOST, SOURCE, SINK,
+		  WAITING },
+		8,
+	};
+
+	print_values(scan, COUNTER, &columns);
+}
+
+static void print_statistics(const struct scan *scan, enum kind kind)
+{
+	struct columns columns = { .count = 0 };
+	enum value value;
+
+	for (value = 0; value < VALUES; value++)
+		if (value_infos[value].kind == kind && value_is_statistic(value))
+			columns.value[columns.count++] = value;
+	print_values(scan, kind, &columns);
+}
+
+static void print_watches(const struct scan *scan)
+{
+	static const char *const headings[] = { "RING", "FD",	  "PINNED",
+						"DATA", "EVENTS", NULL };
+	struct table table = { .headings = headings };
+	size_t i;
+
+	for (i = 0; i < scan->count; i++)
+		if (scan->descriptor[i].object.kind == RING)
+			add_watches(&table, &scan->descriptor[i].object);
+	putchar('\n');
+	table_print(&table, SIZE_MAX, INT_MAX);
+	table_free(&table);
+}
+
+static void print_objects(const struct scan *scan, enum kind kind)
 {
 	static const char *const counter_headings[] = { "COUNTER", "PID",      "FD",
 							"COUNT",   "MAXIMUM",  "RATE",
@@ -127,120 +228,63 @@ static void print_tables(const struct scan *scan, bool watches)
 						     "WATCHES", "POSTS", "MAX",
 						     "HEAD",	"TAIL",	 "PENDING",
 						     "COMMAND", NULL };
-	static const char *const watch_headings[] = { "RING", "FD",	"PINNED",
-						      "DATA", "EVENTS", NULL };
-	struct table counters = { .headings = counter_headings };
-	struct table rings = { .headings = ring_headings };
-	struct table watched = { .headings = watch_headings };
+	struct table table = {
+		.headings = kind == RING ? ring_headings : counter_headings,
+	};
 	size_t i;
 
 	for (i = 0; i < scan->count; i++) {
-		const struct descriptor *d = &scan->descriptor[i];
-
-		if (d->object.kind == COUNTER) {
-			add_counter(&counters, d);
+		if (scan->descriptor[i].object.kind != kind)
 			continue;
-		}
-		add_ring(&rings, d);
-		if (watches)
-			add_watches(&watched, &d->object);
-	}
-	table_print(&counters, SIZE_MAX, INT_MAX);
-	putchar('\n');
-	table_print(&rings, SIZE_MAX, INT_MAX);
-	if (watches) {
-		putchar('\n');
-		table_print(&watched, SIZE_MAX, INT_MAX);
-	}
-	table_free(&counters);
-	table_free(&rings);
-	table_free(&watched);
-}
-
-static const char *boolean(bool value)
-{
-	return value ? "true" : "false";
-}
-
-static void json_counter(const struct object *counter)
-{
-	printf(", \"count\": %" PRIu64 ", \"maximum\": ", counter->count);
-	if (counter->maximum == UINT64_MAX)
-		printf("null");
-	else
-		printf("%" PRIu64, counter->maximum);
-	printf(", \"rate\": %" PRIu32 ", \"burst\": %" PRIu32, counter->rate,
-	       counter->capacity);
-	printf(", \"deferred\": %s, \"semaphore\": %s", boolean(counter->deferred),
-	       boolean(counter->semaphore));
-}
-
-static void json_watches(const struct object *ring)
-{
-	uint32_t i;
-
-	printf(", \"watched\": [");
-	for (i = 0; i < ring->listed; i++) {
-		const struct watch *watch = &ring->watch[i];
-
-		printf("%s\n   {\"fd\": %d, \"events\": %" PRIu32 ", \"data\": %" PRIu64
-		       ", \"pinned\": %s}",
-		       i ? "," : "", watch->fd, watch->events, watch->data,
-		       boolean(watch->pinned));
-	}
-	printf("]");
-}
-
-static void json_ring(const struct object *ring, bool watches)
-{
-	printf(", \"max_items\": %" PRIu32 ", \"head\": %" PRIu32 ", \"tail\": %" PRIu32
-	       ", \"pending\": %" PRIu32 ", \"busy\": %s, ",
-	       ring->max_items, ring->head, ring->tail, object_pending(ring),
-	       boolean(ring->busy));
-	if (ring->busy)
-		printf("\"watches\": null, \"posts\": null");
-	else
-		printf("\"watches\": %" PRIu32 ", \"posts\": %" PRIu32, ring->watches,
-		       ring->posts);
-	/* Of several descriptors of a ring, one has the watches. */
-	if (watches && !ring->busy && (ring->listed || !ring->watches))
-		json_watches(ring);
-}
-
-static void json_objects(const struct scan *scan, enum kind kind, bool watches)
-{
-	const char *separator = "\n";
-	size_t i;
-
-	for (i = 0; i < scan->count; i++) {
-		const struct descriptor *d = &scan->descriptor[i];
-
-		if (d->object.kind != kind)
-			continue;
-		printf("%s  {\"id\": %" PRIu64 ", \"pid\": %d, \"fd\": %d, \"command\": ",
-		       separator, d->object.id, d->pid, d->fd);
-		text_json(stdout, d->command);
-		if (kind == COUNTER)
-			json_counter(&d->object);
+		if (kind == RING)
+			add_ring(&table, &scan->descriptor[i]);
 		else
-			json_ring(&d->object, watches);
-		putchar('}');
-		separator = ",\n";
+			add_counter(&table, &scan->descriptor[i]);
 	}
+	table_print(&table, SIZE_MAX, INT_MAX);
+	table_free(&table);
+}
+
+/* One after the other, as each takes memory. */
+static void print_tables(const struct scan *scan, const struct arguments *arguments)
+{
+	print_objects(scan, COUNTER);
+	if (arguments->flow)
+		print_flow(scan);
+	if (arguments->statistics)
+		print_statistics(scan, COUNTER);
+	putchar('\n');
+	print_objects(scan, RING);
+	if (arguments->statistics)
+		print_statistics(scan, RING);
+	if (arguments->watches)
+		print_watches(scan);
 }
 
 /* Written by hand: most JSON libraries cannot write integers of 64 bits. */
+static void print_json_objects(const struct scan *scan, enum kind kind, bool watches)
+{
+	const char *separator = "\n  ";
+	size_t i;
+
+	for (i = 0; i < scan->count; i++) {
+		if (scan->descriptor[i].object.kind != kind)
+			continue;
+		printf("%s{", separator);
+		json_object(&scan->descriptor[i], watches);
+		putchar('}');
+		separator = ",\n  ";
+	}
+}
+
 static void print_json(const struct scan *scan, bool watches)
 {
-	printf("{\"format\": \"flowfdctl-list\", \"version\": %d,\n"
-	       " \"complete\": %s, \"hidden_processes\": %u,"
-	       " \"unknown_descriptors\": %u,\n"
-	       " \"counters\": [",
-	       FORMAT_VERSION, boolean(scan_is_complete(scan)), scan->hidden,
-	       scan->unknown);
-	json_objects(scan, COUNTER, watches);
+	printf("{\"format\": \"flowfdctl-list\", \"version\": %d,\n ", FORMAT_VERSION);
+	json_scan(scan);
+	printf(",\n \"counters\": [");
+	print_json_objects(scan, COUNTER, watches);
 	printf("],\n \"rings\": [");
-	json_objects(scan, RING, watches);
+	print_json_objects(scan, RING, watches);
 	printf("]}\n");
 }
 
@@ -257,7 +301,7 @@ int list_main(int argc, char **argv)
 	if (arguments.json)
 		print_json(scan, arguments.watches);
 	else
-		print_tables(scan, arguments.watches);
+		print_tables(scan, &arguments);
 	fflush(stdout);
 	/* JSON has a field for hidden processes, which are not an error there. */
 	if (!arguments.json || !complete)

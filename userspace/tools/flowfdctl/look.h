@@ -113,6 +113,7 @@ struct view {
  * @directory: descriptor of the process's directory in /proc, or of a thread's
  * @id: ID of that process or thread
  * @command: name of the process, "" until it is needed
+ * @time: when the last descriptor was read, as now_ns()
  */
 struct place {
 	struct view *view;
@@ -121,6 +122,7 @@ struct place {
 	int directory;
 	pid_t id;
 	char command[COMMAND_SIZE];
+	uint64_t time;
 };
 
 /* processes.c */

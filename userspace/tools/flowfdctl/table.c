@@ -69,14 +69,14 @@ static void print_row(const char *const *cell, const int *widths, size_t count, 
 
 /**
  * table_print - print a table
- * @table: table, of 16 columns at most
+ * @table: table, of COLUMNS_MAX columns at most
  * @rows: how many to print at most; a line says how many are left out
  * @width: of the output in characters; longer lines are cut
  */
 void table_print(const struct table *table, size_t rows, int width)
 {
 	size_t all = table_rows(table), count = columns(table), i;
-	int widths[16];
+	int widths[COLUMNS_MAX];
 
 	if (rows > all)
 		rows = all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Escapes text that other users control, names of processes, for a terminal and for
- * JSON. Names EPOLL* bits.
+ * JSON. Names EPOLL* bits, and units of time.
  */
 #include <string.h>
 #include <sys/epoll.h>
@@ -117,4 +117,16 @@ void text_events(char out[EVENTS_SIZE], uint32_t events)
 	}
 	if (events || out == start)
 		sprintf(out, "%s%#x", out == start ? "" : "|", events);
+}
+
+/* text_duration - nanoseconds in the unit that suits them, with three digits */
+void text_duration(char out[DURATION_SIZE], double ns)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	size_t i = 0;
+
+	/* 999.6 would be printed as 1e+03. */
+	for (; i < 3 && ns >= 999.5; i++)
+		ns /= 1000;
+	snprintf(out, DURATION_SIZE, ns >= 999.5 ? "%.0f%s" : "%.3g%s", ns, units[i]);
 }
