@@ -45,7 +45,7 @@ _flowfdctl()
 	local current=${COMP_WORDS[COMP_CWORD]} word command=
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		case $word in
-		info | list | top) command=$word; break ;;
+		info | list | top | bridge) command=$word; break ;;
 		esac
 	done
 	case $(_flowfd_value) in
@@ -54,7 +54,10 @@ _flowfdctl()
 	if [[ $current = -* ]]; then
 		_flowfd_options "$current" "$1" ${command:+"$command"}
 	elif [ ! "$command" ]; then
-		_flowfd_words "$current" info list top
+		_flowfd_words "$current" info list top bridge
+	elif [ "$command" = bridge ] &&
+		[[ " ${COMP_WORDS[*]:1:COMP_CWORD-1} " != *\ @(source|sink)\ * ]]; then
+		_flowfd_words "$current" source sink
 	fi
 }
 

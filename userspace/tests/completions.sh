@@ -40,7 +40,7 @@ long() {
 		grep -oE -e '--[a-z-]+=?' | paste -sd ' '
 }
 
-offers "info list top" flowfdctl ""
+offers "info list top bridge" flowfdctl ""
 offers "list" flowfdctl l
 offers "$(long flowfdctl)" flowfdctl -
 offers "$(long flowfdctl list)" flowfdctl list -
@@ -51,6 +51,10 @@ tap_is "$nospace" "-o nospace" "and no blank after it"
 offers "" flowfdctl top --interval ""
 offers "" flowfdctl top --interval = ""
 offers "--count=" flowfdctl top --interval = 0.5 --c
+offers "source sink" flowfdctl bridge ""
+offers "sink" flowfdctl bridge --remove si
+offers "$(long flowfdctl bridge)" flowfdctl bridge --
+offers "" flowfdctl bridge source ""
 
 offers "$(long flowfd-run)" flowfd-run -
 offers "--maximum=" flowfd-run --maxi

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -254,6 +255,19 @@ static void test_others(void)
 		if (!tap_is(parse(texts[i], &object, 4), FDINFO_OTHER,
 			    "another file"))
 			printf("# %s", texts[i]);
+}
+
+static void test_eventfds(void)
+{
+	uint64_t id = 1;
+
+	tap_ok(fdinfo_eventfd(FILE_LINES EVENTFD_LINES, &id) && id == 17, "an eventfd");
+	tap_ok(!fdinfo_eventfd(FILE_LINES "eventfd-count: 1\n", &id),
+	       "of a kernel that does not number them");
+	tap_ok(!fdinfo_eventfd(FILE_LINES "eventfd-id: 1", &id), "cut off");
+	tap_ok(!fdinfo_eventfd(FILE_LINES "eventfd-id: -1\n", &id), "without a number");
+	tap_ok(link_is_eventfd("anon_inode:[eventfd]"), "its link");
+	tap_ok(!link_is_eventfd("/anon_inode:[eventfd]"), "a path");
 }
 
 static void test_unknown(void)
@@ -649,12 +663,24 @@ static void test_can_run(void)
 /* Scans this machine's processes, without the module, under sanitizers. */
 static void test_scan(void)
 {
-	struct scan *scan = scan_all(true);
+	int event = eventfd(0, 0);
+	struct scan *scan = scan_all(SCAN_WATCHES | SCAN_EVENTFDS);
+	size_t i;
 
 	tap_is(scan->unknown, 0, "nothing here is mistaken for flowfd's");
 	tap_ok(!scan->stuck && scan->processes, "processes were inspected");
 	tap_is(scan->finished, scan->processes, "all of them");
+	for (i = 0; i < scan->eventfds; i++)
+		if (scan->eventfd[i].pid == getpid() && scan->eventfd[i].fd == event)
+			break;
+	tap_ok(i < scan->eventfds && !strcmp(scan->eventfd[i].command, "flowfdctl"),
+	       "an eventfd was found");
+	for (i = 1; i < scan->eventfds; i++)
+		if (scan->eventfd[i - 1].id > scan->eventfd[i].id)
+			break;
+	tap_ok(i >= scan->eventfds, "they are sorted by number");
 	scan_free(scan);
+	close(event);
 }
 
 int main(void)
@@ -664,6 +690,7 @@ int main(void)
 	test_values();
 	test_many_watches();
 	test_others();
+	test_eventfds();
 	test_unknown();
 	test_damage();
 	test_links();

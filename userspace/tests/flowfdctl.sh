@@ -21,10 +21,10 @@ interval="not a number from 0.1 to 3600"
 count="not a number from 1 to 1000000000"
 neither="neither an option nor the value of one"
 
-refused "no command" "flowfdctl: no command (info, list, top)"
-refused "unknown command" "flowfdctl: lst: no such command (info, list, top)" \
+refused "no command" "flowfdctl: no command (info, list, top, bridge)"
+refused "unknown command" "flowfdctl: lst: no such command (info, list, top, bridge)" \
 	lst
-refused "an empty command" "flowfdctl: : no such command (info, list, top)" ""
+refused "an empty command" "flowfdctl: : no such command (info, list, top, bridge)" ""
 refused "unknown option" "flowfdctl: unrecognized option '--all'" --all
 refused "a command's option before it" \
 	"flowfdctl: unrecognized option '--json'" --json list
@@ -47,14 +47,57 @@ done
 refused "option without its value" \
 	"flowfdctl top: option '--count' requires an argument" top --count
 
+target="not a descriptor, PID:FD"
+both="a counter and an eventfd are needed: PID:FD PID:FD"
+refused "a bridge that is neither" \
+	"flowfdctl bridge: pipe: neither 'source' nor 'sink'" bridge pipe 1:1 1:2
+for value in 1 1: :1 0:1 1:-1 1:1x 1:1:1 "1: 1" 2147483648:1 1:2147483648 \
+	00000000001:1 0x1:1 ""; do
+	refused "descriptor '$value'" "flowfdctl bridge: '$value': $target" \
+		bridge sink "$value" 1:1
+done
+refused "a bridge without an eventfd" "flowfdctl bridge: $both" bridge source 1:1
+refused "a bridge of three" \
+	"flowfdctl bridge: 1:3: one counter and one eventfd make a bridge" \
+	bridge source 1:1 1:2 1:3
+refused "removing nothing" \
+	"flowfdctl bridge: --remove needs 'source' or 'sink', and a counter" \
+	bridge --remove
+refused "removing with an eventfd" \
+	"flowfdctl bridge: --remove needs a counter, PID:FD, and no eventfd" \
+	bridge --remove sink 1:1 1:2
+refused "JSON of a new bridge" "flowfdctl bridge: --json is for showing bridges" \
+	bridge --json source 1:1 1:2
+
 version=$(sed -n 's/^Version: //p' "$build/libflowfd.pc")
-for command in "" info list top; do
+for command in "" info list top bridge; do
 	# shellcheck disable=SC2086 # no command is no argument
 	tap_is "$("$ctl" $command --version)" "flowfdctl $version" \
 		"version${command:+ of $command}"
 	# shellcheck disable=SC2086
 	tap_ok "help${command:+ of $command}" "$ctl" $command --help
 done
+
+# not_bridged WHAT TEXT COUNTER EVENTFD: exit status 1 and a message
+not_bridged() {
+	output=$("$ctl" bridge source "$3" "$4" 2>&1)
+	tap_is "$?: $output" "1: flowfdctl: $2" "$1"
+}
+
+not_bridged "no such process" "there is no process 2147483647" 2147483647:0 $$:0
+exec 9</dev/null
+not_bridged "no such descriptor" "process $$ has no descriptor 99" $$:99 $$:9
+not_bridged "another file" "$$:9 is not a counter of flowfd" $$:9 $$:9
+setpriv --reuid 65534 --clear-groups sleep 100 8<"$0" &
+other=$!
+if setpriv --reuid 65534 --clear-groups true 2>/dev/null; then
+	output=$(setpriv --reuid 65533 --clear-groups "$ctl" bridge source \
+		$other:8 $other:8 2>&1)
+	tap_is "$?: $output" "1: flowfdctl: this user may not take descriptors of \
+process $other: that needs root, or the permission to trace it (ptrace(2))" \
+		"another user's process"
+fi
+kill $other
 
 if [ -e /dev/flowfd ] || [ -e /sys/module/flowfd ]; then
 	tap_skip_all "flowfdctl without the module" "the module is loaded"
@@ -69,7 +112,7 @@ fallback         programs that allow it run without the module:
                    closed before it is removed can have one more
 $missing" "info says what there is without it"
 for command in list "list --json" "list --watches" "list --flow --stats" top \
-	"top --count 1"; do
+	"top --count 1" bridge "bridge --json"; do
 	# shellcheck disable=SC2086 # words
 	output=$("$ctl" $command 2>&1)
 	tap_is "$? $output" "1 $missing" "$command says that it is missing"

@@ -26,8 +26,8 @@ import threading
 import time
 
 import tap
-from ctl import (CTL, NOBODY, PATIENCE, PR_SET_PDEATHSIG, Process, ctl, flowfd, kept,
-                 libc, needs_module)
+from ctl import (CTL, NOBODY, PATIENCE, PR_SET_PDEATHSIG, Process, ctl, flowfd, forbid,
+                 kept, libc, needs_module)
 from tap import settles
 
 MEMORY_KB = 64 << 10
@@ -38,6 +38,7 @@ PRINT_SECONDS = 5
 PR_SET_CHILD_SUBREAPER = 36
 CLONE_FILES = 0x400
 CLONE_NEWNS = 0x20000
+KCMP = 312
 MS_BIND = 0x1000
 MS_REC_PRIVATE = 0x4000 | 0x40000
 pytestmark = needs_module
@@ -171,8 +172,9 @@ def test_locks():
         assert rings_of(attacker, attacked(2)) == []
 
 
-def serve_fuse(device):
-    """Serves one file: it can be opened, but reads and polls get no answer."""
+def serve_fuse(device, mute):
+    """Serves one file: it can be opened, but reads, polls and requests with the numbers
+    in @mute get no answer."""
     asked = 0
     while True:
         opcode, unique, node = struct.unpack_from("=IQQ", os.read(device, 1 << 18), 4)
@@ -190,7 +192,7 @@ def serve_fuse(device):
         asked += opcode == 3 and node == 2
         # FORGET, INTERRUPT and BATCH_FORGET take none; READ, POLL and all but the first
         # two GETATTR of the file wait for one.
-        if opcode in (2, 36, 42, 15, 40) or opcode == 3 and node == 2 and asked > 2:
+        if opcode in (2, 36, 42, 15, 40, *mute) or opcode == 3 and node == 2 and asked > 2:
             continue
         reply = replies.get(opcode, b"")
         error = 0 if opcode in replies else -errno.ENOSYS
@@ -207,7 +209,7 @@ def unshare_mounts():
     mount(None, b"/", None, MS_REC_PRIVATE, None)
 
 
-def mount_fuse(directory):
+def mount_fuse(directory, mute):
     """In a mount namespace of its own, where the file also has the device's name."""
     unshare_mounts()
     device = os.open("/dev/fuse", os.O_RDWR)
@@ -216,18 +218,18 @@ def mount_fuse(directory):
     # Until the mount, a read of the device fails.
     if not os.fork():
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        serve_fuse(device)
+        serve_fuse(device, mute)
     mount(f"{directory}/file".encode(), flowfd.DEVICE.encode(), None, MS_BIND, None)
     os.close(device)
 
 
 @contextlib.contextmanager
-def with_mute_file(attack):
+def with_mute_file(attack, mute=()):
     """A process whose file server, in user space, never answers."""
     def prepare():
         # The name of the device is about to be that of the file.
         kept.append(os.open(flowfd.DEVICE, os.O_RDWR))
-        mount_fuse(directory)
+        mount_fuse(directory, mute)
         flowfd.DEVICE = f"/proc/self/fd/{kept[-1]}"
 
     subprocess.run(["modprobe", "fuse"], check=True)
@@ -386,6 +388,53 @@ def test_locked_beside_many_descriptors():
         assert code == 2 and f" {root.pid} " in out
 
 
+FLUSH = 25  # of FUSE: a descriptor is being closed
+
+
+def bridge(place, other):
+    """Exit status and messages of flowfdctl bridge, which must end within its time."""
+    start = time.monotonic()
+    done = ctl("bridge", "source", "%d:%d" % place, "%d:%d" % other, timeout=PATIENCE)
+    assert time.monotonic() - start < SCAN_SECONDS + PRINT_SECONDS
+    return done.returncode, done.stderr
+
+
+def test_bridge_of_a_file_that_cannot_be_closed():
+    """Its server never lets anybody close a descriptor of it."""
+    def attack(directory):
+        return os.open(directory + "/file", os.O_RDONLY | os.O_NONBLOCK)
+
+    with with_mute_file(attack, mute=[FLUSH]) as attacker:
+        place = (attacker.pid, attacker.facts)
+        assert bridge(place, place) == (
+            1, "flowfdctl: %d:%d is not a counter of flowfd\n" % place)
+
+
+def test_many_eventfds():
+    """More than flowfdctl has memory for: root's bridge is still shown."""
+    def attack():
+        event = os.eventfd(0)
+        with contextlib.suppress(OSError):
+            while True:
+                os.dup(event)
+
+    def bridged():
+        counter, event = flowfd.Counter(), os.eventfd(0)
+        kept.append(counter)
+        return [counter.fd, event]
+
+    with Attacker(attack), Process(bridged) as own:
+        counter, event = own.facts
+        assert bridge((own.pid, counter), (own.pid, event)) == (0, "")
+        code, out, error = run(1, "bridge", "--json")
+    assert code == 2
+    assert "descriptors are not shown: there are too many" in error
+    shown, = json.loads(out)["bridges"]
+    assert (shown["pid"], shown["fd"], shown["end"]) == (own.pid, counter, "source")
+    assert [(e["pid"], e["fd"]) for e in shown["eventfd_descriptors"]] == [
+        (own.pid, event)]
+
+
 def test_hidden():
     """Directories of processes that cannot even be opened."""
     def hide():
@@ -445,18 +494,6 @@ def test_stopped():
     assert "the kernel did not answer" not in error
 
 
-def forbid_kcmp():
-    """Makes kcmp(2) fail with EPERM."""
-    program = b"".join(struct.pack("=HBBI", *line) for line in (
-        (0x20, 0, 0, 0), (0x15, 0, 1, 312),  # number of the call; is it kcmp?
-        (6, 0, 0, 0x50000 + errno.EPERM), (6, 0, 0, 0x7fff0000)))
-    memory = ctypes.create_string_buffer(program)
-    filter_ = ctypes.create_string_buffer(
-        struct.pack("@HP", len(program) // 8, ctypes.addressof(memory)))
-    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter_):
-        raise OSError(ctypes.get_errno(), "seccomp")
-
-
 def test_threads():
     """Threads whose table of descriptors is not that of their process."""
     def attack():
@@ -488,7 +525,7 @@ def test_threads():
 
     with Attacker(attack) as attacker, Attacker(attack_without_leader) as other:
         result = attacked(0)
-        done = ctl("list", "--json", preexec_fn=forbid_kcmp)
+        done = ctl("list", "--json", preexec_fn=lambda: forbid(KCMP, errno.EPERM))
         for shown in result, json.loads(done.stdout):
             assert [[c["pid"], c["fd"]] for c in shown["counters"]
                     if c["maximum"] == 77] == [attacker.facts]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * One descriptor: whether it is flowfd's, and what it is. Only the fdinfo of flowfd's
- * own files is read, as that of others can block for ever: of an epoll, for instance,
+ * own files is read, and that of eventfds if they are asked for, as that of others can block for ever: of an epoll, for instance,
  * while it polls a file of a server in user space.
  */
 #include <errno.h>
@@ -20,6 +20,12 @@
 
 static char text[TEXT_SIZE];
 
+/* link_is_eventfd - eventfds that the kernel made have this name, and no path */
+bool link_is_eventfd(const char *link)
+{
+	return !strcmp(link, "anon_inode:[eventfd]");
+}
+
 /* link_is_made_by_flowfd - files that ioctl(2) created have this name and no path */
 bool link_is_made_by_flowfd(const char *link)
 {
@@ -29,39 +35,47 @@ bool link_is_made_by_flowfd(const char *link)
 }
 
 /*
+ * is_device - whether a file is the device: a link of /proc, or with "" @directory itself
+ *
  * A counter from open(2) has the name that the device has in the process's own mount
  * namespace and root, and any file can have such a name. The device number is certain.
  * It is in the inode: with AT_STATX_DONT_SYNC file systems need not ask a server for it.
  * 9p without a cache asks nevertheless, but only root can mount that.
  */
-static bool is_device(const struct view *view, int links, const char *number)
+bool is_device(dev_t device, int directory, const char *name)
 {
 	struct statx stx;
 
-	return view->device &&
-	       !statx(links, number, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE,
+	return device &&
+	       !statx(directory, name,
+		      AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | AT_EMPTY_PATH, STATX_TYPE,
 		      &stx) &&
 	       S_ISCHR(stx.stx_mode) &&
-	       makedev(stx.stx_rdev_major, stx.stx_rdev_minor) == view->device;
+	       makedev(stx.stx_rdev_major, stx.stx_rdev_minor) == device;
 }
 
-static bool is_flowfd(struct place *place, int links, const char *number)
+enum file { OTHER_FILE, FLOWFD_FILE, EVENTFD_FILE };
+
+static enum file find_file(struct place *place, int links, const char *number)
 {
+	dev_t device = place->view->device;
 	char link[64];
 	ssize_t length;
 
 	length = readlinkat(links, number, link, sizeof(link) - 1);
-	if (length < 0) {
-		/* A path can be longer than readlink(2) allows. */
-		if (errno == ENAMETOOLONG)
-			return is_device(place->view, links, number);
+	/* A path can be longer than readlink(2) allows. */
+	if (length < 0 && errno != ENAMETOOLONG) {
 		process_failed(place->view, place->process);
-		return false;
+		return OTHER_FILE;
 	}
+	if (length < 0)
+		return is_device(device, links, number) ? FLOWFD_FILE : OTHER_FILE;
 	link[length] = '\0';
 	if (*link == '/' || *link == '(')
-		return is_device(place->view, links, number);
-	return link_is_made_by_flowfd(link);
+		return is_device(device, links, number) ? FLOWFD_FILE : OTHER_FILE;
+	if (place->view->also & SCAN_EVENTFDS && link_is_eventfd(link))
+		return EVENTFD_FILE;
+	return link_is_made_by_flowfd(link) ? FLOWFD_FILE : OTHER_FILE;
 }
 
 /* Half is first come, first served; the rest is for users with less than a 16th. */
@@ -168,36 +182,66 @@ static void look_at_text(struct place *place, int fd, int number)
 	}
 	if (kind == FDINFO_OBJECT && !read_command(place))
 		return;
-	if (kind == FDINFO_OBJECT && object.watches && place->view->watches)
+	if (kind == FDINFO_OBJECT && object.watches && place->view->also & SCAN_WATCHES)
 		kind = list_watches(place, fd, &object);
 	scan->unknown += kind == FDINFO_UNKNOWN;
 	if (kind == FDINFO_OBJECT)
 		add(place, number, &object);
 }
 
+static void look_at_eventfd(struct place *place, int number)
+{
+	struct scan *scan = place->view->scan;
+	struct eventfd *eventfd = &scan->eventfd[scan->eventfds];
+	uint64_t id;
+
+	if (!fdinfo_eventfd(text, &id)) {
+		errno = EFBIG;
+		process_failed(place->view, place->process);
+		return;
+	}
+	if (!has_room(scan->eventfds, place->account->eventfds, EVENTFDS_MAX)) {
+		scan->no_room++;
+		return;
+	}
+	if (!read_command(place))
+		return;
+	eventfd->pid = place->id;
+	eventfd->fd = number;
+	memcpy(eventfd->command, place->command, COMMAND_SIZE);
+	eventfd->id = id;
+	place->account->eventfds++;
+	/* Last, as in add(). */
+	__atomic_store_n(&scan->eventfds, scan->eventfds + 1, __ATOMIC_RELEASE);
+}
+
 /**
- * descriptor_look - store a descriptor if it is flowfd's
+ * descriptor_look - store a descriptor if it is flowfd's, or an eventfd that is asked for
  * @place: table of descriptors that has it
  * @links: open directory of the links of that table
  * @number: its number, as text
  */
 void descriptor_look(struct place *place, int links, const char *number)
 {
+	enum file file;
 	char name[32];
 	int fd;
 
 	place->view->steps++;
-	if (!is_flowfd(place, links, number))
+	file = find_file(place, links, number);
+	if (file == OTHER_FILE)
 		return;
 	snprintf(name, sizeof(name), "fdinfo/%.16s", number);
 	fd = openat(place->directory, name, O_RDONLY | O_CLOEXEC);
 	*text = '\0';
 	/* The numbers are of this time: a whole scan can take long. */
 	place->time = now_ns();
-	if (fd >= 0 && text_read_on(fd, text, HEADER_SIZE))
-		look_at_text(place, fd, atoi(number));
-	else
+	if (fd < 0 || !text_read_on(fd, text, HEADER_SIZE))
 		process_failed(place->view, place->process);
+	else if (file == EVENTFD_FILE)
+		look_at_eventfd(place, atoi(number));
+	else
+		look_at_text(place, fd, atoi(number));
 	if (fd >= 0)
 		close(fd);
 }

@@ -265,6 +265,14 @@ enum fdinfo fdinfo_parse(const char *text, struct object *object, struct watch *
 	return FDINFO_OBJECT;
 }
 
+/* fdinfo_eventfd - parse the fdinfo of an eventfd; returns false if it has no number */
+bool fdinfo_eventfd(const char *text, uint64_t *id)
+{
+	const char *line = strstr(text, "\neventfd-id:");
+
+	return line && take(&line, "\neventfd-id:", 10, INT32_MAX, id) && *line == '\n';
+}
+
 /* The consumer can store any head, but an item is in the index once at most. */
 uint32_t object_pending(const struct object *object)
 {

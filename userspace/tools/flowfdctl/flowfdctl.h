@@ -134,6 +134,7 @@ bool overflow_from_name(const char *name, size_t length, uint64_t *overflow);
 enum fdinfo { FDINFO_OTHER, FDINFO_OBJECT, FDINFO_UNKNOWN };
 enum fdinfo fdinfo_parse(const char *text, struct object *object, struct watch *watch,
 			 size_t room);
+bool fdinfo_eventfd(const char *text, uint64_t *id);
 uint32_t object_pending(const struct object *object);
 
 /* Longest name in /proc/PID/comm, including those of kernel threads, in bytes. */
@@ -155,9 +156,24 @@ struct descriptor {
 	struct object object;
 };
 
+/**
+ * struct eventfd - a descriptor of an eventfd that the kernel made
+ * @pid: the process
+ * @fd: the descriptor
+ * @command: name of the process
+ * @id: the same in every descriptor of one eventfd, and in a counter with a bridge
+ */
+struct eventfd {
+	pid_t pid;
+	int fd;
+	char command[COMMAND_SIZE];
+	uint64_t id;
+};
+
 /* Room in a scan; this bounds the memory of the program. */
 #define DESCRIPTORS_MAX 32768
 #define WATCHES_MAX	65536
+#define EVENTFDS_MAX	32768
 
 /* Places other than a process where the kernel may not answer. */
 enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };
@@ -166,6 +182,7 @@ enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };
  * struct scan - every counter and every ring, at one time
  * @count: length of @descriptor
  * @watches: length of @watch
+ * @eventfds: length of @eventfd
  * @processes: how many processes were found
  * @finished: how many of them were inspected completely, or skipped
  * @too_many: there are more processes
@@ -174,17 +191,19 @@ enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };
  * @unread: descriptors and processes that could not be read
  * @unread_errno: errno of the last of them
  * @unknown: descriptors of flowfd with fdinfo in an unknown form
- * @no_room: descriptors that did not fit in @descriptor
+ * @no_room: descriptors that did not fit in @descriptor or @eventfd
  * @watches_left: watches that are not in @watch, if watches were asked for
  * @stuck: how often the kernel did not answer
  * @stuck_at: the process that it did not answer about last, or an enum stuck_at
  * @no_module: flowfd is not loaded
  * @descriptor: sorted by process and descriptor
  * @watch: watches of the rings, if they were asked for
+ * @eventfd: all eventfds, if they were asked for; sorted by @id
  */
 struct scan {
 	size_t count;
 	size_t watches;
+	size_t eventfds;
 	unsigned int processes;
 	unsigned int finished;
 	bool too_many;
@@ -200,11 +219,30 @@ struct scan {
 	bool no_module;
 	struct descriptor descriptor[DESCRIPTORS_MAX];
 	struct watch watch[WATCHES_MAX];
+	struct eventfd eventfd[EVENTFDS_MAX];
 };
 
+/* What else a scan has: watches of rings, eventfds. */
+#define SCAN_WATCHES  (1U << 0)
+#define SCAN_EVENTFDS (1U << 1)
+
 /* scan.c */
-struct scan *scan_all(bool watches);
+struct scan *scan_all(unsigned int also);
 void scan_free(struct scan *scan);
+
+/**
+ * struct line - a counter or ring, whichever processes have it open
+ * @descriptor: the first of its descriptors
+ * @descriptors: how many it has
+ */
+struct line {
+	const struct descriptor *descriptor;
+	unsigned int descriptors;
+};
+
+/* lines.c */
+struct line *lines_of(const struct scan *scan, size_t *count);
+int line_compare(const struct line *a, const struct line *b);
 
 /* processes.c */
 uint64_t now_ns(void);
@@ -263,7 +301,22 @@ const char *json_boolean(bool value);
 struct argp_state;
 int parse_other(int key, char *arg, struct argp_state *state);
 
+/**
+ * struct target - a descriptor as users name it, PID:FD
+ * @pid: process or thread
+ * @fd: its descriptor
+ */
+struct target {
+	pid_t pid;
+	int fd;
+};
+
+/* connect.c */
+int connect_targets(const struct target *counter, const struct target *eventfd,
+		    unsigned int flags);
+
 /* One file for each command. */
+int bridge_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int top_main(int argc, char **argv);

@@ -295,7 +295,7 @@ int list_main(int argc, char **argv)
 	bool complete;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-	scan = scan_all(arguments.watches);
+	scan = scan_all(arguments.watches ? SCAN_WATCHES : 0);
 	need_module(scan);
 	complete = scan_is_complete(scan);
 	if (arguments.json)

@@ -12,6 +12,7 @@
 struct account {
 	size_t descriptors;
 	size_t watches;
+	size_t eventfds;
 };
 
 /**
@@ -70,7 +71,7 @@ struct user {
 /**
  * struct view - state of a scan, with which another child process can continue
  * @scan: results
- * @watches: whether to read the watches of rings
+ * @also: SCAN_* bits
  * @asked: the module and its device were looked up, or must be skipped
  * @device: device number of flowfd; 0: there is none
  * @end: when to stop, as now_ns()
@@ -88,7 +89,7 @@ struct user {
  */
 struct view {
 	struct scan *scan;
-	bool watches;
+	unsigned int also;
 	bool asked;
 	dev_t device;
 	uint64_t end;
@@ -128,7 +129,6 @@ struct place {
 /* processes.c */
 void processes_look(struct view *view);
 bool processes_skip(struct view *view);
-uint64_t now_ns(void);
 
 /* scan.c */
 bool child_can_run(int handle, int stat);
@@ -150,6 +150,8 @@ const char *next_number(DIR *directory);
 
 /* descriptor.c */
 bool link_is_made_by_flowfd(const char *link);
+bool link_is_eventfd(const char *link);
+bool is_device(dev_t device, int directory, const char *name);
 void descriptor_look(struct place *place, int links, const char *number);
 
 /* read.c */

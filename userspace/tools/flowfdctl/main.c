@@ -13,6 +13,8 @@
 
 const char *argp_program_version = "flowfdctl " FLOWFD_VERSION;
 
+#define COMMANDS "info, list, top, bridge"
+
 static const struct command {
 	const char *name;
 	int (*main)(int argc, char **argv);
@@ -20,6 +22,7 @@ static const struct command {
 	{ "info", info_main },
 	{ "list", list_main },
 	{ "top", top_main },
+	{ "bridge", bridge_main },
 };
 
 /* The command and its arguments; the first one is the name for messages. */
@@ -56,14 +59,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		call->command = find(arg);
 		if (!call->command)
-			argp_error(state, "%s: no such command (info, list, top)", arg);
+			argp_error(state, "%s: no such command (" COMMANDS ")", arg);
 		/* All further arguments are the command's. */
 		call->argc = state->argc - state->next + 1;
 		call->argv = &state->argv[state->next - 1];
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no command (info, list, top)");
+		argp_error(state, "no command (" COMMANDS ")");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -76,9 +79,10 @@ static const struct argp argp = {
 	.doc = "Show the counters and rings of this machine, and what the flowfd"
 	       " module can do.\n"
 	       "\n"
-	       "  info   is the module loaded, and what can it do?\n"
-	       "  list   every counter and ring, and the processes that have it open\n"
-	       "  top    the same with rates, once a second\n"
+	       "  info    is the module loaded, and what can it do?\n"
+	       "  list    every counter and ring, and the processes that have it open\n"
+	       "  top     the same with rates, once a second\n"
+	       "  bridge  the bridges of counters with eventfds; makes and removes them\n"
 	       "\v"
 	       "'flowfdctl COMMAND --help' has the options of a command."
 	       " Without root it shows the user's own processes.\n"

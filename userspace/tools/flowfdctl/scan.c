@@ -200,6 +200,17 @@ static void free_shared(void *memory, size_t size)
 	munmap(memory, size);
 }
 
+static int compare_eventfds(const void *left, const void *right)
+{
+	const struct eventfd *a = left, *b = right;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return (a->fd > b->fd) - (a->fd < b->fd);
+}
+
 static int compare(const void *left, const void *right)
 {
 	const struct descriptor *a = left, *b = right;
@@ -211,11 +222,11 @@ static int compare(const void *left, const void *right)
 
 /**
  * scan_all - find all descriptors of flowfd in /proc
- * @watches: also read the watches of rings
+ * @also: SCAN_* bits
  *
  * Returns a scan that the caller must free with scan_free(). Exits on errors.
  */
-struct scan *scan_all(bool watches)
+struct scan *scan_all(unsigned int also)
 {
 	struct sigaction action = { .sa_handler = note_continued,
 				    .sa_flags = SA_RESTART };
@@ -225,12 +236,14 @@ struct scan *scan_all(bool watches)
 	/* A check that is only late can be so because other processes have the CPU. */
 	sigaction(SIGCONT, &action, NULL);
 	view->scan = scan;
-	view->watches = watches;
+	view->also = also;
 	view->end = now_ns() + LOOK_NS;
 	look(view);
 	free_shared(view, sizeof(*view));
 	qsort(scan->descriptor, __atomic_load_n(&scan->count, __ATOMIC_ACQUIRE),
 	      sizeof(*scan->descriptor), compare);
+	qsort(scan->eventfd, __atomic_load_n(&scan->eventfds, __ATOMIC_ACQUIRE),
+	      sizeof(*scan->eventfd), compare_eventfds);
 	return scan;
 }
 

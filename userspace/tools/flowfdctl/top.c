@@ -78,14 +78,14 @@ static const struct argp argp = {
 };
 
 /**
- * struct line - an object in the table
+ * struct row - an object in the table
  * @descriptor: the first of its descriptors
  * @descriptors: how many it has
  * @known: the scan before had it, so there are rates
  * @rate: entries of a ring, or change of a count, per second
  * @taken: entries of a ring that its consumer took, per second
  */
-struct line {
+struct row {
 	const struct descriptor *descriptor;
 	unsigned int descriptors;
 	bool known;
@@ -96,7 +96,7 @@ struct line {
 struct look {
 	struct scan *scan;
 	double time;
-	struct line *lines;
+	struct row *lines;
 	size_t count;
 };
 
@@ -110,7 +110,7 @@ static double now(void)
 
 static int compare_ids(const void *left, const void *right)
 {
-	const struct line *a = left, *b = right;
+	const struct row *a = left, *b = right;
 	const struct object *x = &a->descriptor->object;
 	const struct object *y = &b->descriptor->object;
 
@@ -122,7 +122,7 @@ static int compare_ids(const void *left, const void *right)
 	return (a->descriptor > b->descriptor) - (a->descriptor < b->descriptor);
 }
 
-static bool is_same(const struct line *a, const struct line *b)
+static bool is_same(const struct row *a, const struct row *b)
 {
 	return a->descriptor->object.kind == b->descriptor->object.kind &&
 	       a->descriptor->object.id == b->descriptor->object.id;
@@ -134,7 +134,7 @@ static void take_look(struct look *look)
 	size_t i;
 
 	look->time = now();
-	look->scan = scan_all(false);
+	look->scan = scan_all(0);
 	look->count = 0;
 	look->lines = calloc(look->scan->count + 1, sizeof(*look->lines));
 	if (!look->lines)
@@ -160,14 +160,14 @@ static void look_free(struct look *look)
  * The id of a counter is used again after its end: if the first descriptor is another
  * one, the counter is assumed to be another one, too.
  */
-static bool is_continued(const struct line *line, const struct line *before)
+static bool is_continued(const struct row *line, const struct row *before)
 {
 	const struct descriptor *a = line->descriptor, *b = before->descriptor;
 
 	return a->object.kind == RING || (a->pid == b->pid && a->fd == b->fd);
 }
 
-static void compute(struct line *line, const struct line *before, double seconds)
+static void compute(struct row *line, const struct row *before, double seconds)
 {
 	const struct object *a = &line->descriptor->object;
 	const struct object *b = &before->descriptor->object;
@@ -188,7 +188,7 @@ static void compare_looks(struct look *look, const struct look *before)
 	size_t i, j = 0;
 
 	for (i = 0; i < look->count; i++) {
-		struct line *line = &look->lines[i];
+		struct row *line = &look->lines[i];
 		const struct object *a = &line->descriptor->object;
 
 		for (; j < before->count; j++) {
@@ -211,7 +211,7 @@ static double magnitude(double value)
 /* Sorts rings before counters, then the busiest first, then by id. */
 static int compare_rates(const void *left, const void *right)
 {
-	const struct line *a = left, *b = right;
+	const struct row *a = left, *b = right;
 	double x = magnitude(a->rate), y = magnitude(b->rate);
 
 	if (a->descriptor->object.kind != b->descriptor->object.kind)
@@ -221,7 +221,7 @@ static int compare_rates(const void *left, const void *right)
 	return compare_ids(left, right);
 }
 
-static void add_rate(struct table *table, const struct line *line, double rate)
+static void add_rate(struct table *table, const struct row *line, double rate)
 {
 	if (line->known)
 		table_add(table, "%.0f", rate);
@@ -229,7 +229,7 @@ static void add_rate(struct table *table, const struct line *line, double rate)
 		table_add(table, "-");
 }
 
-static void add_holder(struct table *table, const struct line *line)
+static void add_holder(struct table *table, const struct row *line)
 {
 	const struct descriptor *d = line->descriptor;
 	char command[ESCAPED_SIZE];
@@ -241,7 +241,7 @@ static void add_holder(struct table *table, const struct line *line)
 	table_add(table, "%s", command);
 }
 
-static void add_ring(struct table *table, const struct line *line)
+static void add_ring(struct table *table, const struct row *line)
 {
 	const struct object *ring = &line->descriptor->object;
 
@@ -256,7 +256,7 @@ static void add_ring(struct table *table, const struct line *line)
 	add_holder(table, line);
 }
 
-static void add_counter(struct table *table, const struct line *line)
+static void add_counter(struct table *table, const struct row *line)
 {
 	const struct object *counter = &line->descriptor->object;
 
