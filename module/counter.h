@@ -128,6 +128,13 @@ static inline bool counter_has_waiters(const struct flowfd_counter *c)
 	       !list_empty(&c->writers);
 }
 
+/* Readers are there, and are not woken. Writers that sleep are no readers. */
+static inline void counter_note_held_back(struct flowfd_counter *c)
+{
+	if (counter_has_pollers(c) || !list_empty(&c->readers))
+		c->stats.held_back++;
+}
+
 /* Readers are woken: pollers, or a task that slept and was given the count (@slept). */
 static inline void counter_note_wakeup(struct flowfd_counter *c, bool slept)
 {
@@ -163,8 +170,8 @@ static inline void counter_see_count(struct flowfd_counter *c)
 {
 	u64 count = c->count;
 
-	/* One between the loads of the words was perhaps never there. */
-	if (!c->mapped || flowfd_mapped_count_exactly(c->mapped, &count))
+	/* One between the loads of the words was perhaps never there. One try is enough. */
+	if (!c->mapped || mapped_try_count(c->mapped, &count))
 		stats_see_count(&c->stats, count);
 }
 

@@ -141,7 +141,8 @@ int flowfd_counter_init(void)
 	if (err)
 		return err;
 	counter_cache = kmem_cache_create("flowfd_counter", sizeof(struct flowfd_counter),
-					  0, SLAB_ACCOUNT, counter_construct);
+					  0, SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT,
+					  counter_construct);
 	if (counter_cache)
 		return 0;
 	flowfd_mapped_exit();

@@ -120,6 +120,7 @@ static int mapped_overflow(struct flowfd_counter *c, u64 value,
 
 	if (!count_can_fit(c->mapped->maximum, value))
 		return -EINVAL;
+	counter_see_count(c);
 	flowfd_mapped_refused(c);
 	if (!terms->nonblock && c->flow.overflow == FLOWFD_OVERFLOW_WAIT) {
 		err = mapped_sleep_as_writer(c, value, terms);

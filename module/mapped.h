@@ -67,6 +67,15 @@ static inline u64 mapped_count(const struct flowfd_mapped *m)
 	return atomic64_read(m->produced) - consumed;
 }
 
+/* The same, if nobody took meanwhile; else @count may be too high. */
+static inline bool mapped_try_count(const struct flowfd_mapped *m, u64 *count)
+{
+	s64 consumed = atomic64_read_acquire(m->consumed);
+
+	*count = atomic64_read_acquire(m->produced) - consumed;
+	return atomic64_read(m->consumed) == consumed;
+}
+
 /* Whether something is left of what was there when the count was forced. */
 static inline bool mapped_is_forced(const struct flowfd_mapped *m)
 {

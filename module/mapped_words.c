@@ -22,14 +22,10 @@
 bool flowfd_mapped_count_exactly(const struct flowfd_mapped *m, u64 *count)
 {
 	unsigned int tries;
-	s64 consumed;
 
-	for (tries = 0; tries < MAPPED_TRIES; tries++) {
-		consumed = atomic64_read_acquire(m->consumed);
-		*count = atomic64_read_acquire(m->produced) - consumed;
-		if (atomic64_read(m->consumed) == consumed)
+	for (tries = 0; tries < MAPPED_TRIES; tries++)
+		if (mapped_try_count(m, count))
 			return true;
-	}
 	return false;
 }
 

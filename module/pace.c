@@ -102,12 +102,12 @@ bool flowfd_pace_admits(struct flowfd_counter *c)
 		return false;
 	if (!ready && !pace_is_plain(c)) {
 		if (counter_count(c))
-			c->stats.held_back++;
+			counter_note_held_back(c);
 		return false;
 	}
 	if (!bucket_is_limited(&c->bucket) || pace_takes_token(c))
 		return true;
-	c->stats.held_back++;
+	counter_note_held_back(c);
 	return false;
 }
 

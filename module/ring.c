@@ -54,16 +54,27 @@ bool flowfd_ring_has_posts(const struct flowfd_ring *ring)
 }
 
 /**
- * flowfd_ring_see_pending - remember how many entries were pending
+ * flowfd_ring_see_pending - remember how many entries are pending
  * @ring: ring
- * @pending: as flowfd_ring_pending() says: what the consumer makes of it
+ *
+ * Not if the consumer moves its head meanwhile: with an old head the number is too high.
+ * What a wrong head makes of it is within the number of items.
+ *
+ * Return: as flowfd_ring_pending().
  */
-void flowfd_ring_see_pending(struct flowfd_ring *ring, u32 pending)
+u32 flowfd_ring_see_pending(struct flowfd_ring *ring)
 {
+	u32 head = READ_ONCE(ring->header->head);
+	u32 pending = flowfd_ring_pending(ring);
 	u32 most = READ_ONCE(ring->most_pending);
 
+	/* After the tail was read. */
+	smp_rmb();
+	if (READ_ONCE(ring->header->head) != head || pending > ring->max_items)
+		return pending;
 	while (pending > most && !try_cmpxchg(&ring->most_pending, &most, pending))
 		;
+	return pending;
 }
 
 /**
@@ -74,8 +85,7 @@ void flowfd_ring_see_pending(struct flowfd_ring *ring, u32 pending)
  */
 bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result)
 {
-	*result = flowfd_ring_pending(ring);
-	flowfd_ring_see_pending(ring, *result);
+	*result = flowfd_ring_see_pending(ring);
 	if (*result >= wanted)
 		return true;
 	if (!flowfd_ring_has_posts(ring))

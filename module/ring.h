@@ -113,7 +113,7 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number);
 void flowfd_ring_set_item(struct flowfd_ring_item *item, u64 data);
 void flowfd_ring_clear_item(struct flowfd_ring_item *item);
 u32 flowfd_ring_pending(const struct flowfd_ring *ring);
-void flowfd_ring_see_pending(struct flowfd_ring *ring, u32 pending);
+u32 flowfd_ring_see_pending(struct flowfd_ring *ring);
 bool flowfd_ring_has_posts(const struct flowfd_ring *ring);
 bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result);
 

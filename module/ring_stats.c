@@ -33,7 +33,7 @@ void flowfd_ring_get_stats(struct flowfd_ring *ring, struct flowfd_ring_stats *a
 {
 	struct ring_stats sum = stats_sum(ring);
 
-	flowfd_ring_see_pending(ring, flowfd_ring_pending(ring));
+	flowfd_ring_see_pending(ring);
 	*answer = (struct flowfd_ring_stats){
 		.published = (unsigned long)atomic_long_read(&ring->tail),
 		.coalesced = sum.coalesced,

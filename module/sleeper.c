@@ -79,8 +79,12 @@ bool flowfd_writers_go_on(struct flowfd_counter *c)
 		err = err == -EBUSY ? err : sleeper_add(c, s->value);
 		if (err == -EAGAIN)
 			break;
-		added |= !err;
-		c->stats.writes += !err;
+		if (!err) {
+			added = true;
+			c->stats.writes++;
+			/* Programs may take it before another call sees it. */
+			counter_see_count(c);
+		}
 		sleeper_end(s, err == -EBUSY ? 1 : err);
 	}
 	counter_set_marker(c);

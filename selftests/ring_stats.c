@@ -239,6 +239,25 @@ TEST_F(wait, wrong_head)
 	EXPECT_STATS(self->ring.fd, .published = 2, .most_pending = bound);
 }
 
+/* Slots are a power of two, and items are fewer. */
+TEST(wrong_head_of_three_items)
+{
+	struct user_ring ring = { 0 };
+	int fds[2];
+
+	ASSERT_EQ(0, ring_open(&ring, 3));
+	for (int i = 0; i < 2; i++) {
+		fds[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		ASSERT_LE(0, ring_add(&ring, fds[i], EPOLLIN, i));
+		add(fds[i], 1);
+	}
+	__atomic_store_n(&ring.header->head, 1 - (ring.mask + 1) * 8, __ATOMIC_SEQ_CST);
+	EXPECT_STATS(ring.fd, .published = 2);
+	for (int i = 0; i < 2; i++)
+		close(fds[i]);
+	ring_close(&ring);
+}
+
 #define EVENTS 20000
 
 static void *write_many(void *arg)

@@ -261,7 +261,7 @@ TEST_F(flowfd, held_back_by_a_bucket)
 {
 	int ep = epoll_on(self->fd, EPOLLIN);
 
-	EXPECT_EQ(0, set_qos(self->fd, 1, 2));
+	EXPECT_EQ(0, set_qos(self->fd, 1, 1));
 	EXPECT_EQ(8, add(self->fd, 1));
 	EXPECT_EQ(8, add(self->fd, 1));
 	EXPECT_EQ(8, add(self->fd, 1));
@@ -274,6 +274,25 @@ TEST_F(flowfd, held_back_by_a_bucket)
 	EXPECT_STATS(self->fd, .produced = 5, .writes = 5, .held_back = 2, .wakeups = 4,
 		     .highest = 5);
 	close(ep);
+}
+
+/* Who sleeps for room is no reader. */
+TEST_F(flowfd, not_held_back_from_writers)
+{
+	struct call calls[3];
+	__u64 value;
+
+	EXPECT_EQ(0, set_maximum(self->fd, 5));
+	EXPECT_EQ(0, set_qos(self->fd, 1, 1));
+	EXPECT_EQ(8, add(self->fd, 4));
+	for (int i = 0; i < 3; i++)
+		ASSERT_TRUE(start_write(&calls[i], self->fd, 3));
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(8, take(self->fd, &value));
+		ASSERT_TRUE(call_join(&calls[i]));
+	}
+	EXPECT_STATS(self->fd, .produced = 13, .writes = 4, .reads = 3, .waits = 3,
+		     .highest = 4);
 }
 
 /* Also while it sleeps. */
@@ -489,6 +508,31 @@ TEST_F(mapped, notifications)
 	EXPECT_STATS(self->fd, .produced = 16, .wakeups = 2, .held_back = 2,
 		     .highest = 11);
 	close(ep);
+}
+
+/* No call but its own sees what is added for it. */
+TEST_F(mapped, writer_that_is_served)
+{
+	struct call call;
+	__u64 value;
+
+	EXPECT_EQ(8, mapped_add(&self->m, 60));
+	ASSERT_TRUE(start_write(&call, self->fd, 90));
+	EXPECT_EQ(8, mapped_take(&self->m, &value));
+	ASSERT_TRUE(call_join(&call));
+	EXPECT_EQ(8, mapped_take(&self->m, &value));
+	EXPECT_EQ(90, value);
+	EXPECT_STATS(self->fd, .produced = 150, .writes = 1, .waits = 1, .highest = 90);
+}
+
+TEST_F(mapped, writer_that_is_refused)
+{
+	__u64 value;
+
+	EXPECT_EQ(8, mapped_add(&self->m, 98));
+	EXPECT_EQ(-EAGAIN, write_with(self->fd, 5, 0, FLOWFD_NONBLOCK));
+	EXPECT_EQ(8, mapped_take(&self->m, &value));
+	EXPECT_STATS(self->fd, .produced = 98, .again = 1, .highest = 98);
 }
 
 /* A sleeper is given what another adds in memory. */

@@ -296,8 +296,9 @@ struct flowfd_transfer {
  *
  * A wakeup is one for all that are woken at the same time. Pollers are woken whatever
  * events they wait for. @held_back counts each time that something was added, a setting
- * changed or FLOWFD_IOC_COUNTER_NOTIFY found a count, with somebody there to be woken, and
- * nobody was.
+ * changed or FLOWFD_IOC_COUNTER_NOTIFY found a count, with readers there to be woken, and
+ * none was; so does what follows from a take, a write that fails, and the end of a process.
+ * A wakeup that was held back and came later is in both.
  */
 struct flowfd_counter_stats {
 	__aligned_u64 produced;

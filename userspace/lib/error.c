@@ -42,8 +42,7 @@ const char *flowfd_strerror(int error)
 		       ": root can change that with a udev rule";
 	case -EOPNOTSUPP:
 		return "only the flowfd module can do this (a token bucket, a semaphore"
-		       " with a maximum or a timed write, a ring that is kept on exec,"
-		       " statistics):"
+		       " with a maximum or a timed write, a ring that is kept on exec):"
 		       " run 'modprobe flowfd' as root (package flowfd-dkms)";
 	case -ETIMEDOUT:
 		return "the time for the call has passed";
