@@ -6,6 +6,7 @@
 #include <liburing.h>
 
 #include "bridge_user.h"
+#include "racers.h"
 
 FIXTURE(bridge_uring)
 {
@@ -21,7 +22,7 @@ FIXTURE_SETUP(bridge_uring)
 	if (!self->there)
 		SKIP(return, "io_uring is not available here");
 	self->fd = open_counter(CREATED, 0, EFD_NONBLOCK);
-	self->eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	self->eventfd = new_eventfd();
 	ASSERT_LE(0, self->fd);
 	ASSERT_LE(0, self->eventfd);
 	ASSERT_EQ(0, io_uring_register_eventfd(&self->ring, self->eventfd));
@@ -114,6 +115,92 @@ TEST_F(bridge_uring, poll_that_feeds_itself)
 	second = count_of(self->fd);
 	EXPECT_EQ(first, second);
 	EXPECT_GE(100, second);
+}
+
+/* What two threads use, while one of the ends goes. */
+struct scene {
+	struct io_uring ring;
+	int fd;
+	int eventfd;
+	int out;
+};
+
+static bool scene_open(struct scene *s)
+{
+	s->fd = open_counter(CREATED, 0, EFD_NONBLOCK);
+	s->eventfd = new_eventfd();
+	s->out = new_eventfd();
+	return !io_uring_queue_init(16, &s->ring, 0) &&
+	       !io_uring_register_eventfd(&s->ring, s->eventfd) &&
+	       !source(s->fd, s->eventfd) && !sink(s->fd, s->out);
+}
+
+static void scene_close(struct scene *s)
+{
+	io_uring_queue_exit(&s->ring);
+	close(s->fd);
+	close(s->eventfd);
+	close(s->out);
+}
+
+static void do_complete(struct scene *s)
+{
+	submit_nops(&s->ring, 8);
+	harvest(&s->ring);
+}
+
+static void do_close_source(struct scene *s)
+{
+	close(s->eventfd);
+}
+
+static void do_close_counter(struct scene *s)
+{
+	close(s->fd);
+}
+
+static void do_close_sink(struct scene *s)
+{
+	close(s->out);
+}
+
+static void do_remove_source(struct scene *s)
+{
+	bridge(s->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE);
+}
+
+static void do_unregister(struct scene *s)
+{
+	io_uring_unregister_eventfd(&s->ring);
+}
+
+static void do_close_ring(struct scene *s)
+{
+	close(s->ring.ring_fd);
+}
+
+static operation_run *const operations[] = {
+	do_close_source, do_close_counter, do_close_sink,
+	do_remove_source, do_unregister, do_close_ring,
+};
+
+TEST_F(bridge_uring, ends_at_any_time)
+{
+	unsigned long rounds = parameter("FLOWFD_RACES", 5) * 10;
+	long users = module_users();
+	struct racers racers;
+	struct scene scene;
+
+	ASSERT_TRUE(racers_start(&racers, &scene));
+	for (unsigned int i = 0; i < ARRAY_SIZE(operations); i++) {
+		for (unsigned long round = 0; round < rounds; round++) {
+			ASSERT_TRUE(scene_open(&scene));
+			racers_race(&racers, round, do_complete, operations[i]);
+			scene_close(&scene);
+		}
+	}
+	racers_end(&racers);
+	EXPECT_EQ(users, settled_module_users(users));
 }
 
 TEST_HARNESS_MAIN

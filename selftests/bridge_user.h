@@ -9,6 +9,11 @@
 
 #define NO_EVENTFD (-1)
 
+static inline int new_eventfd(void)
+{
+	return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+}
+
 static inline long bridge(int fd, int eventfd, unsigned int flags)
 {
 	struct flowfd_bridge args = { .eventfd = eventfd, .flags = flags };
@@ -80,6 +85,11 @@ static inline bool signals_have_values(void)
 static inline __u64 signalled(__u64 count)
 {
 	return signals_have_values() ? count : 1;
+}
+
+static inline unsigned long per_second(__u64 n, __u64 ns)
+{
+	return n * 1000000000 / ns;
 }
 
 #endif /* BRIDGE_USER_H */
