@@ -9,10 +9,16 @@
 #include <linux/seq_file.h>
 
 #include "bridge.h"
+#include "compat.h"
 
 /*
  * Not WQ_FREEZABLE: the release of a counter waits for its work items. Not one of the
  * system's: what they signal may be an answer that reclaiming memory waits for.
+ *
+ * Per processor: the worker that signals an irqfd then carries out KVM's work item as
+ * well, and of all that programs keep busy one item runs at a time on each processor. Not
+ * WQ_HIGHPRI: nobody is charged for the work, and a program with a low priority could have
+ * it done before that of all others.
  */
 static struct workqueue_struct *bridge_workqueue;
 
@@ -180,7 +186,7 @@ put:
 int flowfd_bridge_init(void)
 {
 	bridge_workqueue =
-		alloc_workqueue("flowfd_bridge", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+		alloc_workqueue("flowfd_bridge", WQ_PERCPU | WQ_MEM_RECLAIM, 0);
 	return bridge_workqueue ? 0 : -ENOMEM;
 }
 
