@@ -54,6 +54,11 @@ help:
 	@echo '                build the livepatch for a stock kernel; test it there, or on'
 	@echo "                that of a user's system: SYSTEM=6.1-upgrade"
 	@echo '  make deb      the Debian packages, into build/KERNEL/deb'
+	@echo '  make repository KEY=name URI=https://...'
+	@echo '                an apt repository of all suites and architectures, signed with'
+	@echo "                that secret key of gpg, into build/repository, for any web server"
+	@echo '  make check-repository'
+	@echo '                install and upgrade from such a repository, in fresh systems'
 	@echo '  make release-check'
 	@echo '                what a release must have set: maintainer, dates'
 	@echo '  make check-matrix'
@@ -158,6 +163,12 @@ deb:
 		debian/package build/$(KERNEL)/deb
 	@ls build/$(KERNEL)/deb/*.deb
 
+repository:
+	@selftests/lab/make-repository build/repository '$(URI)' '$(KEY)' $(SUDO)
+
+check-repository:
+	@$(SUDO) $(QUIET) selftests/lab/check-repository $(SYSTEM)
+
 release-check:
 	@selftests/run selftests/lab/release-check
 
@@ -174,5 +185,6 @@ analyze:
 clean:
 	$(SUDO) rm -rf build
 
-.PHONY: help all all-parts build vm check check-user check-debug check-matrix demo instructions prove \
-	livepatch check-livepatch dkms deb release-check lint clean fuzz soak coverage analyze
+.PHONY: help all all-parts build vm check check-user check-debug check-matrix \
+	demo instructions prove livepatch check-livepatch dkms deb repository \
+	check-repository release-check lint clean fuzz soak coverage analyze

@@ -52,7 +52,8 @@ root_path()
 		sha256sum | cut -c -12)"
 }
 
-# use_kernel KERNEL: sets series, kind, source, and root with its suite and packages.
+# use_kernel KERNEL: sets series, kind, source, and root with its suite, suite_number and
+# packages.
 # A KERNEL is a series, or a series and a kind of debug kernel: 6.12-kasan.
 use_kernel()
 {
@@ -60,7 +61,7 @@ use_kernel()
 	series=${kernel%%-*}
 	kind=${kernel#"$series"}
 	kind=${kind#-}
-	read -r _ suite source packages < <(
+	read -r _ suite suite_number source packages < <(
 		awk -v k="$series" '$1 == k' "$lab/kernels") ||
 		die "unknown kernel '$kernel'; known: $(
 			awk '/^[0-9]/ { printf "%s ", $1 }' "$lab/kernels")"
@@ -139,6 +140,23 @@ in_guest()
 {
 	"$lab/enter" --guest "$guest" "$series" chroot /mnt \
 		sh -c 'cd /flowfd && exec "$@"' sh "$@"
+}
+
+# borrow_debs: gives that copy what apt has downloaded for the suite before
+borrow_debs()
+{
+	mkdir -p "$cache/debs-$suite"
+	find "$cache/debs-$suite" -name '*.deb' \
+		-exec cp -l -t "$guest/var/cache/apt/archives" {} +
+}
+
+# keep_debs: keeps downloads for the next time, as long as the archive has them
+keep_debs()
+{
+	in_guest apt-get -q autoclean > /dev/null
+	find "$cache/debs-$suite" -name '*.deb' -delete
+	find "$guest/var/cache/apt/archives" -maxdepth 1 -name '*.deb' \
+		-exec cp -l -t "$cache/debs-$suite" {} +
 }
 
 # For the kernel selftests: 'make check' runs the random tests longer.
