@@ -59,6 +59,9 @@ help:
 	@echo "                that secret key of gpg, into build/repository, for any web server"
 	@echo '  make check-repository'
 	@echo '                install and upgrade from such a repository, in fresh systems'
+	@echo '  make release KEY=name URI=https://...'
+	@echo '                all of a release, built twice and compared, into build/release,'
+	@echo '                and its tag; make check-release tries it in a clone'
 	@echo '  make release-check'
 	@echo '                what a release must have set: maintainer, dates'
 	@echo '  make check-matrix'
@@ -169,6 +172,12 @@ repository:
 check-repository:
 	@$(SUDO) $(QUIET) selftests/lab/check-repository $(SYSTEM)
 
+release:
+	@selftests/lab/make-release build/release '$(URI)' '$(KEY)' $(SUDO)
+
+check-release:
+	@$(SUDO) $(QUIET) env FLOWFD_TEST_SECONDS=3600 selftests/run selftests/lab/check-release
+
 release-check:
 	@selftests/run selftests/lab/release-check
 
@@ -187,4 +196,4 @@ clean:
 
 .PHONY: help all all-parts build vm check check-user check-debug check-matrix \
 	demo instructions prove livepatch check-livepatch dkms deb repository \
-	check-repository release-check lint clean fuzz soak coverage analyze
+	check-repository release check-release release-check lint clean fuzz soak coverage analyze
