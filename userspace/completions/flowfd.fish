@@ -84,6 +84,8 @@ switch (string replace -r '.*/' '' -- (status filename))
         complete -c flowfdctl -n "not __fish_seen_subcommand_from $commands" \
             -a '(__flowfd_commands flowfdctl)'
         __flowfd_options "not __fish_seen_subcommand_from $commands" flowfdctl
+        complete -c flowfdctl -a 'source sink' -n '__fish_seen_subcommand_from bridge
+            and not __fish_seen_subcommand_from source sink'
         for command in $commands
             __flowfd_options "__fish_seen_subcommand_from $command" flowfdctl $command
         end

@@ -72,6 +72,7 @@ _flowfdctl()
 		_describe command commands_found ;;
 	arguments)
 		_flowfd_options $program $words[1]
+		[[ $words[1] != bridge ]] || specs+=('1:end:(source sink)' '*: :')
 		_arguments $specs ;;
 	esac
 }

@@ -38,6 +38,9 @@ for command in $(commands flowfdctl); do
 	offers "$(long flowfdctl "$command")" "flowfdctl $command --"
 done
 offers "--json" "flowfdctl list --watches --j"
+offers "source sink" "flowfdctl bridge "
+offers "sink" "flowfdctl bridge --remove si"
+offers "" "flowfdctl bridge source "
 offers "" "flowfdctl top --interval "
 offers "--count" "flowfdctl top --interval=0.5 --cou"
 
