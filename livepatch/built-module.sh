@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The module that was built for a kernel: does it fit the running kernel? Sourced by
-# flowfd-livepatch, which defines $name, say and die. DIR is the kernel's build directory.
+# The module that was built for a kernel: does it fit the running kernel, and is it up to
+# date? Sourced by flowfd-livepatch, which defines $data, say and die. DIR is the kernel's
+# build directory.
 # shellcheck shell=bash disable=SC2154
+
+# All builds are in files of this name. The module in it is called by what it was built
+# from, so that the kernel can have two builds at once while one takes over.
+file=flowfd_livepatch.ko
 
 # hex FILE: its bytes as hexadecimal digits
 hex()
@@ -16,35 +21,93 @@ running_build_id()
 		sed -nE 's/.*040000001400000003000000474e5500([0-9a-f]{40}).*/\1/p'
 }
 
+# supported_kernel VERSION: prints series, suites, builder, disk and minutes
+supported_kernel()
+{
+	awk -v v="$1" '!/^#/ && v ~ $1 { print $2, $3, $4, $5, $6 }' \
+		"$data/builder/supported-kernels"
+}
+
+# inputs SERIES: prints a hash of what the module depends on, except for the kernel
+inputs()
+{
+	cat "$data"/builder/* "$data/$1"/* | sha256sum | cut -c -12
+}
+
+# current_version SERIES: prints the version that a build made now would have
+current_version()
+{
+	echo "$(grep -v '^#' "$data/builder/version")-$(inputs "$1")"
+}
+
+# field MODULE NAME: prints a field of modinfo
+field()
+{
+	modinfo -F "$2" "$1" 2> /dev/null
+}
+
 # is_complete DIR: whether a module and its build ID are in DIR
 is_complete()
 {
-	[ -s "$1/build-id" ] && modinfo "$1/$name.ko" > /dev/null 2>&1
+	[ -s "$1/build-id" ] && modinfo "$1/$file" > /dev/null 2>&1
+}
+
+# is_outdated VERSION KERNEL: whether a build of this version was made by other builders
+# or from other patches than are here
+is_outdated()
+{
+	local series
+	read -r series _ < <(supported_kernel "$2") || return 1
+	[ "$1" != "$(current_version "$series")" ]
 }
 
 # check_fit DIR: exits with an error unless the module in DIR is for the running kernel.
 check_fit()
 {
-	local module=$1/$name.ko version built running
+	local module=$1/$file version built running
 	version=$(uname -r)
 	[ -e "$module" ] || die "nothing is built for $version:" \
 		"run 'flowfd-livepatch build'"
 	is_complete "$1" || die "$module is incomplete: build again"
-	built=$(modinfo -F vermagic "$module" | cut -d ' ' -f 1)
+	built=$(field "$module" vermagic | cut -d ' ' -f 1)
 	[ "$built" = "$version" ] ||
 		die "$module is for kernel $built; this kernel is $version"
 	running=$(running_build_id)
 	built=$(cat "$1/build-id")
 	[ "$built" = "$running" ] ||
 		die "$module is for another build of $version (build id $built;" \
-			"this kernel's is $running): build again"
+			"this kernel's is $running):" "$(remedy "$version")"
+	# Older builds would replace all other livepatches.
+	[ "$(field "$module" version)" ] || die "$module is of an old version: build again"
+}
+
+# remedy VERSION: what to do if the running kernel is another build of VERSION. After an
+# upgrade of its package, a new build would be for the kernel that does not run yet.
+remedy()
+{
+	if is_installed_kernel "$1"; then
+		echo "build again"
+	else
+		echo "reboot into the installed kernel, and build again if need be"
+	fi
+}
+
+# is_installed_kernel VERSION: whether the installed package of VERSION is what runs. True
+# if there is no package.
+is_installed_kernel()
+{
+	local package
+	package=$(dpkg-query -W -f '${Version}' "linux-image-$1" 2> /dev/null) || return 0
+	[ -z "$package" ] || [[ $(uname -v) = *"Debian $package "* ]]
 }
 
 # verify DIR: the command
 verify()
 {
 	check_fit "$1"
-	say "$1/$name.ko fits this kernel"
+	! is_outdated "$(field "$1/$file" version)" "$(uname -r)" ||
+		die "$1/$file fits this kernel, but is outdated: build again"
+	say "$1/$file fits this kernel"
 }
 
 # check_signature MODULE: exits with an error if the kernel wants one that is missing.

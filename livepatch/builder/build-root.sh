@@ -49,7 +49,10 @@ unpack()
 		package=$2
 		shift 2
 		rm -f ./*.deb
-		apt-get -q download "$package"
+		apt-get -q download "$package" || {
+			echo "The archive does not have $package (any more)." >&2
+			exit 1
+		}
 		dpkg-deb --fsys-tarfile ./*.deb | tar -x -C "$dir" --wildcards "$@"
 		rm ./*.deb' sh "${@:2}"
 }

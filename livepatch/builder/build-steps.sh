@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The command "build": three steps, each of which is done once. Sourced by
-# flowfd-livepatch, which defines $name, $data, $state, say and die. A kernel's build
-# directory DIR has the module, the log, a stamp for each finished step, and in DIR/root
-# the build root.
+# flowfd-livepatch, which defines $data, $state, say and die, after built-module.sh. A
+# kernel's build directory DIR has the module, the log, a stamp for each finished step, and
+# in DIR/root the build root.
 #
 # A builder NAME-build is a file NAME-build.sh with the functions NAME_get_vmlinux,
 # NAME_symbols and NAME_build; supported-kernels names it.
@@ -13,19 +13,6 @@ for part in build-root debian-kernel needed-patches livepatch-module \
 	# shellcheck source=/dev/null
 	. "$data/builder/$part.sh"
 done
-
-# supported_kernel VERSION: prints series, suites, builder, disk and minutes
-supported_kernel()
-{
-	awk -v v="$1" '!/^#/ && v ~ $1 { print $2, $3, $4, $5, $6 }' \
-		"$data/builder/supported-kernels"
-}
-
-# inputs SERIES: prints a hash of what the module depends on, except for the kernel
-inputs()
-{
-	cat "$data"/builder/* "$data/$1"/* | sha256sum
-}
 
 # outdated DIR STEP...: makes the next build repeat these steps. The module stays until
 # another one replaces it: the next boot may need it.
@@ -42,7 +29,7 @@ outdated()
 discard()
 {
 	outdated "$1" build_module
-	rm -f "$1/build-id" "$1/$name.ko"
+	rm -f "$1/build-id" "$1/$file"
 }
 
 # step DIR NUMBER WHAT FUNCTION ARGUMENT...: calls the function unless it is done; its
@@ -83,18 +70,27 @@ root_inputs()
 # installed: a module for the installed one could not be loaded
 check_running()
 {
-	local package
-	[ "$1" = "$(uname -r)" ] || return 0
-	package=$(dpkg-query -W -f '${Version}' "linux-image-$1" 2> /dev/null) || return 0
-	[ -z "$package" ] || [[ $(uname -v) = *"Debian $package "* ]] ||
-		die "the running kernel is not linux-image-$1 $package, which is installed:" \
+	[ "$1" != "$(uname -r)" ] || is_installed_kernel "$1" ||
+		die "the running kernel is not the linux-image-$1 that is installed:" \
 			"reboot first"
 }
 
-# build VERSION: the command
+# check_tested DIR VERSION: exits with an error unless the livepatch was tested on this
+# kernel
+check_tested()
+{
+	local package
+	package=$(cat "$1/package")
+	awk -v v="$2" -v p="$package" '$1 == v && $2 == p { found = 1 }
+		END { exit !found }' "$data/builder/tested-kernels" ||
+		die "the livepatch was not tested on $2, $package:" \
+			"'build --untested' builds it all the same"
+}
+
+# build VERSION UNTESTED: the command
 build()
 {
-	local version=$1 dir=$state/$1 root=$state/$1/root
+	local version=$1 dir=$state/$1 root=$state/$1/root name
 	local series suites builder disk minutes needed patches
 	read -r series suites builder disk minutes < <(supported_kernel "$version") ||
 		die "there are no patches for kernel $version"
@@ -107,7 +103,10 @@ build()
 	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed"
 	root_inputs "$suites" "$builder" | cmp -s - "$dir/root-inputs" ||
 		outdated "$dir" make_root get_kernel build_module
+	# shellcheck disable=SC2034 # for the builders
+	name=flowfd_livepatch_$(inputs "$series")
 	inputs "$series" | cmp -s - "$dir/inputs" || outdated "$dir" build_module
+	[ -e "$dir/package" ] || outdated "$dir" get_kernel build_module
 	is_complete "$dir" || outdated "$dir" build_module
 	# An upgrade can bring another kernel of the same version string.
 	if [ "$version" = "$(uname -r)" ] && [ -e "$dir/build-id" ] &&
@@ -120,16 +119,20 @@ build()
 	step "$dir" 1 "build root ($suites)" make_root "$root" "$suites" "$builder"
 	root_inputs "$suites" "$builder" > "$dir/root-inputs"
 	step "$dir" 2 "kernel's source, symbols and compiler" \
-		get_kernel "$root" "$version" "$series" "$builder"
+		get_kernel "$dir" "$version" "$series" "$builder"
 	needed=$(needed_patches "$dir" "$series")
 	if [ -z "$needed" ]; then
 		discard "$dir"
+		touch "$dir/fixed"
 		say "already fixed in this kernel"
 		return
 	fi
+	rm -f "$dir/fixed"
+	[ "$2" ] || check_tested "$dir" "$version"
 	mapfile -t patches <<< "$needed"
 	step "$dir" 3 "livepatch" \
-		build_module "$dir" "$version" "$builder" "${patches[@]}"
+		build_module "$dir" "$version" "$builder" "$(current_version "$series")" \
+		"${patches[@]}"
 	inputs "$series" > "$dir/inputs"
-	say "built $dir/$name.ko"
+	say "built $dir/$file"
 }

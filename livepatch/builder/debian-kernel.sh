@@ -46,10 +46,11 @@ install_compiler()
 	ln -sf "/usr/bin/$gcc" "$1/usr/local/bin/gcc"
 }
 
-# get_kernel ROOT VERSION SERIES BUILDER: everything of the kernel, into ROOT/build
+# get_kernel DIR VERSION SERIES BUILDER: everything of the kernel, into DIR/root/build; and
+# the version of its package, into DIR/package
 get_kernel()
 {
-	local root=$1 version=$2 package
+	local root=$1/root version=$2 package
 	# An installation that was interrupted leaves packages that apt refuses to go
 	# on with.
 	inside "$root" dpkg --configure -a
@@ -57,6 +58,7 @@ get_kernel()
 	inside "$root" apt-get -q install -y --no-install-recommends --fix-broken
 	package=$(kernel_package "$root" "$version")
 	[ "$package" ] || die "the archive does not have kernel $version"
+	echo "$package" > "$1/package"
 	cd "$root/build" || exit
 	rm -rf usr
 	get_source "$root" "$version" "$3" "$package"

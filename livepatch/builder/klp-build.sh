@@ -44,9 +44,9 @@ klp_build()
 	# Without them the last step, which makes a module, fails and is repeated below.
 	# The steps before it must have finished now, not in an earlier build.
 	rm -rf linux/klp-tmp/4-diff
-	inside "$root" env -C linux MAKEFLAGS=obj-m= scripts/livepatch/klp-build -T \
+	inside "$root" env -C linux MAKEFLAGS=obj-m= scripts/livepatch/klp-build -T --no-replace \
 		"${from[@]}" -o "../$name.ko" "${@/#/../}" ||
 		[ -e linux/klp-tmp/4-diff/.complete ]
 	cp Module.symvers linux
-	inside "$root" env -C linux scripts/livepatch/klp-build -T -S 5 -o "../$name.ko"
+	inside "$root" env -C linux scripts/livepatch/klp-build -T --no-replace -S 5 -o "../$name.ko"
 }

@@ -48,7 +48,7 @@ kpatch_build()
 	done
 	# kpatch-build is slow at each line, and vmlinux needs no symbols of modules.
 	grep $'\tvmlinux\t' Module.symvers > linux/Module.symvers
-	inside "$root" kpatch-build -s linux -c linux/.config -v vmlinux -a "$version" \
-		-t modules_prepare "${targets[@]}" -n "$name" -j "$(nproc)" "$@"
+	inside "$root" kpatch-build --non-replace -s linux -c linux/.config -v vmlinux \
+		-a "$version" -t modules_prepare "${targets[@]}" -n "$name" -j "$(nproc)" "$@"
 	inside "$root" strip --strip-debug "$name.ko"
 }

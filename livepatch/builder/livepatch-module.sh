@@ -63,17 +63,45 @@ check_symbols()
 		"kernel's symbols have:" "$names"
 }
 
-# build_module DIR VERSION BUILDER PATCH...: puts the module and the kernel's build ID
-# into DIR. The patches are given by their paths here.
+# check_patches ROOT PATCH...: exits with an error unless each applies without fuzz.
+# The builders would accept that the lines around a change differ.
+check_patches()
+{
+	local patch
+	for patch in "${@:2}"; do
+		inside "$1" patch --dry-run --fuzz=0 -sfp1 -d linux < "$patch" ||
+			die "$patch is not for this source"
+	done
+}
+
+# fixes PATCH...: prints their names
+fixes()
+{
+	printf '%s\n' "${@##*/}" | sed 's/[.]patch$//' | paste -sd ' '
+}
+
+# patched_functions ROOT MODULE VMLINUX: prints the module's functions that the kernel has
+# once under the same name, but for those of the module's own start and end
+patched_functions()
+{
+	comm -12 <(inside "$1" objdump -t "$2" | awk '$3 == "F" &&
+		$4 !~ /^[.](init|exit)[.]text$|^[.]text[.]unlikely$/ { print $NF }' | sort -u) \
+		<(inside "$1" nm "$3" | awk '$2 ~ /[tT]/ { print $3 }' | sort | uniq -u) |
+		paste -sd ' '
+}
+
+# build_module DIR VERSION BUILDER OWN-VERSION PATCH...: puts the module and the kernel's
+# build ID into DIR. The patches are given by their paths here.
 build_module()
 {
-	local dir=$1 root=$1/root version=$2 builder=${3%-build} module=$name.ko
+	local dir=$1 root=$1/root version=$2 builder=${3%-build} own=$4 module=$name.ko
 	local symbols built
-	shift 3
+	shift 4
 	cd "$root/build" || exit
-	cp "$@" "$data/builder/check-ibt.py" .
+	cp "$@" "$data"/builder/{check-ibt,add-modinfo}.py .
 	set -- "${@##*/}"
 	restore_source "$root" "$@"
+	check_patches "$root" "$@"
 	configure "$root" "$version"
 	"${builder}_build" "$root" "$version" "$@"
 	symbols=$("${builder}_symbols")
@@ -83,6 +111,9 @@ build_module()
 	[ "${built%% *}" = "$version" ] ||
 		die "the module is for kernel $built, not for $version"
 	inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' > build-id
+	inside "$root" python3 add-modinfo.py "$module" "version=$own" \
+		"flowfd_fixes=$(fixes "$@")" "flowfd_kernel=$(cat build-id)" \
+		"flowfd_functions=$(patched_functions "$root" "$module" "$symbols")"
 	replace_module "$dir"
 }
 
@@ -90,11 +121,11 @@ build_module()
 # there with the build ID of another, also after a power failure.
 replace_module()
 {
-	cp "$name.ko" "$1/$name.ko.new"
+	cp "$name.ko" "$1/$file.new"
 	cp build-id "$1/build-id.new"
 	rm -f "$1/build-id"
-	sync "$1" "$1/$name.ko.new" "$1/build-id.new"
-	mv "$1/$name.ko.new" "$1/$name.ko"
+	sync "$1" "$1/$file.new" "$1/build-id.new"
+	mv "$1/$file.new" "$1/$file"
 	sync "$1"
 	mv "$1/build-id.new" "$1/build-id"
 }

@@ -43,3 +43,7 @@ late_initcall(livepatch_start);
 
 #define KPATCH_PRE_UNPATCH_CALLBACK(function) \
 	static void (*livepatch_end)(struct klp_object *obj) = function
+
+/* The module never ends here. */
+#define KPATCH_POST_UNPATCH_CALLBACK(function) \
+	static void (*livepatch_ended)(struct klp_object *obj) __maybe_unused = function

@@ -9,7 +9,7 @@ set -u
 . selftests/tap.sh
 top=$PWD
 cd "$(mktemp -d)" || exit
-name=flowfd_livepatch
+data=$top/livepatch
 # shellcheck source-path=SCRIPTDIR source=../loaded-livepatch.sh
 . "$top/livepatch/loaded-livepatch.sh"
 
@@ -19,34 +19,52 @@ printf 'a\e]0;x\a\nb c' > ./comm
 tap_is "$(task_name .)" "a?]0;x??b c" "a name with control characters"
 tap_is "$(task_name /nothing)" "" "a task that has ended"
 
-mkdir loaded notes
-loaded=loaded
-notes=notes
+sysfs=sysfs
+modules=modules
+mkdir -p sysfs/ours modules/ours/notes
 enabled()
 {
-	echo "$1" > loaded/enabled
-	echo "$2" > loaded/transition
+	echo "$1" > sysfs/ours/enabled
+	echo "$2" > sysfs/ours/transition
 }
 enabled 1 0
-tap_ok "in force" in_force
+tap_ok "in force" in_force ours
+tap_ok "no transition" all_settled
 enabled 0 0
-tap_ok "not in force at the end of an unload" eval ! in_force
+tap_ok "not in force at the end of an unload" eval ! in_force ours
 enabled 1 1
-tap_ok "not in force in a transition" eval ! in_force
-rm loaded/*
-tap_is "$(in_force 2>&1; echo $?)" 1 "not in force when it has gone"
+tap_ok "not in force in a transition" eval ! in_force ours
+tap_ok "a transition" eval ! all_settled
+rm sysfs/ours/*
+tap_is "$(in_force ours 2>&1; echo $?)" 1 "not in force when it has gone"
 echo abcd > module
-tap_ok "no build ID is no build's" eval ! is_loaded_from module
-true > notes/.note.gnu.build-id
-tap_ok "nor is an empty one" eval ! is_loaded_from module
-echo bcd > notes/.note.gnu.build-id
-tap_ok "a build ID" is_loaded_from module
-echo other > notes/.note.gnu.build-id
-tap_ok "the build ID of another build" eval ! is_loaded_from module
+tap_ok "no build ID is no build's" eval ! is_loaded_from ours module
+true > modules/ours/notes/.note.gnu.build-id
+tap_ok "nor is an empty one" eval ! is_loaded_from ours module
+echo bcd > modules/ours/notes/.note.gnu.build-id
+tap_ok "a build ID" is_loaded_from ours module
+echo other > modules/ours/notes/.note.gnu.build-id
+tap_ok "the build ID of another build" eval ! is_loaded_from ours module
 
-# A build with steps that do nothing but write what they are given.
-state=$PWD/state
-data=$top/livepatch
+mkdir sysfs/flowfd_livepatch_1 sysfs/vendor
+tap_is "$(our_names sysfs)" "flowfd_livepatch_1" "our livepatches"
+tap_is "$(other_names)" "ours
+vendor" "the others"
+
+# A module with fields, from a compiler.
+echo 'const char info[] __attribute__((section(".modinfo"))) = "license=GPL";' > info.c
+gcc -c -o info.ko info.c
+tap_ok "fields are added" python3 "$data/builder/add-modinfo.py" info.ko version=1 \
+	"flowfd_functions=ours both"
+# shellcheck source-path=SCRIPTDIR source=../built-module.sh
+tap_is "$(field "$PWD/info.ko" license) $(field "$PWD/info.ko" version)" "GPL 1" \
+	"modinfo shows them and those that were there"
+echo 'int x;' > none.c
+gcc -c -o none.ko none.c
+tap_is "$(python3 "$data/builder/add-modinfo.py" none.ko version=1 2>&1; echo $?)" \
+	"the module has no .modinfo
+1" "no fields in what is no module"
+
 say()
 {
 	echo "$@"
@@ -56,6 +74,23 @@ die()
 	say "$@"
 	exit 1
 }
+mkdir -p sysfs/vendor/vmlinux/{theirs,both},1
+tap_is "$(check_others "$PWD/info.ko")" "the livepatch vendor patches both, too: \
+'load --override' puts this one in its place" "another livepatch patches the same function"
+mv sysfs/vendor/vmlinux/both,1 sysfs/vendor/vmlinux/bothers,1
+tap_ok "another livepatch patches other functions" check_others "$PWD/info.ko"
+
+supported=$(supported_kernel 6.1.0-50-amd64)
+tap_is "${supported%% *}" 6.1 "the series of a kernel"
+current=$(current_version 6.1)
+tap_is "${current%-*}" "$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf")" \
+	"the version is that of everything"
+tap_ok "a build of the current version" eval ! is_outdated "$current" 6.1.0-50-amd64
+tap_ok "an outdated build" is_outdated "${current%?????}00000" 6.1.0-50-amd64
+tap_ok "a kernel without patches" eval ! is_outdated "$current" 5.10.0-1-amd64
+
+# A build with steps that do nothing but write what they are given.
+state=$PWD/state
 # shellcheck source-path=SCRIPTDIR source=../builder/build-steps.sh
 . "$top/livepatch/builder/build-steps.sh"
 needs="a patch"
@@ -71,7 +106,7 @@ make_root()
 }
 get_kernel()
 {
-	:
+	echo 6.1.1-1 > "$1/package"
 }
 needed_patches()
 {
@@ -80,7 +115,7 @@ needed_patches()
 # A module is complete if it is not empty.
 modinfo()
 {
-	[ -s "${!#}" ]
+	[ -s "${!#}" ] && echo of-a-version
 }
 build_module()
 {
@@ -90,19 +125,19 @@ build_module()
 version=6.1.0-1-amd64
 built=$state/$version
 
-# build_with CONTENT [PATCHES]: builds and prints the last line, module and build ID
+# build_with CONTENT [PATCHES [UNTESTED]]: builds and prints the last line, module and build ID
 build_with()
 {
 	(
 		content=$1
 		needs=${2-a patch}
 		set -e
-		build "$version" 2>&1 | tail -n 1
+		build "$version" "${3-untested}" 2>&1 | tail -n 1
 	)
-	cat "$built/$name.ko" "$built/build-id" 2> /dev/null
+	cat "$built/$file" "$built/build-id" 2> /dev/null
 }
 
-done="built $built/$name.ko"
+done="built $built/$file"
 tap_is "$(build_with first)" "$done
 first
 id of first" "a build"
@@ -118,12 +153,12 @@ id of third" "the next build replaces module and build ID"
 echo changed > "$built/root-inputs"
 build_with third > /dev/null
 tap_is "$(wc -l < "$built/root/made")" 2 "when the root's packages change, it is made again"
-true > "$built/$name.ko"
+true > "$built/$file"
 tap_is "$(build_with fourth)" "$done
 fourth
 id of fourth" "an empty module is built again"
 rm "$built/build-id"
-tap_is "$(check_fit "$built")" "$built/$name.ko is incomplete: \
+tap_is "$(check_fit "$built")" "$built/$file is incomplete: \
 build again" "a module without build ID"
 tap_is "$(build_with fifth)" "$done
 fifth
@@ -131,6 +166,15 @@ id of fifth" "it is built again, too"
 echo changed > "$built/inputs"
 tap_is "$(build_with sixth "")" "already fixed in this kernel" \
 	"when no patch is needed, there is no module"
+tap_is "$(build_with seventh "a patch" "")" "the livepatch was not tested on $version, \
+6.1.1-1: 'build --untested' builds it all the same" "a kernel that was not tested"
+mkdir "$PWD/data"
+cp -r "$data/builder" "$data"/6.1* "$PWD/data"
+data=$PWD/data
+echo "$version 6.1.1-1" >> "$data/builder/tested-kernels"
+tap_is "$(build_with eighth "a patch" "")" "$done
+eighth
+id of eighth" "a kernel that was tested"
 
 # As after an upgrade of the kernel, and after the reboot.
 dpkg-query()
@@ -142,9 +186,12 @@ uname()
 	[ "$1" = -r ] && echo "$version" || echo "#1 SMP Debian $runs (2026-01-01)"
 }
 runs=6.1.1-1
-tap_is "$(check_running "$version")" "the running kernel is not linux-image-$version \
-6.1.2-1, which is installed: reboot first" "another build of the kernel is installed"
+tap_is "$(check_running "$version")" "the running kernel is not the linux-image-$version \
+that is installed: reboot first" "another build of the kernel is installed"
+tap_is "$(remedy "$version")" "reboot into the installed kernel, and build again if need be" \
+	"a build for another build of the kernel"
 runs=6.1.2-1
 tap_ok "the installed kernel runs" check_running "$version"
+tap_is "$(remedy "$version")" "build again" "a build for another build than is installed"
 tap_ok "another version" check_running 6.1.0-2-amd64
 tap_done

@@ -8,7 +8,6 @@
 set -u
 
 . selftests/tap.sh
-name=flowfd_livepatch
 . livepatch/loaded-livepatch.sh
 rounds=${FLOWFD_LOADS:-50}
 tracing=/sys/kernel/tracing
@@ -22,21 +21,23 @@ program()
 	done
 }
 
-# Not with flowfd-livepatch itself: its checks would take most of the time.
+# Not with flowfd-livepatch itself: its checks would take most of the time. Every other
+# round unloads without the first step, so that the callback waits.
 one_round()
 {
-	insmod "$FLOWFD_LIVEPATCH_DIR/$(uname -r)/$name.ko" &&
-		wait_for in_force && echo 0 > "$loaded/enabled" &&
-		wait_for is_gone && wait_for remove_module
+	insmod "$module" && wait_for in_force "$name" &&
+		{ [ $(($1 % 2)) = 0 ] || retire "$name"; } &&
+		echo 0 > "$sysfs/$name/enabled" &&
+		wait_for is_gone "$name" && wait_for has_no_module "$name"
 }
 
 all_rounds()
 {
 	local i
 	for ((i = 0; i < rounds; i++)); do
-		if ! one_round; then
+		if ! one_round "$i"; then
 			echo "in round $i:"
-			grep -s . "$loaded"/{enabled,transition}
+			grep -s . "$sysfs/$name"/{enabled,transition}
 			return 1
 		fi
 	done
@@ -53,6 +54,10 @@ slow_down()
 }
 
 race_ms=300
+if [ -z "${FLOWFD_PATCHED-}" ]; then
+	module=$FLOWFD_LIVEPATCH_DIR/$(uname -r)/flowfd_livepatch.ko
+	name=$(modinfo -F name "$module")
+fi
 if [ "${FLOWFD_PATCHED-}" ]; then
 	race_ms=10000
 	tap_ok "slow down the search for watchers of epolls" \

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -51,8 +52,12 @@ struct faulter {
 /* With the livepatch, or on a kernel that has its patches in the source. */
 static inline bool is_patched(void)
 {
-	return getenv("FLOWFD_PATCHED") ||
-	       !access("/sys/kernel/livepatch/flowfd_livepatch", F_OK);
+	glob_t found;
+	bool loaded = !glob("/sys/kernel/livepatch/flowfd_livepatch*", 0, NULL, &found);
+
+	if (loaded)
+		globfree(&found);
+	return loaded || getenv("FLOWFD_PATCHED");
 }
 
 static inline int area_register(const struct area *a)

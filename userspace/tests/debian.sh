@@ -12,6 +12,10 @@ tap_is "$(sed -n '1s/^flowfd (\([^)]*\)).*/\1/p' "$debian/changelog")" \
 	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf")" \
 	"changelog and dkms.conf: version"
 
+tap_is "$(grep -v '^#' "$top/livepatch/builder/version")" \
+	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf")" \
+	"livepatch/builder/version and dkms.conf: version"
+
 # Each exported function, with the version node that it is in.
 tap_is "$(sed -n 's/^ \(flowfd_[^ ]*\) .*/\1/p' "$debian/libflowfd1.symbols" |
 	sort)" \
