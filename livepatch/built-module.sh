@@ -40,16 +40,17 @@ current_version()
 	echo "$(grep -v '^#' "$data/builder/version")-$(inputs "$1")"
 }
 
-# field MODULE NAME: prints a field of modinfo
+# field MODULE NAME: prints what modinfo(8) does, which need not be installed to build
 field()
 {
-	modinfo -F "$2" "$1" 2> /dev/null
+	{ LC_ALL=C grep -az "^$2=" "$1" 2> /dev/null || true; } |
+		tr '\0' '\n' | tail -n 1 | cut -d = -f 2-
 }
 
 # is_complete DIR: whether a module and its build ID are in DIR
 is_complete()
 {
-	[ -s "$1/build-id" ] && modinfo "$1/$file" > /dev/null 2>&1
+	[ -s "$1/build-id" ] && [ "$(field "$1/$file" vermagic)" ]
 }
 
 # is_outdated VERSION KERNEL: whether a build of this version was made by other builders
@@ -66,8 +67,8 @@ check_fit()
 {
 	local module=$1/$file version built running
 	version=$(uname -r)
-	[ -e "$module" ] || die "nothing is built for $version:" \
-		"run 'flowfd-livepatch build'"
+	[ -e "$module" ] || die "there is no module for $version:" \
+		"run 'flowfd-livepatch build', or install flowfd-livepatch-$version"
 	is_complete "$1" || die "$module is incomplete: build again"
 	built=$(field "$module" vermagic | cut -d ' ' -f 1)
 	[ "$built" = "$version" ] ||
@@ -104,6 +105,10 @@ is_installed_kernel()
 # verify DIR: the command
 verify()
 {
+	if [ -e "$1/fixed" ]; then
+		say "already fixed in this kernel"
+		return
+	fi
 	check_fit "$1"
 	! is_outdated "$(field "$1/$file" version)" "$(uname -r)" ||
 		die "$1/$file fits this kernel, but is outdated: build again"

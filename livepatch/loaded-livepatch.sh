@@ -7,6 +7,7 @@
 sysfs=/sys/kernel/livepatch
 modules=/sys/module
 lock_file=/run/flowfd-livepatch.lock
+cpuinfo=/proc/cpuinfo
 # Seconds that load and unload wait. The kernel signals tasks that block the transition
 # every 15 seconds.
 patience=${FLOWFD_LIVEPATCH_PATIENCE:-60}
@@ -129,7 +130,7 @@ check_others()
 take_back()
 {
 	local blockers
-	blockers=$(print_blockers "$1")
+	blockers=$(blockers "$1" print_blocker)
 	! is_enabled "$1" || echo 0 > "$sysfs/$1/enabled"
 	if wait_for is_gone "$1" && remove_rest "$1"; then
 		die "not in force for all tasks after $patience s, and taken back." \
@@ -149,25 +150,37 @@ insert()
 	insmod "$2" || die "the kernel refused the module: see dmesg"
 }
 
-# load DIR [OVERRIDE]: the command; DIR is the kernel's build directory. A build that is
-# in force already is replaced by the new one: at no time is none in force.
+# load DIR OVERRIDE SECONDS: the command; DIR has the module, and SECONDS is empty or says
+# how long to watch the kernel. A build that is in force already is replaced by the new
+# one: at no time is none in force.
 load()
 {
 	local module=$1/$file new old version
 	need_root
 	need_livepatching
+	if [ -e "$1/fixed" ]; then
+		say "already fixed in this kernel"
+		return
+	fi
+	check_switch
 	check_fit "$1"
 	version=$(field "$module" version)
+	check_guard "$version"
 	! is_outdated "$version" "$(uname -r)" ||
 		say "warning: $module is outdated: build again" >&2
 	new=$(field "$module" name)
+	# /proc/cpuinfo has the flag only if the kernel uses it.
+	! grep -qw ibt "$cpuinfo" || say "warning: this processor has IBT, with which" \
+		"the livepatch was never tried" >&2
 	lock
 	# The unversioned name is of builds that replace all livepatches, and do not
 	# notice when another takes over.
 	is_gone flowfd_livepatch ||
 		die "a livepatch of an old version is loaded: unload it first"
+	[ -z "$3" ] || set_guard "$version"
+	mark
 	if is_gone "$new"; then
-		insert "$new" "$module" "${2-}"
+		insert "$new" "$module" "$2"
 	elif ! is_enabled "$new"; then
 		die "it is being unloaded: see status"
 	elif ! is_loaded_from "$new" "$module"; then
@@ -178,6 +191,11 @@ load()
 		[ "$old" = "$new" ] || unload_one "$old"
 	done
 	say "in force"
+	if [ "$3" ]; then
+		flock -u 8
+		[ -z "${NOTIFY_SOCKET-}" ] || systemd-notify --ready
+		watch "$3"
+	fi
 }
 
 # unload_one LIVEPATCH
@@ -203,6 +221,7 @@ unload()
 	lock
 	names=$(our_names "$modules")
 	[ "$names" ] || die "not loaded"
+	clear_guard
 	for name in $names; do
 		unload_one "$name"
 	done
@@ -218,9 +237,10 @@ task_name()
 	echo "${name//[![:print:]]/?}"
 }
 
-# print_blockers LIVEPATCH: prints the tasks that have not reached the target state of the
-# transition. Only root can read their state.
-print_blockers()
+# blockers LIVEPATCH COMMAND: calls the command for each task that has not reached the
+# target state of the transition, with its ID, name, and stack. Only root can read their
+# state.
+blockers()
 {
 	local task target state
 	target=$(cat "$sysfs/$1/enabled")
@@ -228,29 +248,45 @@ print_blockers()
 		# Without a process for each: the transition may be over before the end.
 		{ read -r state < "$task/patch_state"; } 2> /dev/null || continue
 		[ "$state" = $((1 - target)) ] || continue
-		printf '  waits for %s %s\n' "${task##*/}" "$(task_name "$task")"
+		"$2" "${task##*/}" "$(task_name "$task")" "$(task_stack "$task")"
 	done
 }
 
-# print_state LIVEPATCH
-print_state()
+# task_stack TASK: prints the functions in which it sleeps
+task_stack()
+{
+	sed 's/^\[<0>\] //; s/+.*//' "$1/stack" 2> /dev/null | head -n 4 | paste -sd ' ' || true
+}
+
+# print_blocker ID NAME STACK
+print_blocker()
+{
+	printf '  waits for %s %s%s\n' "$1" "$2" "${3:+, in $3}"
+}
+
+# state_of LIVEPATCH: prints it
+state_of()
 {
 	if in_force "$1"; then
-		say "in force"
+		echo "in force"
 	elif is_enabled "$1"; then
-		say "coming into force"
-		print_blockers "$1"
+		echo "coming into force"
 	else
-		say "being unloaded"
-		print_blockers "$1"
+		echo "being unloaded"
 	fi
+}
+
+# version_of LIVEPATCH: prints it
+version_of()
+{
+	cat "$modules/$1/version" 2> /dev/null || echo "an old version"
 }
 
 # print_details LIVEPATCH
 print_details()
 {
 	local version function
-	version=$(cat "$modules/$1/version" 2> /dev/null) || version="an old version"
+	version=$(version_of "$1")
 	echo "  $1, version $version"
 	! is_outdated "$version" "$(uname -r)" || echo "  outdated: build again, and load"
 	for function in "$sysfs/$1"/*/*,*; do
@@ -261,6 +297,12 @@ print_details()
 			"unload and load"
 }
 
+# Whether another livepatch has replaced ours, as far as the module that is left says so.
+is_replaced()
+{
+	[ "$(our_names "$modules")" ] && [ "$(other_names)" ]
+}
+
 # The command. Returns 0 if the livepatch is in force, 1 during a transition, 3 if it is
 # not loaded.
 status()
@@ -269,7 +311,7 @@ status()
 	need_livepatching
 	names=$(our_names "$sysfs")
 	if [ -z "$names" ]; then
-		if [ "$(our_names "$modules")" ] && [ "$(other_names)" ]; then
+		if is_replaced; then
 			say "replaced by $(other_names | paste -sd ' ')"
 		else
 			say "not loaded"
@@ -277,7 +319,8 @@ status()
 		return 3
 	fi
 	for name in $names; do
-		print_state "$name"
+		say "$(state_of "$name")"
+		in_force "$name" || blockers "$name" print_blocker
 		print_details "$name"
 		in_force "$name" || result=1
 	done

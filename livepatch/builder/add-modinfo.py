@@ -22,7 +22,8 @@ def add(module, fields):
         if content and content[-1]:
             content += b"\0"
         content += b"".join(field.encode() + b"\0" for field in fields)
-        module += bytes(-len(module) % 8)
+        # After at least one zero, so that the first field begins there.
+        module += bytes(8 - len(module) % 8)
         struct.pack_into("<QQ", module, header + 24, len(module), len(content))
         return module + content
     sys.exit("the module has no .modinfo")

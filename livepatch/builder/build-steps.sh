@@ -5,10 +5,10 @@
 # in DIR/root the build root.
 #
 # A builder NAME-build is a file NAME-build.sh with the functions NAME_get_vmlinux,
-# NAME_symbols and NAME_build; supported-kernels names it.
+# NAME_symbols, NAME_check_source and NAME_build; supported-kernels names it.
 # shellcheck shell=bash disable=SC2154
 
-for part in build-root debian-kernel needed-patches livepatch-module \
+for part in build-root debian-kernel needed-patches livepatch-module module-package \
 	kpatch-build klp-build; do
 	# shellcheck source=/dev/null
 	. "$data/builder/$part.sh"

@@ -29,6 +29,21 @@ kpatch_disable_ibt()
 		linux/arch/x86/Makefile
 }
 
+# kpatch_check_source ROOT FUNCTIONS PATCH...: exits with an error unless the source without
+# the patches compiles to the functions of the running kernel. With a config that
+# kpatch_disable_ibt has changed, a difference is only in the log.
+kpatch_check_source()
+{
+	local root=$1 functions objects
+	read -ra functions <<< "$2"
+	shift 2
+	restore_source "$root" "$@"
+	mapfile -t objects < <(patched_files "$root" "$@" | sed 's/c$/o/' | sort -u)
+	inside "$root" make -s -C linux "${objects[@]}"
+	inside "$root" python3 check-source.py vmlinux "${objects[@]/#/linux/}" -- \
+		"${functions[@]}" || has_ibt || die "this is not the source of the kernel"
+}
+
 # kpatch_build ROOT VERSION PATCH...: makes $name.ko
 kpatch_build()
 {

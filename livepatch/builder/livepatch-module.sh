@@ -95,10 +95,10 @@ patched_functions()
 build_module()
 {
 	local dir=$1 root=$1/root version=$2 builder=${3%-build} own=$4 module=$name.ko
-	local symbols built
+	local symbols built functions
 	shift 4
 	cd "$root/build" || exit
-	cp "$@" "$data"/builder/{check-ibt,add-modinfo}.py .
+	cp "$@" "$data"/builder/*.py .
 	set -- "${@##*/}"
 	restore_source "$root" "$@"
 	check_patches "$root" "$@"
@@ -106,6 +106,8 @@ build_module()
 	"${builder}_build" "$root" "$version" "$@"
 	symbols=$("${builder}_symbols")
 	check_symbols "$root" "$module" "$symbols"
+	functions=$(patched_functions "$root" "$module" "$symbols")
+	"${builder}_check_source" "$root" "$functions" "$@"
 	! has_ibt || inside "$root" python3 check-ibt.py "$module" "$symbols"
 	built=$(inside "$root" modinfo -F vermagic "$module")
 	[ "${built%% *}" = "$version" ] ||
@@ -113,7 +115,7 @@ build_module()
 	inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' > build-id
 	inside "$root" python3 add-modinfo.py "$module" "version=$own" \
 		"flowfd_fixes=$(fixes "$@")" "flowfd_kernel=$(cat build-id)" \
-		"flowfd_functions=$(patched_functions "$root" "$module" "$symbols")"
+		"flowfd_functions=$functions"
 	replace_module "$dir"
 }
 

@@ -21,6 +21,9 @@ name=$(modinfo -F name "$built/flowfd_livepatch.ko")
 has_epoll=
 [[ " $(modinfo -F flowfd_fixes "$built/flowfd_livepatch.ko") " != *" epoll "* ]] ||
 	has_epoll=1
+read=userfaultfd_read
+[[ " $(modinfo -F flowfd_functions "$built/flowfd_livepatch.ko") " != *" ${read}_iter "* ]] ||
+	read=userfaultfd_read_iter
 output=$(mktemp)
 
 races()
@@ -109,7 +112,7 @@ tool_is 0 "$me unloaded" "unload" unload
 
 # Before ours, with that function.
 tap_ok "another livepatch that patches the same function" vendor_in vendor_overlapping
-tool_is 1 "$me the livepatch vendor_overlapping patches userfaultfd_read, too: 'load \
+tool_is 1 "$me the livepatch vendor_overlapping patches $read, too: 'load \
 --override' puts this one in its place" "load is refused" load
 tap_is "$(who_reads) $(state)" "vendor 3: $me not loaded" "nothing is loaded"
 tool_is 0 "$me in force" "unless it is told" load --override

@@ -31,7 +31,12 @@ refused 2 "$usage" "too many arguments" load now
 refused 2 "$usage" "unknown option of build" build --jobs 2
 refused 2 "$usage" "option without its value" build --kernel
 refused 2 "$usage" "unknown option of load" load --replace
+refused 2 "$usage" "no time to watch" load --watch
+refused 2 "$usage" "a time that is no number" load --watch 5m
+refused 2 "$usage" "a key for no package" build --sign key certificate
+refused 2 "$usage" "a key without certificate" build --package . --sign key
 refused 2 "$usage" "argument of status" status now
+refused 2 "$usage" "argument of list" list all
 refused 1 "$me there are no patches for kernel 5.10.0-1-amd64" \
 	"no patches" build --kernel 5.10.0-1-amd64
 
@@ -41,8 +46,12 @@ flock 8
 refused 1 "$me another build for $version is running" "two builds" build
 exec 8>&-
 
-refused 1 "$me nothing is built for $version: run 'flowfd-livepatch build'" \
-	"nothing built" load
+refused 1 "$me there is no module for $version: run 'flowfd-livepatch build', or \
+install flowfd-livepatch-$version" "no module" load
+touch "$work/fixed"
+refused 0 "$me already fixed in this kernel" "a kernel that needs none" load
+refused 0 "$me already fixed in this kernel" "a kernel that needs none: verify" verify
+rm "$work/fixed"
 refused 3 "$me not loaded" "status, not loaded" status
 refused 1 "$me not loaded" "unload, not loaded" unload
 
@@ -66,8 +75,19 @@ refused 1 "$me $work/flowfd_livepatch.ko is of an old version: build again" \
 	"a build that has no version" load
 cp "$built/flowfd_livepatch.ko" "$work"
 
-refused 0 "$me in force" "load" load
+mkdir -p /etc/flowfd-livepatch
+touch /etc/flowfd-livepatch/off
+refused 1 "$me switched off by /etc/flowfd-livepatch/off" "switched off" load
+rm -r /etc/flowfd-livepatch
+
+refused 0 "$me in force
+$me the kernel is well after 3 s" "load and watch" load --watch 3
 refused 0 "$me in force" "load again" load
+refused 0 "$version  $own  built here, fixes $(modinfo -F flowfd_fixes \
+"$work/flowfd_livepatch.ko"), running kernel" "list" list
+tap_is "$("$tool" status --json | grep -o '"in_force": true, .*"state": "in force"')" \
+	"\"in_force\": true, \"replaced\": false, \"livepatches\": [{\"name\": \"$name\", \
+\"version\": \"$own\", \"state\": \"in force\"" "status as JSON"
 at=$(grep -abo GNU "$work/flowfd_livepatch.ko" | head -n 1 | cut -d : -f 1)
 echo -n another | dd of="$work/flowfd_livepatch.ko" bs=1 seek=$((at + 4)) \
 	conv=notrunc status=none
@@ -98,7 +118,7 @@ kill "$reader"
 "$tool" unload > /dev/null
 "$tool" load > /dev/null
 begin_unload
-tap_is "$("$tool" status | sed -n 1,2p)" "$me being unloaded
+tap_is "$("$tool" status | sed -n '1p; 2s/, in .*//p')" "$me being unloaded
   waits for $reader a?]b?c" "status names the task that it waits for"
 refused 0 "$me unloaded" "unload waits for that task" unload
 kill "$reader"
@@ -112,6 +132,30 @@ done
 refused 0 "$me in force" "load where the module was left" load
 
 refused 0 "$me unloaded" "unload" unload
+
+# Something goes wrong while the kernel is watched.
+"$tool" load --watch 600 > "$work/watched" 2>&1 &
+until grep -qs "in force" "$work/watched"; do
+	sleep 0.1
+done
+echo "Unable to handle this test" > /dev/kmsg
+wait $!
+tap_is "$?: $(sed 's/^\[.*\] //' "$work/watched")" "1: $me in force
+$me the kernel is not well:
+Unable to handle this test
+$me unloaded" "trouble while the kernel is watched"
+failed=$FLOWFD_LIVEPATCH_DIR/failed-$version
+refused 1 "$me version $own was loaded and made trouble, or the machine went down soon \
+after: remove $failed to load it again" "load after trouble" load
+rm "$failed"
+
+# A signature that the kernel can read; it does not know the key. One that it cannot read
+# would be refused.
+cp "$FLOWFD_BUILD/livepatch-vendor/signed.ko" "$work/flowfd_livepatch.ko"
+tap_is "$(modinfo -F sig_id "$work/flowfd_livepatch.ko")" "PKCS#7" "it is signed"
+refused 0 "$me in force" "load a signed module" load
+refused 0 "$me unloaded" "unload it" unload
+cp "$built/flowfd_livepatch.ko" "$work"
 
 # As after a Secure Boot.
 mountpoint -q /sys/kernel/security ||

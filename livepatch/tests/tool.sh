@@ -58,7 +58,9 @@ tap_ok "fields are added" python3 "$data/builder/add-modinfo.py" info.ko version
 	"flowfd_functions=ours both"
 # shellcheck source-path=SCRIPTDIR source=../built-module.sh
 tap_is "$(field "$PWD/info.ko" license) $(field "$PWD/info.ko" version)" "GPL 1" \
-	"modinfo shows them and those that were there"
+	"they are there, and those that were"
+tap_is "$(modinfo -F flowfd_functions "$PWD/info.ko")" "ours both" "modinfo shows them"
+tap_is "$(field "$PWD/info.ko" functions)" "" "no field of another name"
 echo 'int x;' > none.c
 gcc -c -o none.ko none.c
 tap_is "$(python3 "$data/builder/add-modinfo.py" none.ko version=1 2>&1; echo $?)" \
@@ -79,6 +81,27 @@ tap_is "$(check_others "$PWD/info.ko")" "the livepatch vendor patches both, too:
 'load --override' puts this one in its place" "another livepatch patches the same function"
 mv sysfs/vendor/vmlinux/both,1 sysfs/vendor/vmlinux/bothers,1
 tap_ok "another livepatch patches other functions" check_others "$PWD/info.ko"
+
+# Where modules are, and the list.
+# shellcheck source-path=SCRIPTDIR source=../installed-modules.sh
+. "$top/livepatch/installed-modules.sh"
+state=$PWD/list
+packaged=$PWD/packaged
+mkdir -p list/6.1.0-50-amd64 list/6.1.0-56-amd64 list/6.1.0-47-amd64 packaged/6.1.0-47-amd64
+true > list/6.1.0-56-amd64/fixed
+current=$(current_version 6.1)
+python3 "$data/builder/add-modinfo.py" info.ko flowfd_fixes=all
+cp info.ko "list/6.1.0-50-amd64/$file"
+gcc -c -o info.ko info.c
+python3 "$data/builder/add-modinfo.py" info.ko "version=$current" flowfd_fixes=some
+cp info.ko "list/6.1.0-47-amd64/$file"
+cp info.ko "packaged/6.1.0-47-amd64/$file"
+tap_is "$(list)" "6.1.0-47-amd64  $current  packaged, fixes some
+6.1.0-47-amd64  $current  built here, fixes some, not used
+6.1.0-50-amd64  1  built here, fixes all, outdated
+6.1.0-56-amd64  already fixed in this kernel" "the list"
+tap_is "$(module_dir 6.1.0-47-amd64)" "$packaged/6.1.0-47-amd64" "a package goes first"
+tap_is "$(module_dir 6.1.0-50-amd64)" "$state/6.1.0-50-amd64" "without one, what was built"
 
 supported=$(supported_kernel 6.1.0-50-amd64)
 tap_is "${supported%% *}" 6.1 "the series of a kernel"
@@ -113,9 +136,9 @@ needed_patches()
 	[ -z "$needs" ] || echo "$needs"
 }
 # A module is complete if it is not empty.
-modinfo()
+field()
 {
-	[ -s "${!#}" ] && echo of-a-version
+	cat "$1"
 }
 build_module()
 {

@@ -22,6 +22,12 @@ static ssize_t __maybe_unused vendor_read(struct file *file, char __user *buf,
 	return -ESTALE;
 }
 
+/* For userfaultfd_read_iter(), which later kernels have in its place. */
+static ssize_t __maybe_unused vendor_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	return -ESTALE;
+}
+
 static struct klp_func functions[] = {
 	{ .old_name = FUNCTION, .new_func = NEW },
 	{}

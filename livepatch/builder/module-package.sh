@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A Debian package of a module for one kernel, which hosts install instead of building.
+# Sourced by build-steps.sh.
+# shellcheck shell=bash disable=SC2154
+
+# sign MODULE KEY CERT: appends a signature as the kernel's scripts/sign-file does. The key
+# is not copied; openssl may ask for its passphrase.
+sign()
+{
+	local signature
+	signature=$(mktemp)
+	openssl cms -sign -binary -noattr -nocerts -md sha256 -outform DER \
+		-in "$1" -inkey "$2" -signer "$3" -out "$signature"
+	{
+		cat "$signature"
+		# struct module_signature: PKCS#7, and the length of what is above
+		printf '\0\0\2\0\0\0\0\0'
+		printf '%08x' "$(stat -c %s "$signature")" | sed 's/../\\x&/g' |
+			xargs -0 printf '%b'
+		printf '~Module signature appended~\n'
+	} >> "$1"
+	rm "$signature"
+}
+
+# package_name KERNEL
+package_name()
+{
+	echo "flowfd-livepatch-$1"
+}
+
+# package_version MODULE: a later build of the same version is an upgrade
+package_version()
+{
+	local version
+	version=$(field "$1" version)
+	echo "${version%-*}+$(date -u -r "$1" +%Y%m%d%H%M%S)"
+}
+
+# write_control KERNEL MODULE PACKAGED: the package's control files
+write_control()
+{
+	cat > control <<-TEXT
+		Package: $(package_name "$1")
+		Version: $(package_version "$2")
+		Architecture: amd64
+		Section: kernel
+		Priority: optional
+		Maintainer: ${DEBFULLNAME:-flowfd-livepatch} <${DEBEMAIL:-root@localhost}>
+		Depends: flowfd-livepatch (>= $(grep -v '^#' "$data/builder/version"))
+		Description: livepatch of flowfd for Linux $1
+		 Fixes: $(field "$2" flowfd_fixes). Made from $(field "$2" version), for the
+		 kernel with build ID
+		 $(field "$2" flowfd_kernel).
+		 flowfd-livepatch(8) says how to load it.
+	TEXT
+	# A newer module takes over from the one that is in force. Nothing is loaded that
+	# the administrator has not enabled.
+	cat > postinst <<-TEXT
+		#!/bin/sh
+		set -e
+		if [ "\$1" = configure ] && [ "\$(uname -r)" = "$1" ] && ! ischroot &&
+			systemctl -q is-enabled flowfd-livepatch 2> /dev/null; then
+			if systemctl -q is-active flowfd-livepatch; then
+				flowfd-livepatch load || true
+			else
+				systemctl start flowfd-livepatch || true
+			fi
+		fi
+	TEXT
+	cat > prerm <<-TEXT
+		#!/bin/sh
+		set -e
+		if [ "\$1" = remove ] && [ "\$(uname -r)" = "$1" ] && ! ischroot; then
+			! systemctl -q is-active flowfd-livepatch 2> /dev/null ||
+				systemctl stop flowfd-livepatch || true
+			for module in /sys/module/flowfd_livepatch*; do
+				[ -d "\$module" ] || continue
+				flowfd-livepatch unload || true
+				break
+			done
+		fi
+	TEXT
+	chmod 755 postinst prerm
+}
+
+# make_package KERNEL DIR OUT [KEY CERT]: puts a package of the module in DIR into OUT
+make_package()
+{
+	local kernel=$1 tree content
+	tree=$(mktemp -d)
+	content=$tree$packaged/$kernel
+	mkdir -p "$content" "$tree/DEBIAN"
+	cp -p "$2/$file" "$2/build-id" "$content"
+	[ $# -lt 4 ] || sign "$content/$file" "$4" "$5"
+	(cd "$tree/DEBIAN" && write_control "$kernel" "$2/$file")
+	chmod -R go=rX "$tree"
+	mkdir -p "$3"
+	dpkg-deb --root-owner-group -Zxz --build "$tree" "$3" > /dev/null
+	rm -r "$tree"
+	say "made $3/$(package_name "$kernel")_$(package_version "$2/$file")_amd64.deb"
+}

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# module-package.sh: the package of a module, and its signature. Prints TAP.
+# shellcheck disable=SC2034,SC2317 # variables of the functions; called by name
+set -u
+
+# shellcheck source=selftests/tap.sh
+. selftests/tap.sh
+data=$PWD/livepatch
+cd "$(mktemp -d)" || exit
+say()
+{
+	echo "$@"
+}
+# shellcheck source-path=SCRIPTDIR source=../built-module.sh
+. "$data/built-module.sh"
+# shellcheck source-path=SCRIPTDIR source=../installed-modules.sh
+. "$data/installed-modules.sh"
+# shellcheck source-path=SCRIPTDIR source=../builder/module-package.sh
+. "$data/builder/module-package.sh"
+
+mkdir built
+echo 'const char info[] __attribute__((section(".modinfo"))) = "license=GPL";' > info.c
+gcc -c -o "built/$file" -x c info.c
+python3 "$data/builder/add-modinfo.py" "built/$file" version=0.1.0-abc \
+	"flowfd_fixes=epoll userfaultfd" flowfd_kernel=1234
+echo 1234 > built/build-id
+touch -d '2026-11-20 10:11:12 UTC' "built/$file"
+cp "built/$file" unsigned
+
+kernel=6.12.1+deb13-amd64
+name=flowfd-livepatch-${kernel}_0.1.0+20261120101112_amd64.deb
+tap_is "$(make_package $kernel "$PWD/built" out)" "made out/$name" "a package"
+tap_is "$(dpkg-deb -f "out/$name" Package Version Architecture Depends)" \
+	"Package: flowfd-livepatch-$kernel
+Version: 0.1.0+20261120101112
+Architecture: amd64
+Depends: flowfd-livepatch (>= 0.1.0)" "its fields"
+tap_is "$(dpkg-deb -f "out/$name" Description)" "livepatch of flowfd for Linux $kernel
+ Fixes: epoll userfaultfd. Made from 0.1.0-abc, for the
+ kernel with build ID
+ 1234.
+ flowfd-livepatch(8) says how to load it." "its description"
+tap_is "$(dpkg-deb --fsys-tarfile "out/$name" | tar -tv | awk '{ print $1, $2, $6 }' |
+	grep -v '/$')" "-rw-r--r-- root/root ./usr/lib/flowfd-livepatch/$kernel/build-id
+-rw-r--r-- root/root ./usr/lib/flowfd-livepatch/$kernel/$file" "its files"
+dpkg-deb -x "out/$name" tree
+tap_ok "the module" cmp unsigned "tree/usr/lib/flowfd-livepatch/$kernel/$file"
+dpkg-deb -e "out/$name" control
+tap_ok "its scripts" sh -n control/postinst control/prerm
+
+openssl req -new -x509 -nodes -batch -subj /CN=test -keyout key -out certificate 2> /dev/null
+make_package $kernel "$PWD/built" out "$PWD/key" "$PWD/certificate" > /dev/null
+tap_ok "what was built stays unsigned" cmp unsigned "built/$file"
+rm -r tree
+dpkg-deb -x "out/$name" tree
+cp "tree/usr/lib/flowfd-livepatch/$kernel/$file" signed
+size=$(stat -c %s unsigned)
+tap_ok "a signed module begins as the unsigned one" cmp -n "$size" unsigned signed
+tap_is "$(tail -c 28 signed)" "~Module signature appended~" "how it ends"
+length=$((16#$(tail -c 32 signed | head -c 4 | od -An -tx1 | tr -d ' ')))
+tap_is "$(stat -c %s signed)" "$((size + length + 12 + 28))" "the length of the signature"
+tail -c $((length + 40)) signed | head -c "$length" > signature
+tap_ok "the signature" openssl cms -verify -binary -inform DER -in signature \
+	-content unsigned -certfile certificate -CAfile certificate -purpose any -out checked
+tap_is "$(tail -c 40 signed | head -c 8 | od -An -tx1)" " 00 00 02 00 00 00 00 00" \
+	"the fields before its length"
+tap_is "$(modinfo -F signer "$PWD/signed" 2> /dev/null; field signed version)" "0.1.0-abc" \
+	"its version"
+tap_done
