@@ -66,6 +66,8 @@ help:
 	@echo '                what a release must have set: maintainer, dates'
 	@echo '  make check-matrix'
 	@echo '                the packages in fresh systems: install, boot, upgrade, purge'
+	@echo '  make check-containers'
+	@echo '                podman and units of systemd with the device, in Debian 13'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
 	@echo '  make all      the same with the compiler of this system, for the kernel whose'
 	@echo '                headers are in KDIR, into OUT=$(OUT)'
@@ -181,6 +183,9 @@ check-release:
 release-check:
 	@selftests/run selftests/lab/release-check
 
+check-containers:
+	@$(SUDO) $(QUIET) selftests/lab/check-matrix 6.12-containers
+
 # On all kernels; selftests/lab/systems has the list.
 check-matrix:
 	@$(SUDO) $(QUIET) selftests/lab/check-matrix
@@ -195,5 +200,5 @@ clean:
 	$(SUDO) rm -rf build
 
 .PHONY: help all all-parts build vm check check-user check-debug check-matrix \
-	demo instructions prove livepatch check-livepatch dkms deb repository \
+	check-containers demo instructions prove livepatch check-livepatch dkms deb repository \
 	check-repository release check-release release-check lint clean fuzz soak coverage analyze

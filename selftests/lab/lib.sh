@@ -104,7 +104,7 @@ use_system()
 	read -r _ _ series suite image beside < <(
 		awk -v n="$1" '$1 == n' "$lab/systems") ||
 		die "unknown system '$1'; known: $(
-			systems_that_are user early older | xargs)"
+			systems_that_are user early named older | xargs)"
 	beside=${beside#-}
 	packages="systemd-sysv udev kmod tiny-initramfs procps liburing2 libc6-i386"
 	packages+=" ${image//,/ }"
