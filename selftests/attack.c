@@ -5,6 +5,7 @@
  * user must make progress meanwhile, and everything must be released when the attacker
  * ends.
  */
+#include "bridge_user.h"
 #include "ring_user.h"
 #include "sockets.h"
 
@@ -586,6 +587,63 @@ static int storm_wakeups(void)
 TEST_F(attack, wakeups)
 {
 	ASSERT_EQ(0, start_attack(self, storm_wakeups));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+/* The share of its processor, in percent, that a process without rest gets. */
+static int share_of_processor(void)
+{
+	struct timespec before, after;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	spin_ns(ATTACK_MS * 1000000ULL);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	return ((after.tv_sec - before.tv_sec) * 1000 +
+		(after.tv_nsec - before.tv_nsec) / 1000000) * 100 / ATTACK_MS;
+}
+
+/* For each write a worker of the kernel wakes these pollers. */
+static int bridge_to_pollers(int pollers)
+{
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	int counter = open_counter(CREATED, 0, EFD_NONBLOCK), event = new_eventfd();
+
+	if (counter < 0 || sink(counter, event))
+		return -1;
+	while (pollers--) {
+		if (epoll_ctl(epoll_create1(EPOLL_CLOEXEC), EPOLL_CTL_ADD, event, &watched))
+			return -1;
+	}
+	return counter;
+}
+
+/*
+ * What a bridge wakes is charged to nobody. Three tasks compete for one processor: who
+ * writes, the worker, and another.
+ */
+static int wake_many_by_a_bridge(void)
+{
+	int counter = bridge_to_pollers(1000), share;
+	pid_t child;
+
+	if (counter < 0 || !run_on(0))
+		return 1;
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			add(counter, 1);
+	}
+	share = share_of_processor();
+	dprintf(1, "# beside a bridge to 1000 pollers: %d %% of a processor\n", share);
+	begun(share >= 12 ? 0 : 2);
+	waitpid(child, NULL, 0);
+	return 0;
+}
+
+TEST_F(attack, bridges)
+{
+	ASSERT_EQ(0, start_attack(self, wake_many_by_a_bridge));
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
