@@ -15,9 +15,9 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			preload/glob.c preload/settings.c \
 			examples/http/connection.c examples/http/request.c \
 			$(addprefix tools/flowfdctl/, \
-				descriptor.c fdinfo.c left.c module.c process.c \
-				processes.c read.c remarks.c scan.c table.c text.c \
-				values.c))
+				columns.c descriptor.c fdinfo.c left.c lines.c \
+				module.c process.c processes.c rates.c \
+				read.c remarks.c scan.c table.c text.c values.c))
 # ... except the one that runs under the shim, which must be loaded before them, and
 # those that would take too many steps.
 plain_test := $(O)/tests/eventfd
@@ -37,10 +37,11 @@ test_tools := $(O)/tests/eventfds $(O)/tests/apart $(O)/tests/libflowfd-test.so 
 	      $(O)/tests/libflowfd-device.so $(O)/tests/libflowfd-older.so \
 	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
 	      $(O)/tests/libflowfd-foreign-sysv.so \
-	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so
+	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so \
+	      $(O)/tests/paced
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
 			namesake opener constructor \
-			foreign starve starved cells in-memory device older)
+			foreign starve starved cells in-memory device older paced)
 
 # Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
@@ -113,6 +114,9 @@ $(O)/tests/namesake: $(O)/tests/programs/namesake.o
 
 $(O)/tests/in-memory: $(O)/tests/programs/in-memory.o
 	$(link) -pthread
+
+$(O)/tests/paced: $(O)/tests/programs/paced.o $(O)/libflowfd.a
+	$(link)
 
 $(O)/tests/opener: $(O)/tests/programs/opener.o
 	$(link)

@@ -51,6 +51,14 @@ tap_is "$nospace" "-o nospace" "and no blank after it"
 offers "" flowfdctl top --interval ""
 offers "" flowfdctl top --interval = ""
 offers "--count=" flowfdctl top --interval = 0.5 --c
+offers "--sort=" flowfdctl top --s
+offers "held-back highest" flowfdctl top --sort = h
+_flowfd_columns ""
+for column in "${COMPREPLY[@]}"; do
+	refusal=$("$build/flowfdctl" top --sort="$column" --interval=x 2>&1 | head -n 1)
+	tap_is "${refusal#flowfdctl top: --interval}" \
+		" 'x': not a number from 0.1 to 3600" "a column: $column"
+done
 offers "source sink" flowfdctl bridge ""
 offers "sink" flowfdctl bridge --remove si
 offers "$(long flowfdctl bridge)" flowfdctl bridge --

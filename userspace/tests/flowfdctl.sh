@@ -44,6 +44,11 @@ for value in 0 1000000001 -1 5x "" 18446744073709551617; do
 	refused "count '$value'" "flowfdctl top: --count '$value': $count" \
 		top --count="$value"
 done
+for value in "" x writes/ writes/m write writes/s/s -; do
+	refused "sorting by '$value'" \
+		"flowfdctl top: --sort '$value': not a heading of a table" \
+		top --sort="$value"
+done
 refused "option without its value" \
 	"flowfdctl top: option '--count' requires an argument" top --count
 
@@ -112,7 +117,7 @@ fallback         programs that allow it run without the module:
                    closed before it is removed can have one more
 $missing" "info says what there is without it"
 for command in list "list --json" "list --watches" "list --flow --stats" top \
-	"top --count 1" bridge "bridge --json"; do
+	"top --count 1" "top --json" bridge "bridge --json"; do
 	# shellcheck disable=SC2086 # words
 	output=$("$ctl" $command 2>&1)
 	tap_is "$? $output" "1 $missing" "$command says that it is missing"

@@ -30,6 +30,8 @@ from tap import settles
 EMPTY = {"format": "flowfdctl-list", "version": 1, "complete": True,
          "hidden_processes": 0, "unknown_descriptors": 0, "counters": [], "rings": []}
 pytestmark = needs_module
+with open("/proc/self/comm") as file:
+    COMMAND = file.read().rstrip("\n")
 
 
 def listed(*args, **other):
@@ -461,13 +463,138 @@ def test_top():
     for part in parts:
         ring, = table(part, "RING")
         first, second = table(part, "COUNTER")
-        for value, times in ((ring["ENTRIES/S"], 1), (ring["TAKEN/S"], 1),
-                             (first["CHANGE/S"], 10)):
+        for value, times in ((ring["PUBLISHED/S"], 1), (ring["TAKEN/S"], 1),
+                             (first["PRODUCED/S"], 10), (first["CHANGE/S"], 10),
+                             (first["WRITES/S"], 1)):
             assert 0.8 * times * least < float(value) < 1.2 * times * most
         assert (ring["WATCHES"], ring["FDS"], first["FDS"], first["MAXIMUM"]) == (
             "1", "2", "1", str(1 << 32))
         # The busiest first, the idle last.
         assert (second["COUNT"], second["CHANGE/S"]) == ("1", "+0")
+
+
+def top(*args):
+    """The objects that top --json prints."""
+    done = ctl("top", "--json", *args)
+    assert (done.returncode, done.stderr) == (0, "")
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(r["format"], r["version"], r["complete"]) for r in results} == {
+        ("flowfdctl-top", 1, True)}
+    return results
+
+
+def added_between(samples, before, after):
+    """Per second, between two times, by the samples of tests/paced; None if it was not
+    on time around one of them."""
+    def at(ns):
+        i = bisect.bisect(samples, [ns])
+        (ns0, added0), (ns1, added1) = samples[i - 1:i + 1]
+        if ns1 - ns0 < 20_000_000:
+            return added0 + (added1 - added0) * (ns - ns0) / (ns1 - ns0)
+        return None
+
+    ends = at(before), at(after)
+    return None if None in ends else (ends[1] - ends[0]) / (after - before) * 1e9
+
+
+@pytest.mark.parametrize("way", ["calls", "memory"])
+def test_busy_counter(way):
+    """A counter that is read as fast as it is written, 100,000 times a second: if the
+    machine is too slow for that, as often as it can."""
+    busy = subprocess.Popen([tap.BUILD + "/tests/paced", way, "100000", "12"],
+                            stdout=subprocess.PIPE, text=True)
+    time.sleep(1)
+    results = [next(c for c in r["counters"] if c["pid"] == busy.pid)
+               for r in top("--interval", "1.5", "--count", "4")]
+    out, _ = busy.communicate()
+    assert busy.returncode == 0
+    samples = [list(map(int, line.split())) for line in out.splitlines()]
+    compared = 0
+    for before, after in zip(results, results[1:]):
+        wanted = added_between(samples, before["read_ns"], after["read_ns"])
+        print(f"# {way}: {after['rates']['produced']:.0f} shown, {wanted} done")
+        if wanted is None:
+            continue
+        compared += 1
+        assert abs(after["rates"]["produced"] - wanted) <= 0.02 * wanted
+        if way == "calls":
+            assert abs(after["rates"]["writes"] - wanted) <= 0.02 * wanted
+            assert after["rates"]["reads"] > 0
+            assert after["stats"]["writes"] <= samples[-1][1]
+    assert compared
+
+
+def test_rates():
+    """Of each statistic, as the totals before and after say."""
+    def work():
+        with contextlib.suppress(BlockingIOError):
+            counter.write(3)
+        os.write(writer, b"x")
+        os.read(ring.fd, 8)  # waits for an entry
+        for _ in ring.harvest():
+            os.read(reader, 1)
+
+    reader, writer = os.pipe2(os.O_NONBLOCK)
+    with (flowfd.Ring(3) as ring, flowfd.Counter(
+            maximum=100, flags=flowfd.NONBLOCK) as counter):
+        ring.add(reader, select.EPOLLIN)
+        with repeated(work):
+            first, second = top("-i", "1", "-n", "2")
+    os.close(reader)
+    os.close(writer)
+    assert abs(second["interval"] - (second["time"] - first["time"])) < 0.5
+    for kind, moving in (("counters", {"again"}),
+                         ("rings", {"published", "waits"})):
+        before, after = first[kind][0], second[kind][0]
+        seconds = (after["read_ns"] - before["read_ns"]) / 1e9
+        assert after["descriptors"] == (1 if kind == "counters" else 2)
+        for name, rate in after["rates"].items():
+            if name in after["stats"]:
+                change = after["stats"][name] - before["stats"][name]
+                assert abs(rate - change / seconds) < 0.01
+        assert moving <= {name for name, rate in after["rates"].items() if rate > 0}
+        # Highest counts have no rate.
+        assert {"highest", "most_pending"}.isdisjoint(after["rates"])
+
+
+def test_statistics():
+    """What the kernel has counted, in both forms."""
+    with flowfd.Counter(maximum=10, flags=flowfd.NONBLOCK) as counter, flowfd.Ring(1):
+        for value in 3, 5:
+            counter.write(value)
+        with pytest.raises(BlockingIOError):
+            counter.write(2)
+        counter.read()
+        counter.write(1)
+        shown, = json.loads(ctl("list", "--json").stdout)["counters"]
+        assert shown["stats"] == {
+            "produced": 9, "writes": 3, "reads": 1, "wakeups": shown["stats"]["wakeups"],
+            "held_back": 0, "again": 1, "waits": 0, "wait_ns": 0, "lost": 0,
+            "highest": 8}
+        text = ctl("list", "--stats").stdout
+        row, = table(text[text.index("COUNTER", 1):], "COUNTER")
+        del row["WAKEUPS"]
+        assert list(row.items())[2:] == [
+            ("FD", str(counter.fd)), ("PRODUCED", "9"), ("WRITES", "3"), ("READS", "1"),
+            ("HELD-BACK", "0"), ("AGAIN", "1"), ("WAITS", "0"), ("WAIT", "0ns"),
+            ("LOST", "0"), ("HIGHEST", "8"), ("COMMAND", COMMAND)]
+        row = table(text[text.rindex("RING"):], "RING")[0]
+        assert list(row.items())[3:] == [
+            ("PUBLISHED", "0"), ("COALESCED", "0"), ("WAITS", "0"), ("SLEEPS", "0"),
+            ("MOST-PENDING", "0"), ("COMMAND", COMMAND)]
+        *_, text = ctl("top", "--totals", "-i", "0.1", "-n", "1").stdout.partition("C")
+        row, = table("C" + text, "COUNTER")
+        assert (row["WRITES"], row["AGAIN"], row["CHANGE/S"]) == ("3", "1", "+0")
+
+
+def test_sort():
+    with flowfd.Counter(initial=5), flowfd.Counter(initial=7), flowfd.Counter(initial=6):
+        for column, wanted in (("count", [7, 6, 5]), ("FD", [5, 7, 6]),
+                               ("WRITES/S", [5, 7, 6])):
+            done = ctl("top", "-i", "0.1", "-n", "1", "--sort", column)
+            assert [int(row["COUNT"]) for row in table(done.stdout, "COUNTER")] == wanted
+            shown, = top("-i", "0.1", "-n", "1", "--sort=" + column)
+            assert [c["count"] for c in shown["counters"]] == wanted
 
 
 def on_terminal(rows, columns, args):
@@ -480,7 +607,7 @@ def on_terminal(rows, columns, args):
 def test_terminal():
     with Process(plain(30)):
         small = on_terminal(16, 40, "top -i 0.2 -n 2")
-        large = on_terminal(50, 132, "top -i 0.2 -n 1")
+        large = on_terminal(50, 190, "top -i 0.2 -n 1")
     tables = small.split("\x1b[H\x1b[J")
     assert len(tables) == 3
     assert max(len(line) for line in small.split("\n")) <= 40 + len("\x1b[H\x1b[J")

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * flowfdctl top: shows the busiest rings and counters at intervals. A line is an
- * object, whichever processes have it open; rates are differences between two scans.
+ * flowfdctl top: shows the busiest rings and counters at intervals, as tables or as JSON.
+ * A line is an object, whichever processes have it open.
  */
 #include <argp.h>
-#include <err.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -13,20 +12,30 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "flowfdctl.h"
+#include "top.h"
+
+/* Version of the JSON format; flowfdctl(1) documents it. */
+#define FORMAT_VERSION 1
 
 #define INTERVAL_MIN 0.1
 #define INTERVAL_MAX 3600.0
 #define COUNT_MAX    1000000000
 
+enum { JSON = 256 };
+
 struct arguments {
 	double interval;
 	unsigned long count;
+	bool json;
+	struct order order;
 };
 
 static const struct argp_option options[] = {
 	{ "interval", 'i', "S", 0, "Scan every S seconds, 0.1 to 3600 (1)", 0 },
-	{ "count", 'n', "N", 0, "Print N tables and exit", 0 },
+	{ "count", 'n', "N", 0, "Print N times and exit", 0 },
+	{ "sort", 's', "COLUMN", 0, "Sort by a column, as its heading without /S", 0 },
+	{ "totals", 't', NULL, 0, "Show totals instead of rates", 0 },
+	{ "json", JSON, NULL, 0, "Print a JSON object instead of tables", 0 },
 	{ 0 },
 };
 
@@ -53,6 +62,14 @@ static unsigned long parse_count(struct argp_state *state, const char *text)
 	return value;
 }
 
+static void parse_sort(struct argp_state *state, struct order *order, const char *name)
+{
+	order->column[COUNTER] = column_find(COUNTER, name);
+	order->column[RING] = column_find(RING, name);
+	if (order->column[COUNTER] == COLUMNS && order->column[RING] == COLUMNS)
+		argp_error(state, "--sort '%s': not a heading of a table", name);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
@@ -64,6 +81,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'n':
 		arguments->count = parse_count(state, arg);
 		return 0;
+	case 's':
+		parse_sort(state, &arguments->order, arg);
+		return 0;
+	case 't':
+		arguments->order.totals = true;
+		return 0;
+	case JSON:
+		arguments->json = true;
+		return 0;
 	default:
 		return parse_other(key, arg, state);
 	}
@@ -74,205 +100,12 @@ static const struct argp argp = {
 	.parser = parse,
 	.doc = "Show the activity of rings and counters once a second: on a terminal"
 	       " in place, otherwise one table after another."
-	       "\vEnds after --count tables, or on Ctrl-C.",
+	       "\vEnds after --count updates, or on Ctrl-C.\n"
+	       "\n"
+	       "Examples:\n"
+	       "  flowfdctl top --sort=held-back\n"
+	       "  flowfdctl top --json | jq '.counters[] | [.id, .rates.writes]'",
 };
-
-/**
- * struct row - an object in the table
- * @descriptor: the first of its descriptors
- * @descriptors: how many it has
- * @known: the scan before had it, so there are rates
- * @rate: entries of a ring, or change of a count, per second
- * @taken: entries of a ring that its consumer took, per second
- */
-struct row {
-	const struct descriptor *descriptor;
-	unsigned int descriptors;
-	bool known;
-	double rate;
-	double taken;
-};
-
-struct look {
-	struct scan *scan;
-	double time;
-	struct row *lines;
-	size_t count;
-};
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static int compare_ids(const void *left, const void *right)
-{
-	const struct row *a = left, *b = right;
-	const struct object *x = &a->descriptor->object;
-	const struct object *y = &b->descriptor->object;
-
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	/* Both are in one array, sorted by process and descriptor. */
-	return (a->descriptor > b->descriptor) - (a->descriptor < b->descriptor);
-}
-
-static bool is_same(const struct row *a, const struct row *b)
-{
-	return a->descriptor->object.kind == b->descriptor->object.kind &&
-	       a->descriptor->object.id == b->descriptor->object.id;
-}
-
-/* One line for each object, by kind and id. */
-static void take_look(struct look *look)
-{
-	size_t i;
-
-	look->time = now();
-	look->scan = scan_all(0);
-	look->count = 0;
-	look->lines = calloc(look->scan->count + 1, sizeof(*look->lines));
-	if (!look->lines)
-		err(EXIT_FAILURE, "lines");
-	for (i = 0; i < look->scan->count; i++)
-		look->lines[i].descriptor = &look->scan->descriptor[i];
-	qsort(look->lines, look->scan->count, sizeof(*look->lines), compare_ids);
-	for (i = 0; i < look->scan->count; i++) {
-		if (!look->count ||
-		    !is_same(&look->lines[look->count - 1], &look->lines[i]))
-			look->lines[look->count++] = look->lines[i];
-		look->lines[look->count - 1].descriptors++;
-	}
-}
-
-static void look_free(struct look *look)
-{
-	scan_free(look->scan);
-	free(look->lines);
-}
-
-/*
- * The id of a counter is used again after its end: if the first descriptor is another
- * one, the counter is assumed to be another one, too.
- */
-static bool is_continued(const struct row *line, const struct row *before)
-{
-	const struct descriptor *a = line->descriptor, *b = before->descriptor;
-
-	return a->object.kind == RING || (a->pid == b->pid && a->fd == b->fd);
-}
-
-static void compute(struct row *line, const struct row *before, double seconds)
-{
-	const struct object *a = &line->descriptor->object;
-	const struct object *b = &before->descriptor->object;
-
-	line->known = true;
-	if (a->kind == RING) {
-		line->rate = (uint32_t)(a->tail - b->tail) / seconds;
-		line->taken = (uint32_t)(a->head - b->head) / seconds;
-	} else {
-		line->rate = ((double)a->count - (double)b->count) / seconds;
-	}
-}
-
-/* Both are sorted alike, so one pass finds the objects that were there before. */
-static void compare_looks(struct look *look, const struct look *before)
-{
-	double seconds = look->time - before->time;
-	size_t i, j = 0;
-
-	for (i = 0; i < look->count; i++) {
-		struct row *line = &look->lines[i];
-		const struct object *a = &line->descriptor->object;
-
-		for (; j < before->count; j++) {
-			const struct object *b = &before->lines[j].descriptor->object;
-
-			if (b->kind > a->kind || (b->kind == a->kind && b->id >= a->id))
-				break;
-		}
-		if (j < before->count && is_same(line, &before->lines[j]) &&
-		    is_continued(line, &before->lines[j]))
-			compute(line, &before->lines[j], seconds);
-	}
-}
-
-static double magnitude(double value)
-{
-	return value < 0 ? -value : value;
-}
-
-/* Sorts rings before counters, then the busiest first, then by id. */
-static int compare_rates(const void *left, const void *right)
-{
-	const struct row *a = left, *b = right;
-	double x = magnitude(a->rate), y = magnitude(b->rate);
-
-	if (a->descriptor->object.kind != b->descriptor->object.kind)
-		return a->descriptor->object.kind == RING ? -1 : 1;
-	if (x != y)
-		return x > y ? -1 : 1;
-	return compare_ids(left, right);
-}
-
-static void add_rate(struct table *table, const struct row *line, double rate)
-{
-	if (line->known)
-		table_add(table, "%.0f", rate);
-	else
-		table_add(table, "-");
-}
-
-static void add_holder(struct table *table, const struct row *line)
-{
-	const struct descriptor *d = line->descriptor;
-	char command[ESCAPED_SIZE];
-
-	text_escape(command, sizeof(command), d->command);
-	table_add(table, "%u", line->descriptors);
-	table_add(table, "%d", d->pid);
-	table_add(table, "%d", d->fd);
-	table_add(table, "%s", command);
-}
-
-static void add_ring(struct table *table, const struct row *line)
-{
-	const struct object *ring = &line->descriptor->object;
-
-	table_add(table, "%" PRIu64, ring->id);
-	add_rate(table, line, line->rate);
-	add_rate(table, line, line->taken);
-	table_add(table, "%" PRIu32, object_pending(ring));
-	if (ring->busy)
-		table_add(table, "busy");
-	else
-		table_add(table, "%" PRIu32, ring->watches);
-	add_holder(table, line);
-}
-
-static void add_counter(struct table *table, const struct row *line)
-{
-	const struct object *counter = &line->descriptor->object;
-
-	table_add(table, "%" PRIu64, counter->id);
-	table_add(table, "%" PRIu64, counter->count);
-	if (line->known)
-		table_add(table, "%+.0f", line->rate);
-	else
-		table_add(table, "-");
-	if (counter->maximum == UINT64_MAX)
-		table_add(table, "-");
-	else
-		table_add(table, "%" PRIu64, counter->maximum);
-	table_add(table, counter->deferred ? "yes" : "-");
-	add_holder(table, line);
-}
 
 /* The room for output: on a terminal tables are cut, elsewhere not. */
 struct screen {
@@ -302,53 +135,120 @@ static struct screen find_screen(void)
  * Returns the number of lines behind the title. The time is UTC without libc, whose
  * gmtime_r(3) looks up /etc/localtime too: any user can block that.
  */
-static size_t print_title(const struct look *look)
+static size_t print_title(const struct scan *scan)
 {
 	unsigned int clock = (unsigned int)(time(NULL) % (24 * 60 * 60));
 
 	printf("%02u:%02u:%02u UTC, flowfd on this machine\n", clock / 3600,
 	       clock / 60 % 60, clock % 60);
-	return scan_remark(look->scan, stdout, "");
+	return scan_remark(scan, stdout, "");
 }
 
-static void print_look(const struct look *look)
+static void print_tables(const struct rows *rows, bool totals)
 {
-	static const char *const ring_headings[] = { "RING",	"ENTRIES/S", "TAKEN/S",
-						     "PENDING", "WATCHES",   "FDS",
-						     "PID",	"FD",	     "COMMAND",
-						     NULL };
-	static const char *const counter_headings[] = { "COUNTER", "COUNT",    "CHANGE/S",
-							"MAXIMUM", "DEFERRED", "FDS",
-							"PID",	   "FD",       "COMMAND",
-							NULL };
-	struct table rings = { .headings = ring_headings };
-	struct table counters = { .headings = counter_headings };
+	const char *headings[2][COLUMNS_MAX];
+	struct table tables[2] = {
+		[COUNTER] = { .headings = headings[COUNTER] },
+		[RING] = { .headings = headings[RING] },
+	};
 	struct screen screen = find_screen();
-	size_t rows, remarks, i;
+	size_t most, remarks, i;
 
 	if (screen.terminal)
 		printf("\033[H\033[J");
-	remarks = print_title(look);
+	remarks = print_title(rows->scan);
 	screen.rows = screen.rows > remarks ? screen.rows - remarks : 1;
-	for (i = 0; i < look->count; i++) {
-		if (look->lines[i].descriptor->object.kind == RING)
-			add_ring(&rings, &look->lines[i]);
-		else
-			add_counter(&counters, &look->lines[i]);
+	columns_head(headings[COUNTER], COUNTER, totals);
+	columns_head(headings[RING], RING, totals);
+	for (i = 0; i < rows->count; i++) {
+		const struct row *row = &rows->row[i];
+
+		columns_add(&tables[row->line.descriptor->object.kind], row, totals);
 	}
 	/* Rings get half of the screen, or all that counters leave. */
-	rows = screen.rows / 2;
-	if (table_rows(&counters) < screen.rows - rows)
-		rows = screen.rows - table_rows(&counters);
-	if (table_rows(&rings) < rows)
-		rows = table_rows(&rings);
-	table_print(&rings, rows, screen.width);
+	most = screen.rows / 2;
+	if (table_rows(&tables[COUNTER]) < screen.rows - most)
+		most = screen.rows - table_rows(&tables[COUNTER]);
+	if (table_rows(&tables[RING]) < most)
+		most = table_rows(&tables[RING]);
+	table_print(&tables[RING], most, screen.width);
 	putchar('\n');
-	table_print(&counters, screen.rows - rows, screen.width);
+	table_print(&tables[COUNTER], screen.rows - most, screen.width);
 	if (!screen.terminal)
 		putchar('\n');
-	table_free(&rings);
-	table_free(&counters);
+	table_free(&tables[COUNTER]);
+	table_free(&tables[RING]);
+}
+
+static void json_rate(const char *name, double rate, bool is_known)
+{
+	printf("\"%s\": ", name);
+	if (is_known)
+		printf("%.3f", rate);
+	else
+		printf("null");
+}
+
+static void json_row(const struct row *row)
+{
+	const struct object *object = &row->line.descriptor->object;
+	enum value value;
+
+	json_object(row->line.descriptor, false);
+	printf(", \"descriptors\": %u, \"read_ns\": %" PRIu64 ", \"rates\": {",
+	       row->line.descriptors, row->line.descriptor->time);
+	if (object->kind == RING)
+		json_rate("taken", row->taken, row->known);
+	else
+		json_rate("count", row->change, row->known);
+	for (value = 0; value < VALUES; value++) {
+		if (value_infos[value].kind != object->kind ||
+		    value_infos[value].role != TOTAL)
+			continue;
+		printf(", ");
+		json_rate(value_infos[value].field, row->rate[value],
+			  row->rated & 1U << value);
+	}
+	putchar('}');
+}
+
+static void print_kind(const struct rows *rows, enum kind kind)
+{
+	const char *separator = "";
+	size_t i;
+
+	for (i = 0; i < rows->count; i++) {
+		if (rows->row[i].line.descriptor->object.kind != kind)
+			continue;
+		printf("%s{", separator);
+		json_row(&rows->row[i]);
+		putchar('}');
+		separator = ", ";
+	}
+}
+
+/* In one line, so that a program can read line by line. */
+static void print_json(const struct rows *rows, uint64_t before)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	printf("{\"format\": \"flowfdctl-top\", \"version\": %d, \"time\": %lld.%03ld,"
+	       " \"interval\": %.3f, ",
+	       FORMAT_VERSION, (long long)now.tv_sec, now.tv_nsec / 1000000,
+	       (double)(rows->time - before) / 1e9);
+	json_scan(rows->scan);
+	printf(", \"counters\": [");
+	print_kind(rows, COUNTER);
+	printf("], \"rings\": [");
+	print_kind(rows, RING);
+	printf("]}\n");
+}
+
+static void take(struct rows *rows)
+{
+	rows->time = now_ns();
+	rows_make(rows, scan_all(0));
 }
 
 static void pause_for(double seconds)
@@ -359,30 +259,43 @@ static void pause_for(double seconds)
 	nanosleep(&time, NULL);
 }
 
+static int compare_lines(const void *left, const void *right)
+{
+	const struct row *a = left, *b = right;
+
+	return line_compare(&a->line, &b->line);
+}
+
 int top_main(int argc, char **argv)
 {
-	struct arguments arguments = { .interval = 1 };
-	struct look before, look;
+	struct arguments arguments = {
+		.interval = 1,
+		.order = { .column = { COLUMNS, COLUMNS } },
+	};
+	struct rows before, rows;
 	bool complete = true;
 	unsigned long i;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-	take_look(&before);
+	take(&before);
 	need_module(before.scan);
 	for (i = 0; !arguments.count || i < arguments.count; i++) {
 		pause_for(arguments.interval);
-		take_look(&look);
-		compare_looks(&look, &before);
-		qsort(look.lines, look.count, sizeof(*look.lines), compare_rates);
-		print_look(&look);
-		complete &= scan_is_complete(look.scan);
+		take(&rows);
+		rows_compare(&rows, &before);
+		rows_sort(&rows, &arguments.order);
+		if (arguments.json)
+			print_json(&rows, before.time);
+		else
+			print_tables(&rows, arguments.order.totals);
+		complete &= scan_is_complete(rows.scan);
 		if (fflush(stdout))
 			break;
-		/* The next scan is compared by id. */
-		qsort(look.lines, look.count, sizeof(*look.lines), compare_ids);
-		look_free(&before);
-		before = look;
+		/* The next rows are compared in the order in which these were made. */
+		qsort(rows.row, rows.count, sizeof(*rows.row), compare_lines);
+		rows_free(&before);
+		before = rows;
 	}
-	look_free(&before);
+	rows_free(&before);
 	return complete ? EXIT_SUCCESS : EXIT_INCOMPLETE;
 }

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What flowfdctl makes of scans: rates and the order of top's rows. The scans are made up;
+ * the module is not needed.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+#include "tools/flowfdctl/top.h"
+
+#define SECOND 1000000000ULL
+
+static struct scan *new_scan(void)
+{
+	struct scan *scan = mmap(NULL, sizeof(*scan), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (scan == MAP_FAILED)
+		abort();
+	return scan;
+}
+
+/* Adds a descriptor; its counter or ring has all statistics, and each is 0. */
+static struct object *add(struct scan *scan, enum kind kind, uint64_t id, pid_t pid)
+{
+	struct descriptor *d = &scan->descriptor[scan->count++];
+
+	*d = (struct descriptor){ .pid = pid, .fd = 5, .command = "worker", .time = 1 };
+	d->object.kind = kind;
+	d->object.id = id;
+	d->object.maximum = UINT64_MAX;
+	for (enum value value = 0; value < VALUES; value++)
+		if (value_infos[value].kind == kind && value_is_statistic(value))
+			d->object.known |= 1U << value;
+	return &d->object;
+}
+
+/* The same scan, this much later. */
+static struct scan *later(const struct scan *scan, uint64_t ns)
+{
+	struct scan *next = new_scan();
+
+	next->count = scan->count;
+	memcpy(next->descriptor, scan->descriptor,
+	       scan->count * sizeof(*scan->descriptor));
+	for (size_t i = 0; i < next->count; i++)
+		next->descriptor[i].time += ns;
+	return next;
+}
+
+static const struct row *find(const struct rows *rows, enum kind kind, uint64_t id)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct object *object = &rows->row[i].line.descriptor->object;
+
+		if (object->kind == kind && object->id == id)
+			return &rows->row[i];
+	}
+	abort();
+}
+
+static bool has_rate(const struct row *row, enum value value, double wanted)
+{
+	double error = row->rate[value] - wanted;
+
+	return row->rated & 1U << value && error < 0.001 && error > -0.001;
+}
+
+static void test_lines(void)
+{
+	struct scan *scan = new_scan();
+	struct line *lines;
+	size_t count;
+
+	add(scan, RING, 7, 10);
+	add(scan, COUNTER, 9, 11);
+	add(scan, COUNTER, 7, 12);
+	add(scan, RING, 7, 13);
+	add(scan, COUNTER, 7, 14);
+	lines = lines_of(scan, &count);
+	tap_is(count, 3, "lines of five descriptors");
+	tap_is(lines[0].descriptor->pid, 12, "the first descriptor of a counter");
+	tap_is(lines[0].descriptors, 2, "which has two");
+	tap_is(lines[1].descriptor->object.id, 9, "the next counter");
+	tap_is(lines[2].descriptor->pid, 10, "the first descriptor of a ring");
+	tap_is(lines[2].descriptors, 2, "which has two");
+	free(lines);
+	scan_free(scan);
+}
+
+static void test_rates(void)
+{
+	struct scan *first = new_scan(), *second;
+	struct rows before, rows;
+	struct object *object;
+
+	add(first, COUNTER, 1, 10);
+	object = add(first, COUNTER, 2, 10);
+	object->count = 8;
+	object->value[PRODUCED] = 5;
+	add(first, COUNTER, 3, 10)->value[WRITES] = 10;
+	add(first, COUNTER, 4, 10);
+	add(first, COUNTER, 5, 10)->value[PRODUCED] = UINT64_MAX;
+	object = add(first, RING, 1, 10);
+	object->tail = object->head = UINT32_MAX;
+	object->value[PUBLISHED] = UINT64_MAX - 1;
+	add(first, RING, 2, 10)->known = 0;
+
+	second = later(first, SECOND / 2);
+	/* Read later than the others: a scan takes time. */
+	second->descriptor[1].time += SECOND / 2;
+	object = &second->descriptor[1].object;
+	object->count = 3;
+	object->value[PRODUCED] += 100000;
+	object->value[WRITES] += 100;
+	object->value[WAIT_NS] += 500000000;
+	object->value[LOST] += 7;
+	object->known &= ~(1U << AGAIN);
+	second->descriptor[2].object.value[WRITES] = 9;
+	second->descriptor[3].fd = 6;
+	second->descriptor[4].object.value[PRODUCED] = 10;
+	object = &second->descriptor[5].object;
+	object->tail = 9;
+	object->head = 4;
+	object->value[PUBLISHED] = UINT64_MAX;
+	object->value[COALESCED] = 3;
+	second->descriptor[6].object.tail = 5;
+	add(second, COUNTER, 99, 10);
+
+	rows_make(&before, first);
+	rows_make(&rows, second);
+	rows_compare(&rows, &before);
+	tap_ok(has_rate(find(&rows, COUNTER, 1), WRITES, 0), "a counter at rest");
+	tap_ok(has_rate(find(&rows, COUNTER, 2), PRODUCED, 100000), "a busy counter");
+	tap_ok(has_rate(find(&rows, COUNTER, 2), WRITES, 100), "its writes");
+	tap_ok(has_rate(find(&rows, COUNTER, 2), WAIT_NS, 5e8), "time that it waited");
+	tap_ok(has_rate(find(&rows, COUNTER, 2), LOST, 7), "what was lost");
+	tap_ok(find(&rows, COUNTER, 2)->change == -5, "change of its count");
+	tap_ok(!(find(&rows, COUNTER, 2)->rated & 1U << AGAIN), "what is not known");
+	tap_ok(!(find(&rows, COUNTER, 2)->rated & 1U << HIGHEST), "a peak has no rate");
+	tap_ok(!find(&rows, COUNTER, 3)->known, "another counter: it has less");
+	tap_ok(!find(&rows, COUNTER, 4)->known, "another counter: another descriptor");
+	tap_ok(find(&rows, COUNTER, 5)->known, "a sum that wraps");
+	tap_ok(!(find(&rows, COUNTER, 5)->rated & 1U << PRODUCED), "has no rate");
+	tap_ok(!find(&rows, COUNTER, 99)->known, "a new counter");
+	tap_ok(find(&rows, RING, 1)->taken == 10, "entries taken, head has wrapped");
+	tap_ok(has_rate(find(&rows, RING, 1), PUBLISHED, 2), "entries published");
+	tap_ok(has_rate(find(&rows, RING, 1), COALESCED, 6), "coalesced");
+	tap_ok(has_rate(find(&rows, RING, 2), PUBLISHED, 10), "of an older module");
+	tap_ok(!(find(&rows, RING, 2)->rated & 1U << COALESCED), "that knows no more");
+	rows_free(&before);
+	rows_free(&rows);
+}
+
+/* Whether rows are in this order: numbers, those of rings first. */
+static bool in_order(struct rows *rows, const char *column, bool totals,
+		     const uint64_t *wanted)
+{
+	struct order order = { .totals = totals };
+	bool good = true;
+
+	order.column[COUNTER] = column ? column_find(COUNTER, column) : COLUMNS;
+	order.column[RING] = column ? column_find(RING, column) : COLUMNS;
+	rows_sort(rows, &order);
+	for (size_t i = 0; i < rows->count; i++)
+		good &= rows->row[i].line.descriptor->object.id == wanted[i];
+	for (size_t i = 0; !good && i < rows->count; i++)
+		printf("# got %d\n", (int)rows->row[i].line.descriptor->object.id);
+	return good;
+}
+
+static void test_order(void)
+{
+	struct scan *first = new_scan(), *second;
+	struct rows before, rows;
+
+	for (int i = 0; i < 3; i++)
+		add(first, RING, 11 + i, 20 - i);
+	for (int i = 0; i < 4; i++)
+		add(first, COUNTER, 1 + i, 20 - i);
+	first->descriptor[3].object.value[WAKEUPS] = 1000;
+	second = later(first, SECOND);
+	second->descriptor[1].object.value[PUBLISHED] = 5;
+	second->descriptor[2].object.head = 1;
+	second->descriptor[0].object.busy = true;
+	second->descriptor[2].object.watches = 2;
+	second->descriptor[4].object.value[PRODUCED] = 5;
+	second->descriptor[5].object.count = 2;
+	second->descriptor[5].object.value[WAKEUPS] = 3;
+	second->descriptor[6].object.count = 1;
+	strcpy(second->descriptor[6].command, "alpha");
+	second->descriptor[6].object.value[WAITS] = 1;
+	second->descriptor[1].object.value[RING_WAITS] = 1;
+	second->descriptor[6].object.maximum = 5;
+	/* As after a start: it has no rate yet. */
+	second->descriptor[3].fd++;
+
+	rows_make(&before, first);
+	rows_make(&rows, second);
+	rows_compare(&rows, &before);
+	tap_ok(in_order(&rows, NULL, false, (uint64_t[]){ 12, 13, 11, 2, 3, 4, 1 }),
+	       "the busiest first");
+	tap_ok(in_order(&rows, "COUNT", false, (uint64_t[]){ 12, 13, 11, 3, 4, 2, 1 }),
+	       "by a column that rings do not have");
+	tap_ok(in_order(&rows, "wakeups", false, (uint64_t[]){ 12, 13, 11, 3, 2, 4, 1 }),
+	       "by a rate");
+	tap_ok(in_order(&rows, "wakeups", true, (uint64_t[]){ 12, 13, 11, 1, 3, 2, 4 }),
+	       "by a total");
+	tap_ok(in_order(&rows, "waits/s", false, (uint64_t[]){ 12, 13, 11, 4, 2, 3, 1 }),
+	       "by one that both have");
+	tap_ok(in_order(&rows, "Command", false, (uint64_t[]){ 12, 13, 11, 4, 2, 3, 1 }),
+	       "by name");
+	tap_ok(in_order(&rows, "pid", false, (uint64_t[]){ 13, 12, 11, 4, 3, 2, 1 }),
+	       "by process");
+	tap_ok(in_order(&rows, "watches", false, (uint64_t[]){ 13, 12, 11, 2, 3, 4, 1 }),
+	       "one that is not known is last");
+	tap_ok(in_order(&rows, "maximum", false, (uint64_t[]){ 12, 13, 11, 4, 2, 3, 1 }),
+	       "as is no maximum");
+	tap_ok(in_order(&rows, "counter", false, (uint64_t[]){ 12, 13, 11, 1, 2, 3, 4 }),
+	       "by number");
+	tap_is(column_find(COUNTER, "pending"), COLUMNS, "a column that counters lack");
+	tap_is(column_find(RING, ""), COLUMNS, "no name");
+	rows_free(&before);
+	rows_free(&rows);
+}
+
+/* Standard output of a function, in a file in its place. */
+static const char *output_of(void (*print)(const void *), const void *arg)
+{
+	static char text[65536];
+	FILE *file = tmpfile();
+	int saved = dup(STDOUT_FILENO);
+	size_t length;
+
+	fflush(stdout);
+	if (!file || saved < 0 || dup2(fileno(file), STDOUT_FILENO) < 0)
+		abort();
+	print(arg);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	rewind(file);
+	length = fread(text, 1, sizeof(text) - 1, file);
+	text[length] = '\0';
+	fclose(file);
+	return text;
+}
+
+static bool prints(void (*print)(const void *), const void *arg, const char *wanted)
+{
+	const char *text = output_of(print, arg);
+
+	if (!strcmp(text, wanted))
+		return true;
+	for (; *text; text = strchr(text, '\n') + 1)
+		printf("# got %.*s\n", (int)strcspn(text, "\n"), text);
+	return false;
+}
+
+static void print_rates(const void *arg)
+{
+	const struct rows *rows = arg;
+	const char *headings[COLUMNS_MAX];
+	struct table table = { .headings = headings };
+
+	columns_head(headings, rows->row[0].line.descriptor->object.kind, false);
+	columns_add(&table, &rows->row[0], false);
+	table_print(&table, SIZE_MAX, INT_MAX);
+	table_free(&table);
+}
+
+static void print_totals(const void *arg)
+{
+	const struct rows *rows = arg;
+	const char *headings[COLUMNS_MAX];
+	struct table table = { .headings = headings };
+
+	columns_head(headings, rows->row[0].line.descriptor->object.kind, true);
+	columns_add(&table, &rows->row[0], true);
+	table_print(&table, SIZE_MAX, INT_MAX);
+	table_free(&table);
+}
+
+static void test_columns(void)
+{
+	static const uint64_t more[VALUES] = { [PRODUCED] = 1000, [WRITES] = 20,
+					       [READS] = 19, [WAKEUPS] = 18,
+					       [HELD_BACK] = 17, [AGAIN] = 16,
+					       [WAITS] = 15, [WAIT_NS] = 1500000,
+					       [LOST] = 13, [HIGHEST] = 12 };
+	struct scan *first = new_scan(), *second;
+	struct rows before, rows;
+	struct object *object;
+
+	object = add(first, COUNTER, 3, 10);
+	object->count = 7;
+	object->maximum = 100;
+	object->deferred = true;
+	strcpy(first->descriptor[0].command, "a\nb");
+	second = later(first, SECOND);
+	memcpy(second->descriptor[0].object.value, more, sizeof(more));
+	second->descriptor[0].object.count = 5;
+	rows_make(&before, first);
+	rows_make(&rows, second);
+	rows_compare(&rows, &before);
+	tap_ok(prints(print_rates, &rows,
+		      "COUNTER  PID  FD  FDS  COUNT  CHANGE/S  PRODUCED/S  WRITES/S  READS/S"
+		      "  WAKEUPS/S  HELD-BACK/S  AGAIN/S  WAITS/S  WAIT/S  LOST/S  HIGHEST"
+		      "  MAXIMUM  DEFERRED  COMMAND\n"
+		      "      3   10   5    1      5        -2        1000        20       19"
+		      "         18           17       16       15   1.5ms      13       12"
+		      "      100       yes  a\\x0ab\n"),
+	       "rates of a counter");
+	tap_ok(prints(print_totals, &rows,
+		      "COUNTER  PID  FD  FDS  COUNT  CHANGE/S  PRODUCED  WRITES  READS"
+		      "  WAKEUPS  HELD-BACK  AGAIN  WAITS   WAIT  LOST  HIGHEST  MAXIMUM"
+		      "  DEFERRED  COMMAND\n"
+		      "      3   10   5    1      5        -2      1000      20     19"
+		      "       18         17     16     15  1.5ms    13       12      100"
+		      "       yes  a\\x0ab\n"),
+	       "totals of a counter");
+	tap_ok(prints(print_rates, &before,
+		      "COUNTER  PID  FD  FDS  COUNT  CHANGE/S  PRODUCED/S  WRITES/S  READS/S"
+		      "  WAKEUPS/S  HELD-BACK/S  AGAIN/S  WAITS/S  WAIT/S  LOST/S  HIGHEST"
+		      "  MAXIMUM  DEFERRED  COMMAND\n"
+		      "      3   10   5    1      7         -           -         -        -"
+		      "          -            -        -        -       -       -        0"
+		      "      100       yes  a\\x0ab\n"),
+	       "of the first scan");
+	rows_free(&before);
+	rows_free(&rows);
+
+	first = new_scan();
+	object = add(first, RING, 4, 10);
+	object->max_items = 10;
+	object->busy = true;
+	object->tail = 3;
+	object->value[PUBLISHED] = 3;
+	rows_make(&rows, first);
+	tap_ok(prints(print_totals, &rows,
+		      "RING  PID  FD  FDS  PUBLISHED  TAKEN/S  COALESCED  WAITS  SLEEPS"
+		      "  PENDING  MOST-PENDING  WATCHES  COMMAND\n"
+		      "   4   10   5    1          3        -          0      0       0"
+		      "        3             0     busy  worker\n"),
+	       "totals of a ring");
+	rows_free(&rows);
+}
+
+int main(void)
+{
+	test_lines();
+	test_rates();
+	test_order();
+	test_columns();
+	return tap_done();
+}

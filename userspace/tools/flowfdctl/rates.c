@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rates: differences between two scans. A scan takes up to some seconds, so each
+ * descriptor has the time at which it was read.
+ */
+#include <err.h>
+#include <stdlib.h>
+
+#include "top.h"
+
+/**
+ * rows_make - make rows of a scan
+ * @rows: is filled in; the caller must free it with rows_free()
+ * @scan: belongs to @rows from now on
+ */
+void rows_make(struct rows *rows, struct scan *scan)
+{
+	struct line *lines = lines_of(scan, &rows->count);
+	size_t i;
+
+	rows->scan = scan;
+	rows->row = calloc(rows->count + 1, sizeof(*rows->row));
+	if (!rows->row)
+		err(EXIT_FAILURE, "rows");
+	for (i = 0; i < rows->count; i++)
+		rows->row[i].line = lines[i];
+	free(lines);
+}
+
+void rows_free(struct rows *rows)
+{
+	scan_free(rows->scan);
+	free(rows->row);
+}
+
+/*
+ * The number of a counter is used again after its end. It is another one if its first
+ * descriptor is, or if a total is less. (A sum of values can wrap.)
+ */
+static bool is_continued(const struct row *row, const struct row *before)
+{
+	const struct descriptor *a = row->line.descriptor, *b = before->line.descriptor;
+	enum value value;
+
+	if (a->object.kind == RING)
+		return true;
+	if (a->pid != b->pid || a->fd != b->fd)
+		return false;
+	for (value = WRITES; value <= WAIT_NS; value++)
+		if (a->object.value[value] < b->object.value[value])
+			return false;
+	return true;
+}
+
+static void compute(struct row *row, const struct row *before)
+{
+	const struct descriptor *d = row->line.descriptor, *e = before->line.descriptor;
+	const struct object *a = &d->object, *b = &e->object;
+	double seconds = (double)(d->time - e->time) / 1e9;
+	enum value value;
+
+	if (d->time <= e->time)
+		return;
+	row->known = true;
+	row->change = ((double)a->count - (double)b->count) / seconds;
+	row->taken = (uint32_t)(a->head - b->head) / seconds;
+	for (value = 0; value < VALUES; value++) {
+		if (value_infos[value].role != TOTAL || !value_is_known(a, value) ||
+		    !value_is_known(b, value) || a->value[value] < b->value[value])
+			continue;
+		row->rated |= 1U << value;
+		row->rate[value] = (double)(a->value[value] - b->value[value]) / seconds;
+	}
+	/* An older module has it only modulo 2^32. */
+	if (a->kind == RING && !value_is_known(a, PUBLISHED)) {
+		row->rated |= 1U << PUBLISHED;
+		row->rate[PUBLISHED] = (uint32_t)(a->tail - b->tail) / seconds;
+	}
+}
+
+/**
+ * rows_compare - compute the rates of rows
+ * @rows: rows, in the order in which they were made
+ * @before: rows of the scan before, likewise
+ */
+void rows_compare(struct rows *rows, const struct rows *before)
+{
+	size_t i, j = 0;
+
+	for (i = 0; i < rows->count; i++) {
+		struct row *row = &rows->row[i];
+
+		while (j < before->count &&
+		       line_compare(&before->row[j].line, &row->line) < 0)
+			j++;
+		if (j < before->count &&
+		    !line_compare(&before->row[j].line, &row->line) &&
+		    is_continued(row, &before->row[j]))
+			compute(row, &before->row[j]);
+	}
+}
