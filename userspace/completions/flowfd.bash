@@ -55,7 +55,7 @@ _flowfdctl()
 	local current=${COMP_WORDS[COMP_CWORD]} word command=
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		case $word in
-		info | list | top | bridge) command=$word; break ;;
+		info | list | top | bridge | --prometheus) command=$word; break ;;
 		esac
 	done
 	case $(_flowfd_value) in

@@ -16,7 +16,7 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			examples/http/connection.c examples/http/request.c \
 			$(addprefix tools/flowfdctl/, \
 				columns.c descriptor.c fdinfo.c left.c lines.c \
-				module.c process.c processes.c rates.c \
+				metrics.c module.c process.c processes.c rates.c \
 				read.c remarks.c scan.c table.c text.c values.c))
 # ... except the one that runs under the shim, which must be loaded before them, and
 # those that would take too many steps.

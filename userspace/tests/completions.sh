@@ -53,6 +53,7 @@ offers "" flowfdctl top --interval = ""
 offers "--count=" flowfdctl top --interval = 0.5 --c
 offers "--sort=" flowfdctl top --s
 offers "held-back highest" flowfdctl top --sort = h
+offers "" flowfdctl --prometheus ""
 _flowfd_columns ""
 for column in "${COMPREPLY[@]}"; do
 	refusal=$("$build/flowfdctl" top --sort="$column" --interval=x 2>&1 | head -n 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What flowfdctl makes of scans: rates and the order of top's rows. The scans are made up;
- * the module is not needed.
+ * What flowfdctl makes of scans: rates and the order of top's rows, and metrics. The scans
+ * are made up; the module is not needed.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -350,11 +350,128 @@ static void test_columns(void)
 	rows_free(&rows);
 }
 
+static void print_metrics(const void *arg)
+{
+	const struct scan *scan = arg;
+	size_t count;
+	struct line *lines = lines_of(scan, &count);
+
+	metrics_print(scan, lines, metrics_limit(lines, count));
+	free(lines);
+}
+
+static void test_metrics(void)
+{
+	struct scan *scan = new_scan();
+	struct object *object;
+
+	object = add(scan, COUNTER, 3, 10);
+	object->count = UINT64_MAX - 1;
+	object->known = 1U << PRODUCED | 1U << WAIT_NS | 1U << HIGHEST | 1U << READ_MARK;
+	object->value[PRODUCED] = UINT64_MAX;
+	object->value[WAIT_NS] = 12000000034;
+	object->value[HIGHEST] = 6;
+	strcpy(scan->descriptor[0].command, "a\"} 1\n\\\\\n# HELP x");
+	object = add(scan, RING, 3, 11);
+	object->known = 1U << PUBLISHED;
+	object->max_items = 4;
+	object->tail = 2;
+	object->busy = true;
+	scan->hidden = 8;
+	scan->unread = 1;
+
+#define A_COUNTER "{id=\"3\",kind=\"counter\",pid=\"10\",comm=\"a\\\"} 1\\\\x0a" \
+		  "\\\\\\\\\\\\\\\\\\\\x0a# HELP x\"} "
+#define A_RING "{id=\"3\",kind=\"ring\",pid=\"11\",comm=\"worker\"} "
+	tap_ok(prints(print_metrics, scan,
+		      "# HELP flowfd_objects Counters and rings in these metrics.\n"
+		      "# TYPE flowfd_objects gauge\n"
+		      "flowfd_objects{kind=\"counter\"} 1\n"
+		      "flowfd_objects{kind=\"ring\"} 1\n"
+		      "# HELP flowfd_scan_complete Whether nothing was left out; 0: standard"
+		      " error said what.\n"
+		      "# TYPE flowfd_scan_complete gauge\n"
+		      "flowfd_scan_complete 0\n"
+		      "# HELP flowfd_scan_hidden_processes Processes that this user may not"
+		      " inspect.\n"
+		      "# TYPE flowfd_scan_hidden_processes gauge\n"
+		      "flowfd_scan_hidden_processes 8\n"
+		      "# HELP flowfd_value Count of a counter.\n"
+		      "# TYPE flowfd_value gauge\n"
+		      "flowfd_value" A_COUNTER "18446744073709551614\n"
+		      "# HELP flowfd_wakeup_deferred Whether a wakeup waits for a"
+		      " token.\n"
+		      "# TYPE flowfd_wakeup_deferred gauge\n"
+		      "flowfd_wakeup_deferred" A_COUNTER "0\n"
+		      "# HELP flowfd_ring_pending Index entries that were not taken yet.\n"
+		      "# TYPE flowfd_ring_pending gauge\n"
+		      "flowfd_ring_pending" A_RING "2\n"
+		      "# HELP flowfd_ring_items_max Highest number of watches and posts.\n"
+		      "# TYPE flowfd_ring_items_max gauge\n"
+		      "flowfd_ring_items_max" A_RING "4\n"
+		      "# HELP flowfd_produced_total Sum of the initial count and all"
+		      " that was added, also in memory.\n"
+		      "# TYPE flowfd_produced_total counter\n"
+		      "flowfd_produced_total" A_COUNTER "18446744073709551615\n"
+		      "# HELP flowfd_wait_seconds_total How long writers slept for"
+		      " room.\n"
+		      "# TYPE flowfd_wait_seconds_total counter\n"
+		      "flowfd_wait_seconds_total" A_COUNTER "12.000000034\n"
+		      "# HELP flowfd_highest Highest count.\n"
+		      "# TYPE flowfd_highest gauge\n"
+		      "flowfd_highest" A_COUNTER "6\n"
+		      "# HELP flowfd_ring_published_total Index entries that were"
+		      " published.\n"
+		      "# TYPE flowfd_ring_published_total counter\n"
+		      "flowfd_ring_published_total" A_RING "0\n"),
+	       "metrics");
+	scan_free(scan);
+}
+
+/* No user can take the room of another, and root comes first. */
+static void test_limit(void)
+{
+	enum { ROOM = 2048, USERS = 20 };
+	struct scan *scan = new_scan();
+	unsigned int own[USERS] = { 0 };
+	struct line *lines;
+	size_t count, kept;
+
+	for (int i = 0; i < 30000; i++) {
+		add(scan, COUNTER, i, 10 + i);
+		scan->descriptor[i].uid = 100;
+	}
+	for (int i = 0; i < 100; i++) {
+		add(scan, COUNTER, 30000 + i, 1);
+		add(scan, COUNTER, 31000 + i, 5)->count = 1;
+		scan->descriptor[scan->count - 1].uid = 101;
+		add(scan, RING, i, 6);
+		scan->descriptor[scan->count - 1].uid = -1;
+	}
+	lines = lines_of(scan, &count);
+	tap_is(count, 30300, "lines of four users");
+	kept = metrics_limit(lines, count);
+	for (size_t i = 0; i < kept; i++) {
+		uid_t uid = lines[i].descriptor->uid;
+
+		own[uid == (uid_t)-1 ? 2 : uid == 0 ? 0 : uid == 101 ? 1 : 3]++;
+	}
+	tap_is(own[0], 100, "all of root");
+	tap_is(own[1], 100, "all of another user");
+	tap_is(own[2], 100, "all of set-user-ID programs");
+	tap_is(own[3], ROOM / 2 - 100, "half of the room for one that has too many");
+	tap_is(lines[0].descriptor->uid, 0, "root's first");
+	free(lines);
+	scan_free(scan);
+}
+
 int main(void)
 {
 	test_lines();
 	test_rates();
 	test_order();
 	test_columns();
+	test_metrics();
+	test_limit();
 	return tap_done();
 }

@@ -49,6 +49,10 @@ for value in "" x writes/ writes/m write writes/s/s -; do
 		"flowfdctl top: --sort '$value': not a heading of a table" \
 		top --sort="$value"
 done
+refused "an argument of --prometheus" \
+	"flowfdctl --prometheus: list: $neither" --prometheus list
+refused "an option of a command before it" \
+	"flowfdctl list: unrecognized option '--prometheus'" list --prometheus
 refused "option without its value" \
 	"flowfdctl top: option '--count' requires an argument" top --count
 
@@ -75,7 +79,7 @@ refused "JSON of a new bridge" "flowfdctl bridge: --json is for showing bridges"
 	bridge --json source 1:1 1:2
 
 version=$(sed -n 's/^Version: //p' "$build/libflowfd.pc")
-for command in "" info list top bridge; do
+for command in "" info list top bridge --prometheus; do
 	# shellcheck disable=SC2086 # no command is no argument
 	tap_is "$("$ctl" $command --version)" "flowfdctl $version" \
 		"version${command:+ of $command}"
@@ -117,7 +121,7 @@ fallback         programs that allow it run without the module:
                    closed before it is removed can have one more
 $missing" "info says what there is without it"
 for command in list "list --json" "list --watches" "list --flow --stats" top \
-	"top --count 1" "top --json" bridge "bridge --json"; do
+	"top --count 1" "top --json" --prometheus bridge "bridge --json"; do
 	# shellcheck disable=SC2086 # words
 	output=$("$ctl" $command 2>&1)
 	tap_is "$? $output" "1 $missing" "$command says that it is missing"

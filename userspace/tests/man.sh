@@ -127,7 +127,8 @@ ctl_options() {
 		grep -o -e '--.*' | grep -vx -e --help -e --usage -e --version |
 		sort
 }
-tap_is "$(ctl_options)" "" "flowfdctl has no options of its own"
+tap_is "$(sed -n 's/^\.SS \(\\-\\-[a-z]*\)$/\1/p' "$top/man/flowfdctl.1" | tr -d '\134')" \
+	"$(ctl_options)" "flowfdctl(1): options in the place of a command"
 for command in $commands; do
 	tap_is "$(awk -v command="$command" '/^\.S/ { inside = $2 == command }
 		inside' "$top/man/flowfdctl.1" | sed 's/\\-/-/g' |

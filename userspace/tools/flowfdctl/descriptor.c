@@ -78,8 +78,15 @@ static enum file find_file(struct place *place, int links, const char *number)
 	return link_is_made_by_flowfd(link) ? FLOWFD_FILE : OTHER_FILE;
 }
 
-/* Half is first come, first served; the rest is for users with less than a 16th. */
-static bool has_room(size_t all, size_t own, size_t max)
+/**
+ * has_room - whether one more of a user fits
+ * @all: how many there are
+ * @own: how many of these are the user's
+ * @max: how many may be there
+ *
+ * Half is first come, first served; the rest is for users with less than a 16th.
+ */
+bool has_room(size_t all, size_t own, size_t max)
 {
 	return all < max / 2 || (all < max && own < max / 16);
 }
@@ -137,6 +144,7 @@ static void add(struct place *place, int fd, const struct object *object)
 
 	descriptor->pid = place->id;
 	descriptor->fd = fd;
+	descriptor->uid = place->view->turn->uid;
 	memcpy(descriptor->command, place->command, COMMAND_SIZE);
 	descriptor->time = place->time;
 	descriptor->object = *object;

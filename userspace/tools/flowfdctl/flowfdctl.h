@@ -144,6 +144,7 @@ uint32_t object_pending(const struct object *object);
  * struct descriptor - a descriptor of a process
  * @pid: the process
  * @fd: the descriptor
+ * @uid: user of the process; (uid_t)-1: root, but another user started it
  * @command: name of the process
  * @time: when @object was read, as now_ns()
  * @object: what it refers to
@@ -151,6 +152,7 @@ uint32_t object_pending(const struct object *object);
 struct descriptor {
 	pid_t pid;
 	int fd;
+	uid_t uid;
 	char command[COMMAND_SIZE];
 	uint64_t time;
 	struct object object;
@@ -226,6 +228,9 @@ struct scan {
 #define SCAN_WATCHES  (1U << 0)
 #define SCAN_EVENTFDS (1U << 1)
 
+/* descriptor.c */
+bool has_room(size_t all, size_t own, size_t max);
+
 /* scan.c */
 struct scan *scan_all(unsigned int also);
 void scan_free(struct scan *scan);
@@ -264,6 +269,7 @@ void need_module(const struct scan *scan);
 #define ESCAPED_SIZE (4 * COMMAND_SIZE)
 void text_escape(char *out, size_t size, const char *text);
 void text_json(FILE *file, const char *text);
+void text_label(FILE *file, const char *text);
 void text_events(char out[EVENTS_SIZE], uint32_t events);
 #define DURATION_SIZE 32
 void text_duration(char out[DURATION_SIZE], double ns);
@@ -297,6 +303,10 @@ void json_object(const struct descriptor *descriptor, bool watches);
 void json_scan(const struct scan *scan);
 const char *json_boolean(bool value);
 
+/* metrics.c */
+size_t metrics_limit(struct line *lines, size_t count);
+void metrics_print(const struct scan *scan, const struct line *lines, size_t count);
+
 /* main.c */
 struct argp_state;
 int parse_other(int key, char *arg, struct argp_state *state);
@@ -320,5 +330,6 @@ int bridge_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int top_main(int argc, char **argv);
+int prometheus_main(int argc, char **argv);
 
 #endif /* FLOWFDCTL_H */

@@ -25,6 +25,16 @@ static const struct command {
 	{ "bridge", bridge_main },
 };
 
+static const struct command prometheus = { "--prometheus", prometheus_main };
+
+enum { PROMETHEUS = 256 };
+
+static const struct argp_option options[] = {
+	{ "prometheus", PROMETHEUS, NULL, 0,
+	  "Print metrics for the textfile collector of node_exporter", 0 },
+	{ 0 },
+};
+
 /* The command and its arguments; the first one is the name for messages. */
 struct call {
 	const struct command *command;
@@ -51,22 +61,33 @@ int parse_other(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* All further arguments are the command's. */
+static void call_with_rest(struct call *call, const struct command *command,
+			   struct argp_state *state)
+{
+	call->command = command;
+	call->argc = state->argc - state->next + 1;
+	call->argv = &state->argv[state->next - 1];
+	state->next = state->argc;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct call *call = state->input;
+	const struct command *command;
 
 	switch (key) {
-	case ARGP_KEY_ARG:
-		call->command = find(arg);
-		if (!call->command)
-			argp_error(state, "%s: no such command (" COMMANDS ")", arg);
-		/* All further arguments are the command's. */
-		call->argc = state->argc - state->next + 1;
-		call->argv = &state->argv[state->next - 1];
-		state->next = state->argc;
+	case PROMETHEUS:
+		call_with_rest(state->input, &prometheus, state);
 		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no command (" COMMANDS ")");
+	case ARGP_KEY_ARG:
+		command = find(arg);
+		if (!command)
+			argp_error(state, "%s: no such command (" COMMANDS ")", arg);
+		call_with_rest(state->input, command, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (!((struct call *)state->input)->command)
+			argp_error(state, "no command (" COMMANDS ")");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -74,8 +95,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
+	.options = options,
 	.parser = parse,
-	.args_doc = "COMMAND [OPTION...]",
+	.args_doc = "COMMAND [OPTION...]\n--prometheus",
 	.doc = "Show the counters and rings of this machine, and what the flowfd"
 	       " module can do.\n"
 	       "\n"

@@ -91,6 +91,22 @@ void text_json(FILE *file, const char *text)
 	fputc('"', file);
 }
 
+/* text_label - print the value of a label of Prometheus */
+void text_label(FILE *file, const char *text)
+{
+	fputc('"', file);
+	for (; *text; text++) {
+		if (*text == '\n') {
+			fputs("\\n", file);
+			continue;
+		}
+		if (*text == '"' || *text == '\\')
+			fputc('\\', file);
+		fputc(*text, file);
+	}
+	fputc('"', file);
+}
+
 /* text_events - names as EPOLLIN|EPOLLHUP without prefix; other bits as a number */
 void text_events(char out[EVENTS_SIZE], uint32_t events)
 {

@@ -1,0 +1,176 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: GPL-2.0-only
+"""Usage: guest-flowfdctl-prometheus.py BUILD [PYTEST-ARGUMENT...]
+
+flowfdctl --prometheus, read with the parser of Prometheus's Python client, and with its
+promtool if that is installed: whatever names processes have, and whatever users do. Runs
+as root in a virtual machine. Prints TAP.
+"""
+
+import contextlib
+import json
+import os
+import random
+import select
+import shutil
+import subprocess
+import sys
+
+import pytest
+import tap
+from ctl import NOBODY, Process, ctl, flowfd, kept, needs_module
+
+parser = pytest.importorskip("prometheus_client.parser")
+pytestmark = needs_module
+with open("/proc/self/comm") as file:
+    COMMAND = file.read().rstrip("\n")
+
+
+def families(status=0, **other):
+    """The metrics, by name: type, and samples by labels. Checks the format."""
+    done = ctl("--prometheus", **other)
+    assert (done.returncode, bool(done.stderr)) == (status, bool(status))
+    assert done.stdout.isascii() and done.stdout.replace("\n", "").isprintable()
+    if shutil.which("promtool"):
+        lint = subprocess.run(["promtool", "check", "metrics"], input=done.stdout,
+                              capture_output=True, text=True)
+        assert (lint.returncode, lint.stdout, lint.stderr) == (0, "", "")
+    found = {}
+    for family in parser.text_string_to_metric_families(done.stdout):
+        assert family.documentation
+        names = {sample.name for sample in family.samples}
+        # As a counter's are called in this format.
+        assert names == {family.name + "_total" * (family.type == "counter")}
+        samples = {tuple(sorted(s.labels.items())): s.value for s in family.samples}
+        assert len(samples) == len(family.samples)
+        found[names.pop()] = family.type, samples
+    return found
+
+
+def of(samples, pid):
+    """The value of the only sample of a process, and its other labels."""
+    (labels, value), = ((dict(labels), value) for labels, value in samples.items()
+                        if dict(labels).get("pid") == str(pid))
+    return value, labels
+
+
+def test_values():
+    reader, writer = os.pipe2(os.O_NONBLOCK)
+    with flowfd.Counter(initial=2, maximum=10) as counter, flowfd.Ring(5) as ring:
+        ring.add(reader, select.EPOLLIN)
+        os.write(writer, b"x")
+        counter.write(5)
+        with pytest.raises(BlockingIOError):
+            counter.write_with(9, seconds=0)
+        with pytest.raises(TimeoutError):
+            counter.write_with(9, seconds=0.2)
+        shown = json.loads(ctl("list", "--json").stdout)
+        found = families()
+    os.close(reader)
+    os.close(writer)
+    listed = shown["counters"][0], shown["rings"][0]
+    for name, kind, wanted in (
+            ("flowfd_value", "gauge", 7),
+            ("flowfd_maximum", "gauge", 10),
+            ("flowfd_wakeup_deferred", "gauge", 0),
+            ("flowfd_produced_total", "counter", 7),
+            ("flowfd_writes_total", "counter", 1),
+            ("flowfd_reads_total", "counter", 0),
+            ("flowfd_again_total", "counter", 1),
+            ("flowfd_waits_total", "counter", 1),
+            ("flowfd_lost_total", "counter", 0),
+            ("flowfd_highest", "gauge", 7),
+            ("flowfd_ring_pending", "gauge", 1),
+            ("flowfd_ring_items_max", "gauge", 5),
+            ("flowfd_ring_watches", "gauge", 1),
+            ("flowfd_ring_posts", "gauge", 0),
+            ("flowfd_ring_published_total", "counter", 1),
+            ("flowfd_ring_sleeps_total", "counter", 0)):
+        value, labels = of(found[name][1], os.getpid())
+        assert (name, found[name][0], value) == (name, kind, wanted)
+        of_kind = listed["_ring_" in name]
+        assert labels == {"id": str(of_kind["id"]), "pid": str(os.getpid()),
+                          "comm": COMMAND,
+                          "kind": "ring" if "_ring_" in name else "counter"}
+    waited, _ = of(found["flowfd_wait_seconds_total"][1], os.getpid())
+    assert 0.2 <= waited < 10
+    assert abs(waited - listed[0]["stats"]["wait_ns"] / 1e9) < 1e-6
+    # Every statistic is a metric.
+    for of_kind, prefix in zip(listed, ("flowfd_", "flowfd_ring_")):
+        for name in of_kind["stats"]:
+            name = name.replace("wait_ns", "wait_seconds")
+            assert {prefix + name, f"{prefix}{name}_total"} & set(found)
+
+
+def test_nothing():
+    found = families()
+    assert {name: list(samples.values()) for name, (_, samples) in found.items()} == {
+        "flowfd_objects": [0, 0], "flowfd_scan_complete": [1],
+        "flowfd_scan_hidden_processes": [0]}
+
+
+NAMES = [b'"', b"\\", b'"} 1', b'a",comm="b', b"\n# TYPE x y\n", b"#", b"} 2 3\n", b"\r",
+         b"\r\nflowfd 1", b"\xff\xfe", b"\xe2\x80\xa8", b"\x85\x1b[2J", b"{", b" ", b"\t",
+         b"\\n", b'\\"', b"a\\", b"=,", b"%n%s"]
+
+
+def a_counter():
+    kept.append(flowfd.Counter())
+
+
+def test_hostile_names():
+    """As they are in the table of list; random ones, too."""
+    source = random.Random(4)
+    alphabet = b'"\\\n\r{}#=,: aN_1\x00\xff\xc3\xa9'.replace(b"\0", b"\t")
+    names = NAMES + [bytes(source.choices(alphabet, k=source.randint(1, 15)))
+                     for _ in range(40)]
+    with contextlib.ExitStack() as stack:
+        pids = [stack.enter_context(Process(a_counter, name=name)).pid for name in names]
+        rows = [line.split(None, 9) for line in ctl("list").stdout.splitlines()]
+        found = families()
+        for metric in "flowfd_value", "flowfd_writes_total":
+            _, samples = found[metric]
+            assert len(samples) == len(names)
+            for pid in pids:
+                value, labels = of(samples, pid)
+                command, = (row[9:] for row in rows if row[1:2] == [str(pid)])
+                assert (value, labels["comm"].strip()) == (0, "".join(command).strip())
+        assert found["flowfd_objects"][1][("kind", "counter"),] == len(names)
+
+
+def test_one_line_for_an_object():
+    """Whichever processes have it open: sums count nothing twice."""
+    with flowfd.Counter(initial=4) as counter:
+        os.dup(counter.fd)
+        with Process(lambda: None), Process(lambda: None):
+            _, samples = families()["flowfd_value"]
+    assert list(samples.values()) == [4]
+    os.closerange(counter.fd, counter.fd + 2)
+
+
+def test_many_counters():
+    """Of one user: there is a limit, and root's are still there."""
+    def attack():
+        for _ in range(5000):
+            os.open(flowfd.DEVICE, os.O_RDWR)
+
+    with (Process(attack, user=NOBODY) as attacker,
+          Process(a_counter, user=NOBODY - 1) as other, Process(a_counter) as own):
+        found = families(status=2)
+        _, samples = found["flowfd_value"]
+        for pid in other.pid, own.pid:
+            of(samples, pid)
+        assert found["flowfd_scan_complete"][1][()] == 0
+        assert 1000 < len([labels for labels in samples
+                           if ("pid", str(attacker.pid)) in labels]) <= 1024
+
+
+def test_without_root():
+    with Process(a_counter):
+        found = families(user=NOBODY)
+    assert "flowfd_value" not in found
+    assert found["flowfd_scan_hidden_processes"][1][()] > 0
+
+
+if __name__ == "__main__":
+    sys.exit(tap.run())
