@@ -86,10 +86,15 @@ FIXTURE_SETUP(bridge_aio)
 {
 	self->users = module_users();
 	self->there = scene_open(&self->scene);
-	if (!self->there && errno == ENOSYS)
-		SKIP(return, "this kernel has no AIO");
-	ASSERT_TRUE(self->there);
+	ASSERT_TRUE(self->there || errno == ENOSYS);
 }
+
+/* First in each test: in the harness of 6.1 a test runs though its setup is skipped. */
+#define NEED_AIO()                                                \
+	do {                                                      \
+		if (!self->there)                                 \
+			SKIP(return, "this kernel has no AIO");   \
+	} while (0)
 
 FIXTURE_TEARDOWN(bridge_aio)
 {
@@ -104,6 +109,7 @@ TEST_F(bridge_aio, completions_feed_the_counter)
 	struct scene *s = &self->scene;
 	__u64 value;
 
+	NEED_AIO();
 	for (int i = 0; i < 100; i++) {
 		ASSERT_EQ(REQUESTS, submit(s, s->file, REQUESTS));
 		ASSERT_EQ(REQUESTS, harvest(s, REQUESTS));
@@ -118,6 +124,7 @@ TEST_F(bridge_aio, late_completions_feed_the_counter)
 	struct scene *s = &self->scene;
 	char byte;
 
+	NEED_AIO();
 	for (int i = 1; i <= 50; i++) {
 		ASSERT_EQ(10, submit(s, s->pipe[0], 10));
 		EXPECT_EQ((i - 1) * 10, count_of(s->fd));
@@ -171,6 +178,7 @@ TEST_F(bridge_aio, completions_are_moderated)
 	struct scene *s = &self->scene;
 	__u64 begin = now_ns(), completions, value;
 
+	NEED_AIO();
 	ASSERT_EQ(0, set_qos(s->fd, 1, 200));
 	ASSERT_EQ(0, sink(s->fd, s->out));
 	completions = submit_without_rest(s);
@@ -193,6 +201,7 @@ TEST_F(bridge_aio, poll_that_feeds_itself)
 	struct scene *s = &self->scene;
 	__u64 value;
 
+	NEED_AIO();
 	for (int i = 0; i < 20; i++) {
 		ASSERT_EQ(1, submit(s, s->fd, 1));
 		ASSERT_EQ(8, add(i % 2 ? s->fd : s->event, 5));
@@ -260,6 +269,7 @@ TEST_F(bridge_aio, ends_at_any_time)
 	struct scene *s = &self->scene;
 	struct racers racers;
 
+	NEED_AIO();
 	ASSERT_TRUE(racers_start(&racers, s));
 	for (unsigned int i = 0; i < ARRAY_SIZE(operations); i++) {
 		for (unsigned long round = 0; round < rounds; round++) {

@@ -60,6 +60,7 @@ static bool bridge_back(struct scene *s)
 
 FIXTURE(bridge_kvm)
 {
+	const char *why_not;	/* to be skipped */
 	int kvm;
 	struct scene scene;
 	long users;
@@ -67,16 +68,28 @@ FIXTURE(bridge_kvm)
 
 FIXTURE_SETUP(bridge_kvm)
 {
+	self->kvm = -1;
+	self->why_not = "this emulator hangs when KVM changes the kernel's code";
+	if (emulator_hangs())
+		return;
 	self->kvm = kvm_open();
-	if (self->kvm < 0)
-		SKIP(return, "there is no KVM here");
+	self->why_not = self->kvm < 0 ? "there is no KVM here" : NULL;
+	if (self->why_not)
+		return;
 	self->users = module_users();
 	ASSERT_TRUE(scene_open(&self->scene, self->kvm));
 }
 
+/* First in each test: in the harness of 6.1 a test runs though its setup is skipped. */
+#define NEED_KVM()                                                \
+	do {                                                      \
+		if (self->why_not)                                \
+			SKIP(return, "%s", self->why_not);        \
+	} while (0)
+
 FIXTURE_TEARDOWN(bridge_kvm)
 {
-	if (self->kvm < 0)
+	if (self->why_not)
 		return;
 	scene_close(&self->scene);
 	EXPECT_EQ(0, self->scene.guest.exit_reason);
@@ -145,6 +158,7 @@ TEST_F(bridge_kvm, interrupts_are_moderated)
 	struct rate plain, bridged, moderated;
 	struct scene *s = &self->scene;
 
+	NEED_KVM();
 	ASSERT_TRUE(measure(&s->guest, s->irq, &plain));
 	report("irqfd", &plain);
 	ASSERT_TRUE(bridge_there(s));
@@ -166,6 +180,7 @@ TEST_F(bridge_kvm, no_interrupt_is_lost)
 	struct scene *s = &self->scene;
 	unsigned int seed = 1;
 
+	NEED_KVM();
 	ASSERT_TRUE(bridge_there(s));
 	for (unsigned long i = 0; i < bursts; i++) {
 		if (i % 50 == 0)
@@ -187,6 +202,7 @@ TEST_F(bridge_kvm, exits_feed_the_counter)
 	struct scene *s = &self->scene;
 	struct rate rate;
 
+	NEED_KVM();
 	ASSERT_EQ(0, source(s->back, s->port));
 	ASSERT_TRUE(measure(&s->guest, s->irq, &rate));
 	EXPECT_TRUE(count_becomes(s->back, word(&s->guest.words->interrupts)));
@@ -221,6 +237,7 @@ TEST_F(bridge_kvm, round_trips)
 	struct scene *s = &self->scene;
 	unsigned long plain, bridged;
 
+	NEED_KVM();
 	plain = round_trips(&s->guest, s->irq, s->port);
 	EXPECT_LT(0, plain);
 	ASSERT_TRUE(bridge_there(s));
@@ -237,6 +254,7 @@ TEST_F(bridge_kvm, irqfd_takes_all)
 	struct scene *s = &self->scene;
 	__u64 value;
 
+	NEED_KVM();
 	ASSERT_EQ(0, source(s->fd, s->irq));
 	for (int round = 0; round < 2; round++) {
 		ASSERT_TRUE(raise_irq(&s->guest, s->irq));
@@ -374,6 +392,7 @@ TEST_F(bridge_kvm, ends_at_any_time)
 	struct scene *s = &self->scene;
 	unsigned int seed = 1;
 
+	NEED_KVM();
 	for (unsigned int i = 0; i < ARRAY_SIZE(endings) * rounds; i++) {
 		const struct ending *ending = &endings[i % ARRAY_SIZE(endings)];
 

@@ -75,13 +75,20 @@ FIXTURE_SETUP(bridge_vhost)
 
 	self->there = fd >= 0;
 	if (!self->there)
-		SKIP(return, "there is no vhost-net here");
+		return;
 	close(fd);
 	ASSERT_EQ(0, unshare(CLONE_NEWNET));
 	self->users = module_users();
 	ASSERT_TRUE(scene_open(&self->scene));
 	ASSERT_TRUE(scene_start(&self->scene));
 }
+
+/* First in each test: in the harness of 6.1 a test runs though its setup is skipped. */
+#define NEED_VHOST()                                              \
+	do {                                                      \
+		if (!self->there)                                 \
+			SKIP(return, "there is no vhost-net here"); \
+	} while (0)
 
 FIXTURE_TEARDOWN(bridge_vhost)
 {
@@ -220,6 +227,7 @@ TEST_F(bridge_vhost, calls_are_moderated)
 	struct rate plain, bridged, moderated;
 	struct scene *s = &self->scene;
 
+	NEED_VHOST();
 	ASSERT_TRUE(measure(s, s->call, &plain));
 	report("vhost's call", &plain);
 	ASSERT_EQ(0, source(s->fd, s->call));
@@ -295,6 +303,7 @@ TEST_F(bridge_vhost, kicks_are_moderated)
 	struct scene *s = &self->scene;
 	__u64 value;
 
+	NEED_VHOST();
 	ASSERT_TRUE(measure_kicks(s, s->tx_kick, &plain));
 	report_kicks("kick of vhost", &plain);
 	EXPECT_EQ(plain.frames, plain.signals);
@@ -428,6 +437,7 @@ TEST_F(bridge_vhost, ends_at_any_time)
 	struct scene *s = &self->scene;
 	unsigned int seed = 1;
 
+	NEED_VHOST();
 	for (unsigned int i = 0; i < ARRAY_SIZE(endings) * rounds; i++) {
 		const struct ending *ending = &endings[i % ARRAY_SIZE(endings)];
 

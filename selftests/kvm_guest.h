@@ -42,6 +42,8 @@ struct kvm_guest {
 
 #ifdef __x86_64__
 
+#include <cpuid.h>
+
 /*
  * In real mode. The interrupt controller is told that its vectors begin at 0x20, and to
  * raise only that of GUEST_IRQ.
@@ -219,20 +221,47 @@ static inline long guest_ioeventfd(struct kvm_guest *g, int eventfd, __u32 flags
 	return result_of(ioctl(g->vm, KVM_IOEVENTFD, &args));
 }
 
-#endif /* __x86_64__ */
+/* Whether QEMU emulates this processor. */
+static inline bool processor_is_emulated(void)
+{
+	unsigned int eax, name[3];
 
-/* -1: there is no KVM, or no guest like the above for this processor. */
+	__cpuid(0x40000000, eax, name[0], name[1], name[2]);
+	return !memcmp(name, "TCGTCGTCGTCG", sizeof(name));
+}
+
+/*
+ * KVM changes the kernel's code for each machine. Emulated processors of QEMU 7 can go on
+ * with the old code where another processor has changed it, and hang both. FLOWFD_KVM=1
+ * says that it does not matter: they take turns.
+ */
+static inline bool emulator_hangs(void)
+{
+	char machine[64] = "";
+	FILE *f;
+
+	if (!processor_is_emulated() || sysconf(_SC_NPROCESSORS_ONLN) == 1 ||
+	    parameter("FLOWFD_KVM", 0))
+		return false;
+	f = fopen("/sys/class/dmi/id/product_version", "r");
+	if (!f)
+		return false;
+	if (!fgets(machine, sizeof(machine), f))
+		*machine = '\0';
+	fclose(f);
+	return strstr(machine, "-7.");
+}
+
+/* -1: there is no KVM. */
 static inline int kvm_open(void)
 {
-	int fd;
+	int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 
-#ifndef __x86_64__
-	return -1;
-#endif
-	fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	if (fd < 0 && system("modprobe -q kvm_amd || modprobe -q kvm_intel") == 0)
 		fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	return fd;
 }
+
+#endif /* __x86_64__ */
 
 #endif /* KVM_GUEST_H */
