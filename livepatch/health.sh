@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Whether the livepatch may be loaded, and whether the kernel is well with it: the kill
-# switch, a crash after the last load, and new trouble in the kernel's log. Sourced by
-# flowfd-livepatch, which defines $state, say and die, after loaded-livepatch.sh.
+# switch, a crash after the last load, and new taint flags. Sourced by flowfd-livepatch,
+# which defines $state, say and die, after loaded-livepatch.sh.
 # shellcheck shell=bash disable=SC2154
 
 cmdline=/proc/cmdline
 off_file=/etc/flowfd-livepatch/off
 taint_file=/proc/sys/kernel/tainted
 boot_id=/proc/sys/kernel/random/boot_id
-# What "load" writes before it loads, for "watch".
-before_file=/run/flowfd-livepatch.before
 
-# Lines of the kernel's log that it should not have.
-trouble_lines='WARNING:|BUG:|Oops|INFO: task .* blocked|lockup|rcu.*(stall|starved)'
-trouble_lines+='|general protection fault|Unable to handle'
-# Bits of the taint flags that loading a livepatch sets: O, E, K.
-own_taints=$((1 << 12 | 1 << 13 | 1 << 15))
+# The taint flags that are trouble, as in the kernel's documentation: a machine check, a
+# bad page, an oops, a warning, a lockup. Its log is no proof: users can write what looks
+# like a report, and others can make a task hang.
+trouble_flags='M:4 B:5 D:7 W:9 L:14'
 
 # check_switch: exits with an error if livepatches of flowfd are switched off
 check_switch()
@@ -25,69 +22,79 @@ check_switch()
 	[ ! -e "$off_file" ] || die "switched off by $off_file"
 }
 
-# guard_file NAME: what the state directory has about loads for the running kernel.
-# "pending": a load that was not yet seen to be well. "failed": one that was not.
-guard_file()
+# Where loads of the running kernel that were not well are remembered: a line each, with
+# version and boot.
+failed_file()
 {
-	echo "$state/$1-$(uname -r)"
+	echo "$state/failed-$(uname -r)"
 }
 
-# check_guard VERSION: exits with an error if this version has made trouble before
+# last_seen BOOT: prints the time of its last line in the journal, if that was kept
+last_seen()
+{
+	journalctl -q -b "${1//-/}" -n 1 -o short-unix 2> /dev/null | cut -d . -f 1
+}
+
+# check_guard VERSION: exits with an error if this version has made trouble before, or the
+# machine went down while it was watched. A watcher that was killed leaves its guard: that
+# counts only if the machine was not seen after the time to watch.
 check_guard()
 {
-	local version boot failed pending
-	failed=$(guard_file failed)
-	pending=$(guard_file pending)
-	if read -r version boot 2> /dev/null < "$pending" &&
-		[ "$boot" != "$(cat "$boot_id")" ]; then
-		mv "$pending" "$failed"
-	fi
-	if read -r version boot 2> /dev/null < "$failed" && [ "$version" = "$1" ]; then
+	local guard version boot end seen
+	for guard in "$state/pending-$(uname -r)".*; do
+		read -r version boot end 2> /dev/null < "$guard" || continue
+		[ "$boot" != "$(cat "$boot_id")" ] || continue
+		seen=$(last_seen "$boot") || true
+		[ "${seen:-0}" -gt "$end" ] || echo "$version $boot" >> "$(failed_file)"
+		rm -f "$guard"
+	done
+	! grep -qsF "$1 " "$(failed_file)" ||
 		die "version $1 was loaded and made trouble, or the machine went down" \
-			"soon after: remove $failed to load it again"
-	fi
+			"soon after: remove $(failed_file) to load it again"
 }
 
-# set_guard VERSION: if the machine goes down before this process ends, it is taken as the
-# fault of this version
+# set_guard VERSION SECONDS: if the machine goes down before this process ends, it is
+# taken as the fault of this version. The load comes before the SECONDS to watch.
 set_guard()
 {
-	trap clear_guard EXIT
-	trap 'exit 0' TERM
 	mkdir -p "$state"
-	echo "$1 $(cat "$boot_id")" > "$(guard_file pending)"
-	sync "$(guard_file pending)" "$state"
+	guard=$state/pending-$(uname -r).$BASHPID
+	trap 'rm -f "$guard"' EXIT
+	trap 'exit 0' TERM
+	echo "$1 $(cat "$boot_id") $((EPOCHSECONDS + 3 * patience + $2))" > "$guard"
+	sync "$guard" "$state"
 }
 
-clear_guard()
+# clear_guards: what happens now is no fault of a load
+clear_guards()
 {
-	rm -f "$(guard_file pending)"
+	rm -f "$state/pending-$(uname -r)".*
 }
 
 # mark: remembers how the kernel was before a load
 mark()
 {
-	cat "$taint_file" > "$before_file"
-	echo "flowfd-livepatch: loading" > /dev/kmsg
+	taint_before=$(cat "$taint_file")
 }
 
-# Prints the kernel's log since the last mark; all of it, if the mark was overwritten.
-log_since_mark()
-{
-	dmesg | awk '/flowfd-livepatch: loading$/ { n = 0; next }
-		{ line[n++] = $0 }
-		END { for (i = 0; i < n; i++) print line[i] }'
-}
-
-# Prints what is wrong since the mark, other than that there is a livepatch.
+# Prints the flags of trouble that are new since the mark.
 trouble()
 {
-	local before now
-	before=$(cat "$before_file")
+	local now flag
 	now=$(cat "$taint_file")
-	now=$((now & ~before & ~own_taints))
-	[ $now = 0 ] || echo "the kernel has new taint flags: $now"
-	log_since_mark | grep -E "$trouble_lines" | head -n 5 || true
+	for flag in $trouble_flags; do
+		[ $(((now & ~taint_before) >> ${flag#*:} & 1)) = 0 ] || echo "${flag%:*}"
+	done | paste -sd ' '
+}
+
+# blame: remembers the versions that are loaded, not to load them again
+blame()
+{
+	local name
+	for name in $(our_names "$sysfs"); do
+		echo "$(version_of "$name") $(cat "$boot_id")" >> "$(failed_file)" ||
+			say "cannot write $(failed_file)" >&2
+	done
 }
 
 # watch SECONDS: looks at the kernel for so long. If it is not well, unloads the
@@ -105,8 +112,8 @@ watch()
 		fi
 		sleep 2
 	done
-	say "the kernel is not well:"$'\n'"$found" >&2
-	mv "$(guard_file pending)" "$(guard_file failed)"
+	say "the kernel is not well, it has new taint flags: $found" >&2
+	blame
 	unload
 	exit 1
 }

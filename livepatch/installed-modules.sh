@@ -6,14 +6,36 @@
 packaged=/usr/lib/flowfd-livepatch
 
 # module_dir KERNEL: prints the directory of its module. A package goes before what was
-# built here, as it is upgraded with the system.
+# built here, as it is upgraded with the system; but not if it is for another build of the
+# running kernel, or only what was built here is up to date.
 module_dir()
 {
-	if [ -e "$packaged/$1/$file" ]; then
-		echo "$packaged/$1"
+	local package=$packaged/$1 built=$state/$1 dir dirs
+	dirs=("$package" "$built")
+	! is_current "$built" || is_current "$package" || dirs=("$built" "$package")
+	for dir in "${dirs[@]}"; do
+		if [ -e "$dir/$file" ] && may_run "$dir"; then
+			echo "$dir"
+			return
+		fi
+	done
+	if [ -e "$package/$file" ] && [ ! -e "$built/$file" ] && [ ! -e "$built/fixed" ]; then
+		echo "$package"
 	else
-		echo "$state/$1"
+		echo "$built"
 	fi
+}
+
+# may_run DIR: whether the module is for the running kernel, or a kernel of another version
+may_run()
+{
+	[ "${1##*/}" != "$(uname -r)" ] || running_build_id | cmp -s - "$1/build-id"
+}
+
+# is_current DIR: whether there is a module that is up to date
+is_current()
+{
+	is_complete "$1" && ! is_outdated "$(field "$1/$file" version)" "${1##*/}"
 }
 
 # print_module DIR WHERE: prints a line of the list

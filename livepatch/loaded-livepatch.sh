@@ -6,6 +6,8 @@
 
 sysfs=/sys/kernel/livepatch
 modules=/sys/module
+# The newest module first.
+module_list=/proc/modules
 lock_file=/run/flowfd-livepatch.lock
 cpuinfo=/proc/cpuinfo
 # Seconds that load and unload wait. The kernel signals tasks that block the transition
@@ -36,12 +38,34 @@ our_names()
 	done
 }
 
-# Prints the other livepatches.
+# Prints the other livepatches: not those of flowfd.
 other_names()
 {
 	local path
 	for path in "$sysfs"/*/; do
 		[[ ! -d $path || ${path#"$sysfs/"} = flowfd_livepatch* ]] || basename "$path"
+	done
+}
+
+# later_names LIVEPATCH: prints the other livepatches that came after it
+later_names()
+{
+	local name
+	while read -r name _ && [ "$name" != "$1" ]; do
+		[[ $name = flowfd_livepatch* ]] || ! is_enabled "$name" || echo "$name"
+	done < "$module_list"
+}
+
+# overridden LIVEPATCH: prints which of its functions later livepatches patch, too, and
+# whose are in force
+overridden()
+{
+	local later function
+	for later in $(later_names "$1"); do
+		for function in "$sysfs/$1"/*/*,*; do
+			[ ! -d "$sysfs/$later${function#"$sysfs/$1"}" ] ||
+				echo "${function##*/} $later"
+		done
 	done
 }
 
@@ -64,17 +88,23 @@ is_gone()
 	[ ! -d "$sysfs/$1" ]
 }
 
+# is_settled LIVEPATCH
+is_settled()
+{
+	is_gone "$1" || in_force "$1"
+}
+
 # Whether no livepatch is in transition: the kernel has one transition at a time.
 all_settled()
 {
-	! cat "$sysfs"/*/transition 2> /dev/null | grep -q 1
+	! grep -qs 1 "$sysfs"/*/transition
 }
 
-# has_no_module LIVEPATCH: the kernel releases the module a moment after the livepatch, so
-# this tries to remove it
+# has_no_module LIVEPATCH: the kernel releases the module a moment after the livepatch, and
+# only after that the module releases itself. So this tries to remove it.
 has_no_module()
 {
-	[ ! -d "$modules/$1" ] || rmmod "$1" 2> /dev/null
+	[ ! -d "$modules/$1" ] || { retire "$1" && rmmod "$1" 2> /dev/null; }
 }
 
 # is_loaded_from LIVEPATCH MODULE: whether the loaded module has the same build ID
@@ -104,8 +134,7 @@ retire()
 # or an unload has timed out.
 remove_rest()
 {
-	[ -d "$modules/$1" ] || return 0
-	retire "$1" && wait_for has_no_module "$1"
+	wait_for has_no_module "$1"
 }
 
 # check_others MODULE: exits with an error if another livepatch patches a function that
@@ -125,19 +154,37 @@ check_others()
 	done
 }
 
-# take_back LIVEPATCH: ends a transition that does not come to an end. As long as there is
-# one, no livepatch can be loaded or unloaded.
+# die_waiting LIVEPATCH WHAT: dies of a transition that ends in neither direction
+die_waiting()
+{
+	die "$2 after 2 * $patience s: the kernel goes on, and until then no livepatch can be" \
+		"loaded or unloaded. Kill what it waits for:"$'\n'"$(blockers "$1" print_blocker)"
+}
+
+# take_back LIVEPATCH: ends a load's transition that does not come to an end. As long as
+# there is one, no livepatch can be loaded or unloaded.
 take_back()
 {
 	local blockers
 	blockers=$(blockers "$1" print_blocker)
-	! is_enabled "$1" || echo 0 > "$sysfs/$1/enabled"
-	if wait_for is_gone "$1" && remove_rest "$1"; then
-		die "not in force for all tasks after $patience s, and taken back." \
-			"It waited for:"$'\n'"$blockers"
-	fi
-	die "neither in force nor taken back after 2 * $patience s:" \
-		"'flowfd-livepatch status' shows for which tasks; the kernel goes on"
+	# Refused if it has gone.
+	{ echo 0 > "$sysfs/$1/enabled"; } 2> /dev/null || true
+	wait_for is_gone "$1" || die_waiting "$1" "neither in force nor taken back"
+	remove_rest "$1" || die "taken back, but the module is still in use"
+	die "not in force for all tasks after $patience s, and taken back." \
+		"It waited for:"$'\n'"$blockers"
+}
+
+# put_back LIVEPATCH: the same for an unload. Returns if that ends after all.
+put_back()
+{
+	local blockers
+	blockers=$(blockers "$1" print_blocker)
+	# Refused if it has ended.
+	{ echo 1 > "$sysfs/$1/enabled"; } 2> /dev/null || true
+	wait_for is_settled "$1" || die_waiting "$1" "neither unloaded nor in force again"
+	is_gone "$1" || die "not unloaded from all tasks after $patience s, and in force again." \
+		"It waited for:"$'\n'"$blockers"
 }
 
 # insert LIVEPATCH MODULE OVERRIDE
@@ -177,12 +224,11 @@ load()
 	# notice when another takes over.
 	is_gone flowfd_livepatch ||
 		die "a livepatch of an old version is loaded: unload it first"
-	[ -z "$3" ] || set_guard "$version"
+	[ -z "$3" ] || set_guard "$version" "$3"
 	mark
+	is_enabled "$new" || wait_for is_gone "$new" || die "it is being unloaded: see status"
 	if is_gone "$new"; then
 		insert "$new" "$module" "$2"
-	elif ! is_enabled "$new"; then
-		die "it is being unloaded: see status"
 	elif ! is_loaded_from "$new" "$module"; then
 		die "another build of it is loaded: unload it first"
 	fi
@@ -191,6 +237,8 @@ load()
 		[ "$old" = "$new" ] || unload_one "$old"
 	done
 	say "in force"
+	[ -z "$(overridden "$new")" ] ||
+		say "warning: a later livepatch patches the same functions: see status" >&2
 	if [ "$3" ]; then
 		flock -u 8
 		[ -z "${NOTIFY_SOCKET-}" ] || systemd-notify --ready
@@ -207,8 +255,7 @@ unload_one()
 			die "another livepatch is in transition"
 		echo 0 > "$sysfs/$1/enabled"
 	fi
-	wait_for is_gone "$1" || die "not unloaded from all tasks after $patience s:" \
-		"'flowfd-livepatch status' shows which; run unload again"
+	wait_for is_gone "$1" || put_back "$1"
 	remove_rest "$1" || die "the module is still in use"
 }
 
@@ -221,7 +268,7 @@ unload()
 	lock
 	names=$(our_names "$modules")
 	[ "$names" ] || die "not loaded"
-	clear_guard
+	clear_guards
 	for name in $names; do
 		unload_one "$name"
 	done
@@ -243,7 +290,7 @@ task_name()
 blockers()
 {
 	local task target state
-	target=$(cat "$sysfs/$1/enabled")
+	target=$(cat "$sysfs/$1/enabled" 2> /dev/null) || return 0
 	for task in /proc/[0-9]*/task/[0-9]*; do
 		# Without a process for each: the transition may be over before the end.
 		{ read -r state < "$task/patch_state"; } 2> /dev/null || continue
@@ -267,7 +314,9 @@ print_blocker()
 # state_of LIVEPATCH: prints it
 state_of()
 {
-	if in_force "$1"; then
+	if in_force "$1" && [ "$(overridden "$1")" ]; then
+		echo "in force in part"
+	elif in_force "$1"; then
 		echo "in force"
 	elif is_enabled "$1"; then
 		echo "coming into force"
@@ -292,37 +341,45 @@ print_details()
 	for function in "$sysfs/$1"/*/*,*; do
 		echo "  patches ${function##*/}"
 	done
+	overridden "$1" | sed 's/\(.*\) \(.*\)/  \1 is that of \2, which came later/'
 	[ "$(cat "$modules/$1/retire" 2> /dev/null)" != 1 ] ||
 		echo "  closes take epmutex, since another livepatch has come:" \
 			"unload and load"
 }
 
-# Whether another livepatch has replaced ours, as far as the module that is left says so.
-is_replaced()
+# Prints which livepatches may have replaced ours, as far as the module that is left says
+# so: they came later, and it noticed one, if it looks for them.
+replacers()
 {
-	[ "$(our_names "$modules")" ] && [ "$(other_names)" ]
+	local name
+	for name in $(our_names "$modules"); do
+		[ "$(cat "$modules/$name/retire" 2> /dev/null || echo 1)" != 1 ] ||
+			later_names "$name"
+	done | sort -u
 }
 
-# The command. Returns 0 if the livepatch is in force, 1 during a transition, 3 if it is
-# not loaded.
+# The command. Returns 0 if the livepatch is in force, 1 during a transition or if it is in
+# force in part, 3 if it is not loaded.
 status()
 {
-	local name names result=0
+	local name names replacers state result=0
 	need_livepatching
 	names=$(our_names "$sysfs")
 	if [ -z "$names" ]; then
-		if is_replaced; then
-			say "replaced by $(other_names | paste -sd ' ')"
+		replacers=$(replacers | paste -sd ' ')
+		if [ "$replacers" ]; then
+			say "replaced by $replacers"
 		else
 			say "not loaded"
 		fi
 		return 3
 	fi
 	for name in $names; do
-		say "$(state_of "$name")"
+		state=$(state_of "$name")
+		say "$state"
 		in_force "$name" || blockers "$name" print_blocker
 		print_details "$name"
-		in_force "$name" || result=1
+		[ "$state" = "in force" ] || result=1
 	done
 	return $result
 }

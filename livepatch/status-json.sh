@@ -47,16 +47,18 @@ json_truth()
 # json_livepatch LIVEPATCH
 json_livepatch()
 {
-	local version functions waits
+	local version functions waits overridden
 	version=$(version_of "$1")
 	mapfile -t functions < <(printf '%s\n' "$sysfs/$1"/*/*,* | sed 's/.*\///')
+	mapfile -t overridden < <(overridden "$1" | cut -d ' ' -f 1)
 	mapfile -t waits < <(in_force "$1" || blockers "$1" json_blocker)
 	printf '{"name": %s, "version": %s, "state": %s, "outdated": %s, ' \
 		"$(json "$1")" "$(json "$version")" "$(json "$(state_of "$1")")" \
 		"$(json_truth is_outdated "$version" "$(uname -r)")"
-	printf '"retired": %s, "functions": %s, "waits_for": %s}' \
+	printf '"retired": %s, "functions": %s, "overridden": %s, "waits_for": %s}' \
 		"$(json_truth grep -qsx 1 "$modules/$1/retire")" \
-		"$(json_list json "${functions[@]}")" "$(json_list raw "${waits[@]}")"
+		"$(json_list json "${functions[@]}")" "$(json_list json "${overridden[@]}")" \
+		"$(json_list raw "${waits[@]}")"
 }
 
 # The command. Returns what "status" does.
@@ -69,7 +71,7 @@ status_json()
 	mapfile -t others < <(other_names)
 	printf '{"kernel": %s, "in_force": %s, "replaced": %s, "livepatches": %s, "others": %s}\n' \
 		"$(json "$(uname -r)")" "$(json_truth [ "$result" = 0 ])" \
-		"$(if [ ${#names[@]} = 0 ]; then json_truth is_replaced; else printf false; fi)" \
+		"$(if [ ${#names[@]} = 0 ]; then json_truth [ "$(replacers)" ]; else printf false; fi)" \
 		"$(json_list json_livepatch "${names[@]}")" "$(json_list json "${others[@]}")"
 	return $result
 }

@@ -91,7 +91,7 @@ check_tested()
 build()
 {
 	local version=$1 dir=$state/$1 root=$state/$1/root name
-	local series suites builder disk minutes needed patches
+	local series suites builder disk minutes needed patches own
 	read -r series suites builder disk minutes < <(supported_kernel "$version") ||
 		die "there are no patches for kernel $version"
 	check_running "$version"
@@ -103,9 +103,12 @@ build()
 	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed"
 	root_inputs "$suites" "$builder" | cmp -s - "$dir/root-inputs" ||
 		outdated "$dir" make_root get_kernel build_module
+	# Once, before the build: an upgrade of the package during it changes the files,
+	# and then this build is an outdated one.
+	own=$(current_version "$series")
 	# shellcheck disable=SC2034 # for the builders
-	name=flowfd_livepatch_$(inputs "$series")
-	inputs "$series" | cmp -s - "$dir/inputs" || outdated "$dir" build_module
+	name=flowfd_livepatch_${own##*-}
+	echo "${own##*-}" | cmp -s - "$dir/inputs" || outdated "$dir" build_module
 	[ -e "$dir/package" ] || outdated "$dir" get_kernel build_module
 	is_complete "$dir" || outdated "$dir" build_module
 	# An upgrade can bring another kernel of the same version string.
@@ -131,8 +134,7 @@ build()
 	[ "$2" ] || check_tested "$dir" "$version"
 	mapfile -t patches <<< "$needed"
 	step "$dir" 3 "livepatch" \
-		build_module "$dir" "$version" "$builder" "$(current_version "$series")" \
-		"${patches[@]}"
-	inputs "$series" > "$dir/inputs"
+		build_module "$dir" "$version" "$builder" "$own" "${patches[@]}"
+	echo "${own##*-}" > "$dir/inputs"
 	say "built $dir/$file"
 }

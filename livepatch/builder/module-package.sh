@@ -54,11 +54,12 @@ write_control()
 		 flowfd-livepatch(8) says how to load it.
 	TEXT
 	# A newer module takes over from the one that is in force. Nothing is loaded that
-	# the administrator has not enabled.
+	# the administrator has not enabled. In a container the kernel is another system's.
 	cat > postinst <<-TEXT
 		#!/bin/sh
 		set -e
 		if [ "\$1" = configure ] && [ "\$(uname -r)" = "$1" ] && ! ischroot &&
+			! systemd-detect-virt -cq 2> /dev/null &&
 			systemctl -q is-enabled flowfd-livepatch 2> /dev/null; then
 			if systemctl -q is-active flowfd-livepatch; then
 				flowfd-livepatch load || true
@@ -70,7 +71,8 @@ write_control()
 	cat > prerm <<-TEXT
 		#!/bin/sh
 		set -e
-		if [ "\$1" = remove ] && [ "\$(uname -r)" = "$1" ] && ! ischroot; then
+		if [ "\$1" = remove ] && [ "\$(uname -r)" = "$1" ] && ! ischroot &&
+			! systemd-detect-virt -cq 2> /dev/null; then
 			! systemctl -q is-active flowfd-livepatch 2> /dev/null ||
 				systemctl stop flowfd-livepatch || true
 			for module in /sys/module/flowfd_livepatch*; do

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# health.sh: the kill switch, loads after a crash, trouble in the kernel's log, and status
+# health.sh: the kill switch, loads after a crash, trouble with the kernel, and status
 # as JSON: functions of flowfd-livepatch, without a kernel. Prints TAP.
 # shellcheck disable=SC2034,SC2317 # variables of the functions; called by name
 set -u
@@ -32,7 +32,6 @@ cmdline=cmdline
 off_file=off
 taint_file=taint
 boot_id=boot
-before_file=before
 sysfs=sysfs
 modules=modules
 mkdir sysfs modules
@@ -41,9 +40,16 @@ uname()
 {
 	echo 6.1.0-50-amd64
 }
+# What users can have the kernel log is no trouble.
 dmesg()
 {
-	cat log
+	echo "traps: BUG:[812] general protection fault ip:401000"
+	echo "INFO: task fuse:1 blocked for more than 120 seconds."
+}
+# journalctl ... BOOT ...: each boot has its last line
+journalctl()
+{
+	cat "seen-$3" 2> /dev/null
 }
 unload()
 {
@@ -63,72 +69,118 @@ true > cmdline
 touch off
 tap_is "$(check_switch)" "switched off by off" "switched off by a file"
 
-# A process that guards a load, and ends with status $1, or is killed.
+# A process that guards a load for 100 s, and ends with status $1, or is killed.
+patience=0
 guarded()
 {
 	(
-		set_guard 1
+		set_guard 1 100
 		exit "$1"
 	)
 }
 crashed()
 {
 	(
-		set_guard 1
+		set_guard 1 100
 		kill -9 "$BASHPID"
 	)
 }
-echo first > boot
+failed=$state/failed-6.1.0-50-amd64
+echo fi-rst > boot
 guarded 1
 tap_is "$(check_guard 1)" "" "a load that failed is no crash"
 crashed 2> /dev/null
 tap_is "$(check_guard 1)" "" "the same boot is no crash"
 echo second > boot
 refused="version 1 was loaded and made trouble, or the machine went down soon after:\
- remove $state/failed-6.1.0-50-amd64 to load it again"
+ remove $failed to load it again"
 tap_is "$(check_guard 1)" "$refused" "another boot is a crash"
 tap_is "$(check_guard 1)" "$refused" "and is remembered"
 tap_is "$(check_guard 2)" "" "another version can be loaded"
-rm "$state/failed-6.1.0-50-amd64"
+rm "$failed"
 tap_is "$(check_guard 1)" "" "also this one, when the file is removed"
 (
-	set_guard 1
+	set_guard 1 100
 	kill "$BASHPID"
 	command sleep 5
 )
 echo third > boot
 tap_is "$(check_guard 1)" "" "a shutdown is no crash"
 
-# watch_with LOG TAINT: prints what the watcher does when the kernel has come to this
+# A watcher that was killed, and what the journal has of that boot.
+echo fi-rst > boot
+crashed 2> /dev/null
+echo "$((EPOCHSECONDS + 50)).123 host" > seen-first
+echo second > boot
+tap_is "$(check_guard 1)" "$refused" "a crash while it would have watched"
+rm "$failed"
+echo fi-rst > boot
+crashed 2> /dev/null
+echo "$((EPOCHSECONDS + 200)).123 host" > seen-first
+echo second > boot
+tap_is "$(check_guard 1)" "" "a crash after that"
+tap_is "$(ls "$state")" "" "nothing is left of it"
+
+# Two at once.
+(
+	set_guard 1 100
+	guarded 0
+	kill -9 "$BASHPID"
+)
+echo third > boot
+tap_is "$(check_guard 1)" "$refused" "another load ends, and does not end the guard"
+rm "$failed"
+
+# What the unit does at a shutdown.
+crashed 2> /dev/null
+echo "1 another-boot 0" > "$state/pending-6.1.0-50-amd64.1"
+stop=$(sed -n '/^ExecStop=/,$p' "$data/flowfd-livepatch-guard.service" | tr -d '\\\n' |
+	sed "s/^[^']*'//; s/'$//; s/\\$\\$/\$/g; s|/var/lib/flowfd-livepatch|$state|
+		s|/proc/sys/kernel/random/boot_id|boot|")
+tap_ok "a shutdown" sh -c "$stop"
+tap_is "$(cd "$state" && ls)" "pending-6.1.0-50-amd64.1" \
+	"removes the guards of this boot, and no other"
+tap_ok "there is nothing to remove" sh -c "$stop"
+rm "$state"/*
+
+# watch_with TAINT...: prints what the watcher does when the kernel has come to these flags
+mkdir modules/flowfd_livepatch_1 sysfs/flowfd_livepatch_1
+echo 1 > modules/flowfd_livepatch_1/version
 watch_with()
 {
-	printf '%s\n' "BUG: old" "flowfd-livepatch: loading" "$1" > log
-	echo 4096 > before
-	echo "$2" > taint
+	local bit
+	echo $((1 << 12 | 1 << 4)) > taint
+	mark
+	for bit; do
+		echo $(($(cat taint) | 1 << bit)) > taint
+	done
 	(
-		set_guard 1
+		set_guard 2 1
 		watch 1
 	)
 	echo "status $?"
 }
-tap_is "$(watch_with "livepatch: enabling" $((4096 | 1 << 15 | 1 << 13)))" \
-	"the kernel is well after 1 s
+# All but those of trouble: P, F, S, R, U, A, C, I, O, E, K, X, T, N.
+tap_is "$(watch_with 0 1 2 3 6 8 10 11 12 13 15 16 17 18 4)" "the kernel is well after 1 s
 status 0" "a kernel that is well"
-tap_is "$(check_guard 1)" "" "it can be loaded again"
-tap_is "$(watch_with "INFO: task a:1 blocked for more than 120 seconds." 4096 2>&1)" \
-	"the kernel is not well:
-INFO: task a:1 blocked for more than 120 seconds.
+tap_is "$(check_guard 1; check_guard 2)" "" "it can be loaded again"
+for flag in B:5 D:7 W:9 L:14; do
+	tap_is "$(watch_with "${flag#*:}" 2>&1)" \
+		"the kernel is not well, it has new taint flags: ${flag%:*}
 unloaded
-status 1" "a hung task"
-tap_is "$(check_guard 1)" "$refused" "it is not loaded again"
-rm "$state/failed-6.1.0-50-amd64"
-tap_is "$(watch_with "" $((4096 | 1 << 9)) 2>&1)" "the kernel is not well:
-the kernel has new taint flags: 512
-unloaded
-status 1" "a taint flag"
-printf '%s\n' "BUG: x" > log
-cp taint before
-tap_is "$(trouble)" "BUG: x" "a log without the mark counts as a whole"
+status 1" "the flag ${flag%:*}"
+	tap_is "$(check_guard 1)" "$refused" "what was loaded is not loaded again"
+	rm "$failed"
+done
+tap_is "$(watch_with 4 7 9 2>&1 | head -n 1)" \
+	"the kernel is not well, it has new taint flags: D W" "two flags"
+tap_is "$(check_guard 2)" "" "what was not loaded can be"
+rm "$failed"
+echo 0 > taint
+mark
+echo 16 > taint
+tap_is "$(trouble)" M "the flag M"
+rm -r modules/* sysfs/*
 
 # status as JSON, of one in force, one in transition, and a vendor's
 patch()
@@ -145,6 +197,8 @@ tap_is "$(status_json; echo "status $?")" '{"kernel": "6.1.0-50-amd64", "in_forc
 status 3' "nothing is loaded"
 patch vendor 1 0 other
 mkdir modules/flowfd_livepatch_1
+module_list=list
+printf '%s 16384 0 - Live 0x0\n' vendor flowfd_livepatch_1 flowfd_livepatch_2 > list
 tap_is "$(status_json)" '{"kernel": "6.1.0-50-amd64", "in_force": false, "replaced": true, "livepatches": [], "others": ["vendor"]}' "replaced"
 patch flowfd_livepatch_1 1 0 one
 mkdir "sysfs/flowfd_livepatch_1/vmlinux/two,1"
@@ -157,10 +211,17 @@ import json
 status = json.load(open("json"))
 first, second = status["livepatches"]
 print(status["in_force"], status["others"], first["state"], first["functions"],
-      first["retired"], first["outdated"], first["waits_for"])
+      first["retired"], first["outdated"], first["waits_for"], first["overridden"])
 print(second["state"], second["outdated"], second["retired"], second["waits_for"])
 END2
-)" "1 False ['vendor'] in force ['one,1', 'two,1'] True False []
+)" "1 False ['vendor'] in force ['one,1', 'two,1'] True False [] []
 coming into force True False [{'task': 12, 'name': 'a \"task\"\\\\', 'stack': 'one two'}]" \
 	"one in force, one in transition"
+mv sysfs/flowfd_livepatch_2 away
+mkdir sysfs/vendor/vmlinux/two,1
+current=$(current_version 6.1)
+tap_is "$(status_json | grep -o '"in_force": false.*"state": "[^"]*"\|"overridden": [^ ]*')" \
+	"\"in_force\": false, \"replaced\": false, \"livepatches\": [{\"name\": \
+\"flowfd_livepatch_1\", \"version\": \"$current\", \"state\": \"in force in part\"
+\"overridden\": [\"two,1\"]," "a function is another's"
 tap_done

@@ -49,6 +49,31 @@ tap_ok "the module" cmp unsigned "tree/usr/lib/flowfd-livepatch/$kernel/$file"
 dpkg-deb -e "out/$name" control
 tap_ok "its scripts" sh -n control/postinst control/prerm
 
+# Its script, where the unit is enabled: in a container, or not.
+mkdir bin
+cat > bin/fake <<'TEXT'
+#!/bin/sh
+case ${0##*/} in
+uname) echo "$KERNEL" ;;
+ischroot) false ;;
+systemd-detect-virt) [ "$CONTAINER" ] ;;
+*) echo "${0##*/} $*" ;;
+esac
+TEXT
+chmod +x bin/fake
+for command in uname ischroot systemd-detect-virt systemctl flowfd-livepatch; do
+	ln -s fake "bin/$command"
+done
+# scripts CONTAINER: what they do
+scripts()
+{
+	PATH=$PWD/bin:$PATH KERNEL=$kernel CONTAINER=$1 sh control/postinst configure
+	PATH=$PWD/bin:$PATH KERNEL=$kernel CONTAINER=$1 sh control/prerm remove
+}
+tap_is "$(scripts "" | head -n 2 | tail -n 1)" "systemctl -q is-active flowfd-livepatch" \
+	"they load"
+tap_is "$(scripts yes)" "" "not in a container"
+
 openssl req -new -x509 -nodes -batch -subj /CN=test -keyout key -out certificate 2> /dev/null
 make_package $kernel "$PWD/built" out "$PWD/key" "$PWD/certificate" > /dev/null
 tap_ok "what was built stays unsigned" cmp unsigned "built/$file"

@@ -105,7 +105,9 @@ tap_ok "the other is unloaded" vendor_out vendor_beside
 
 # After ours, with a function that ours patches.
 tap_ok "another livepatch that patches the same function" vendor_in vendor_overlapping
-tap_is "$(who_reads) $(state)" "vendor 0: $me in force" "it has the function"
+tap_is "$(who_reads) $(state)" "vendor 1: $me in force in part" "it has the function"
+tap_is "$("$tool" status | grep later)" "  $read,1 is that of vendor_overlapping, which came \
+later" "status says so"
 tap_ok "it is unloaded" vendor_out vendor_overlapping
 tap_is "$(who_reads) $(state)" "kernel or flowfd 0: $me in force" "ours has it again"
 tool_is 0 "$me unloaded" "unload" unload
@@ -163,10 +165,19 @@ if [ "$has_epoll" ]; then
 	tap_is "$said" "waits" "a close waits"
 	tap_ok "another livepatch can come" vendor_in vendor_beside
 	tap_ok "and go" vendor_out vendor_beside
-	FLOWFD_LIVEPATCH_PATIENCE=20 tool_is 1 "$me not unloaded from all tasks after 20 s: \
-'flowfd-livepatch status' shows which; run unload again" "unload waits for the close" unload
-	tap_ok "modules can be loaded meanwhile" timeout 60 modprobe dummy
+	FLOWFD_LIVEPATCH_PATIENCE=40 "$tool" unload > "$output.unload" 2>&1 &
+	until grep -qsx 0 "$sysfs/$name/enabled"; do
+		sleep 0.1
+	done
+	tap_ok "modules can be loaded while unload waits for the close" timeout 60 modprobe dummy
 	tap_ok "status names the close" eval '"$tool" status | grep -q "waits for .* slow-call"'
+	wait $!
+	tap_is "$?: $(sed '2s/[0-9]* slow-call.*/slow-call/' "$output.unload")" \
+		"1: $me not unloaded from all tasks after 40 s, and in force again. It waited for:
+  waits for slow-call" "unload that does not come to an end is taken back"
+	tap_is "$(state)" "0: $me in force" "it is in force again"
+	tap_ok "another livepatch can come" vendor_in vendor_beside
+	tap_ok "and go" vendor_out vendor_beside
 	kill -9 "$slow"
 	exec 3<&-
 	tool_is 0 "$me unloaded" "unload ends after the close" unload

@@ -35,6 +35,11 @@ tap_ok "not in force at the end of an unload" eval ! in_force ours
 enabled 1 1
 tap_ok "not in force in a transition" eval ! in_force ours
 tap_ok "a transition" eval ! all_settled
+# As when a livepatch goes while all are read.
+mkdir sysfs/gone
+ln -s none sysfs/gone/transition
+tap_ok "a transition beside a livepatch that goes" eval '! (set -o pipefail; all_settled)'
+rm -r sysfs/gone
 rm sysfs/ours/*
 tap_is "$(in_force ours 2>&1; echo $?)" 1 "not in force when it has gone"
 echo abcd > module
@@ -67,15 +72,108 @@ tap_is "$(python3 "$data/builder/add-modinfo.py" none.ko version=1 2>&1; echo $?
 	"the module has no .modinfo
 1" "no fields in what is no module"
 
+# A module that the kernel lets go of a moment after the livepatch.
+rmmod()
+{
+	[ "$(wc -l < retired)" = 2 ] && rm -r "modules/$1"
+}
+timeout()
+{
+	echo retired >> retired
+}
+patience=2
+mkdir modules/replaced
+true > modules/replaced/retire
+tap_ok "a module that the kernel has not let go of yet" remove_rest replaced
+unset -f timeout rmmod
+
+# Later livepatches, which the kernel lists first, with a function of ours or another.
+module_list=list_of_modules
+printf '%s 16384 1 - Live 0x0 (OK)\n' vendor_later dummy flowfd_livepatch_1 vendor_earlier \
+	> list_of_modules
+for name in vendor_later flowfd_livepatch_1 vendor_earlier; do
+	mkdir -p "sysfs/$name/vmlinux/ours,1"
+	echo 1 > "sysfs/$name/enabled"
+	echo 0 > "sysfs/$name/transition"
+done
+mkdir "sysfs/flowfd_livepatch_1/vmlinux/ours,2" sysfs/vendor_later/vmlinux/theirs,1 \
+	modules/flowfd_livepatch_1
+tap_is "$(overridden flowfd_livepatch_1)" "ours,1 vendor_later" "a function is another's"
+blockers()
+{
+	"$2" 12 stuck ""
+}
 say()
 {
 	echo "$@"
 }
+need_livepatching()
+{
+	:
+}
+uname()
+{
+	echo 5.10.0-1-amd64
+}
+tap_is "$(status; echo $?)" "in force in part
+  flowfd_livepatch_1, version an old version
+  patches ours,1
+  patches ours,2
+  ours,1 is that of vendor_later, which came later
+1" "status says so"
+echo 0 > sysfs/vendor_later/enabled
+tap_is "$(status | head -n 1; overridden flowfd_livepatch_1)" "in force" \
+	"not of one that is being unloaded"
+echo 1 > sysfs/vendor_later/enabled
+rm -r sysfs/vendor_later/vmlinux/ours,1
+tap_is "$(status | head -n 1)" "in force" "another livepatch, other functions"
+mv sysfs/flowfd_livepatch_1 away
+tap_is "$(status)" "replaced by vendor_later" "replaced by one that came later"
+sed -i 1d list_of_modules
+tap_is "$(status)" "not loaded" "not by one that came earlier"
+sed -i '1i vendor_later 1' list_of_modules
+echo 0 > modules/flowfd_livepatch_1/retire
+tap_is "$(status)" "not loaded" "nor by one that it did not notice"
+rm -r sysfs/vendor_{later,earlier} modules/flowfd_livepatch_1 away
+unset -f uname
+
 die()
 {
 	say "$@"
 	exit 1
 }
+
+# Transitions that do not end by themselves.
+mkdir sysfs/flowfd_livepatch_2
+state_is()
+{
+	echo "$1" > sysfs/flowfd_livepatch_2/enabled
+	echo "$2" > sysfs/flowfd_livepatch_2/transition
+}
+patience=1
+state_is 0 1
+tap_is "$(put_back flowfd_livepatch_2)" "neither unloaded nor in force again after 2 * 1 s: \
+the kernel goes on, and until then no livepatch can be loaded or unloaded. Kill what it \
+waits for:
+  waits for 12 stuck" "an unload that ends in no direction"
+tap_is "$(cat sysfs/flowfd_livepatch_2/enabled)" 1 "it is reversed"
+tap_is "$(take_back flowfd_livepatch_2)" "neither in force nor taken back after 2 * 1 s: \
+the kernel goes on, and until then no livepatch can be loaded or unloaded. Kill what it \
+waits for:
+  waits for 12 stuck" "a load that ends in no direction"
+tap_is "$(cat sysfs/flowfd_livepatch_2/enabled)" 0 "it is reversed"
+state_is 0 0
+tap_is "$(unload_one flowfd_livepatch_2)" "not unloaded from all tasks after 1 s, and in \
+force again. It waited for:
+  waits for 12 stuck" "an unload that is reversed"
+state_is 0 0
+patience=5
+(
+	sleep 0.5
+	rm -r sysfs/flowfd_livepatch_2
+) &
+tap_ok "what is being unloaded can end" wait_for is_settled flowfd_livepatch_2
+wait
 mkdir -p sysfs/vendor/vmlinux/{theirs,both},1
 tap_is "$(check_others "$PWD/info.ko")" "the livepatch vendor patches both, too: \
 'load --override' puts this one in its place" "another livepatch patches the same function"
@@ -102,6 +200,45 @@ tap_is "$(list)" "6.1.0-47-amd64  $current  packaged, fixes some
 6.1.0-56-amd64  already fixed in this kernel" "the list"
 tap_is "$(module_dir 6.1.0-47-amd64)" "$packaged/6.1.0-47-amd64" "a package goes first"
 tap_is "$(module_dir 6.1.0-50-amd64)" "$state/6.1.0-50-amd64" "without one, what was built"
+
+# A module in a package, and one that was built here, for the running kernel: which is
+# used, with their build IDs and versions.
+uname()
+{
+	echo 6.1.0-48-amd64
+}
+running_build_id()
+{
+	echo "id"
+}
+# module DIR ID VERSION
+module()
+{
+	mkdir -p "$1"
+	gcc -c -o "$1/$file" info.c
+	python3 "$data/builder/add-modinfo.py" "$1/$file" "version=$3" vermagic=6.1.0-48-amd64
+	echo "$2" > "$1/build-id"
+}
+# used PACKAGE-ID PACKAGE-VERSION BUILT-ID BUILT-VERSION: prints which
+used()
+{
+	module "$packaged/6.1.0-48-amd64" "$1" "$2"
+	module "$state/6.1.0-48-amd64" "$3" "$4"
+	basename "$(dirname "$(module_dir 6.1.0-48-amd64)")"
+}
+tap_is "$(used id "$current" id "$current")" packaged "a package that is up to date"
+tap_is "$(used id 0 id 0)" packaged "a package, both outdated"
+tap_is "$(used other "$current" id 0)" list "not a package for another build of the kernel"
+tap_is "$(used id 0 id "$current")" list "not a package that is outdated, if the other is not"
+tap_is "$(used id 0 other "$current")" packaged "unless that is for another build"
+rm "$state/6.1.0-48-amd64/$file"
+tap_is "$(module_dir 6.1.0-48-amd64)" "$packaged/6.1.0-48-amd64" "there is only a package"
+echo other > "$packaged/6.1.0-48-amd64/build-id"
+tap_is "$(module_dir 6.1.0-48-amd64)" "$packaged/6.1.0-48-amd64" "also if it does not fit"
+touch "$state/6.1.0-48-amd64/fixed"
+tap_is "$(module_dir 6.1.0-48-amd64)" "$state/6.1.0-48-amd64" "unless the kernel needs none"
+rm -r "$state/6.1.0-48-amd64" "$packaged/6.1.0-48-amd64"
+unset -f uname running_build_id
 
 supported=$(supported_kernel 6.1.0-50-amd64)
 tap_is "${supported%% *}" 6.1 "the series of a kernel"
@@ -198,6 +335,24 @@ echo "$version 6.1.1-1" >> "$data/builder/tested-kernels"
 tap_is "$(build_with eighth "a patch" "")" "$done
 eighth
 id of eighth" "a kernel that was tested"
+# The upgrade of the package while it is built, by the first build after this.
+eval "$(declare -f build_module | sed '1s/build_module/build_only/')"
+build_module()
+{
+	build_only "$@"
+	[ -e "$data/upgraded" ] || echo "# upgraded" >> "$data/builder/version"
+	touch "$data/upgraded"
+}
+echo changed > "$built/inputs"
+tap_is "$(build_with ninth "a patch" "")" "$done
+ninth
+id of ninth" "a build during an upgrade"
+tap_is "$(build_with tenth "a patch" "")" "$done
+tenth
+id of tenth" "is repeated"
+tap_is "$(build_with eleventh "a patch" "")" "$done
+tenth
+id of tenth" "once"
 
 # As after an upgrade of the kernel, and after the reboot.
 dpkg-query()
