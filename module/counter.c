@@ -52,8 +52,10 @@ static int counter_sleep_as_writer(struct flowfd_counter *c, u64 value,
 		/* As after EAGAIN, the caller may poll for room now. */
 		c->write_refused = true;
 		flowfd_counter_left(c);
-	} else if (!err && terms->urgent) {
-		flowfd_counter_added(c, true);
+	} else if (!err) {
+		trace_flowfd_write(c, value);
+		if (terms->urgent)
+			flowfd_counter_added(c, true);
 	}
 	return err ? min(err, 0) : WRITE_DONE;
 }
@@ -68,7 +70,7 @@ static int counter_lose(struct flowfd_counter *c, u64 value,
 		fitting = flow_fitting(c->count, c->maximum, value);
 	flow_lose(&c->flow, value - fitting);
 	c->count += fitting;
-	c->stats.writes++;
+	counter_note_write(c, value);
 	if (!c->count)
 		return WRITE_DONE;
 	flowfd_pace_force(c);
@@ -116,7 +118,7 @@ static int counter_add_slowly(struct flowfd_counter *c, u64 value,
 			return min(err, 0);
 	}
 	c->count += value;
-	c->stats.writes++;
+	counter_note_write(c, value);
 	flowfd_counter_added(c, terms->urgent);
 	return 0;
 }
@@ -140,7 +142,7 @@ static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool
 		err = counter_add_as_file(c, value, nonblock);
 	} else {
 		counter_set(c, c->count + value);
-		c->stats.writes++;
+		counter_note_write(c, value);
 	}
 	spin_unlock_irq(&c->wqh.lock);
 	return err;
@@ -188,13 +190,15 @@ static int counter_take_slowly(struct flowfd_counter *c, u64 *value,
 		flowfd_sleeper_join(c, &s, EPOLLIN, 0);
 		err = flowfd_sleeper_sleep(c, &s, terms->end);
 		*value = s.value;
+		if (!err)
+			trace_flowfd_read(c, *value);
 		if (err <= 0)
 			return err;
 	}
 	before = c->count;
 	*value = c->semaphore ? 1 : before;
 	c->count -= *value;
-	stats_take(&c->stats, before, *value);
+	counter_note_read(c, before, *value);
 	flowfd_counter_taken(c, before);
 	return 0;
 }
@@ -210,15 +214,17 @@ static noinline int counter_take_as_file(struct flowfd_counter *c, u64 *value,
 static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
 					bool nonblock)
 {
+	u64 before;
 	int err = 0;
 
 	spin_lock_irq(&c->wqh.lock);
-	if (unlikely(!c->count) || counter_has_queue(c)) {
+	before = c->count;
+	if (unlikely(!before) || counter_has_queue(c)) {
 		err = counter_take_as_file(c, value, nonblock);
 	} else {
-		*value = c->semaphore ? 1 : c->count;
-		stats_take(&c->stats, c->count, *value);
-		counter_set(c, c->count - *value);
+		*value = c->semaphore ? 1 : before;
+		counter_set(c, before - *value);
+		counter_note_read(c, before, *value);
 	}
 	spin_unlock_irq(&c->wqh.lock);
 	return err;
@@ -316,7 +322,7 @@ int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value)
 	if (part) {
 		*value -= part;
 		c->count += part;
-		c->stats.writes++;
+		counter_note_write(c, part);
 		flowfd_counter_added(c, false);
 	}
 	return *value ? -EAGAIN : 0;

@@ -15,6 +15,7 @@
 #include "flow.h"
 #include "flowfd.h"
 #include "mapped.h"
+#include "trace.h"
 
 struct flowfd_bridge_state;
 
@@ -129,17 +130,36 @@ static inline bool counter_has_waiters(const struct flowfd_counter *c)
 }
 
 /* Readers are there, and are not woken. Writers that sleep are no readers. */
-static inline void counter_note_held_back(struct flowfd_counter *c)
+static inline void counter_note_held_back(struct flowfd_counter *c, u32 reason)
 {
-	if (counter_has_pollers(c) || !list_empty(&c->readers))
-		c->stats.held_back++;
+	if (!counter_has_pollers(c) && list_empty(&c->readers))
+		return;
+	c->stats.held_back++;
+	trace_flowfd_held_back(c, reason);
+}
+
+/* Of a sleeper, sleeper.c counts the call, and the sleeper itself passes the tracepoint. */
+static __always_inline void counter_note_write(struct flowfd_counter *c, u64 value)
+{
+	c->stats.writes++;
+	trace_flowfd_write(c, value);
+}
+
+/* Likewise, of the count @before. */
+static __always_inline void counter_note_read(struct flowfd_counter *c, u64 before,
+					      u64 value)
+{
+	stats_take(&c->stats, before, value);
+	trace_flowfd_read(c, value);
 }
 
 /* Readers are woken: pollers, or a task that slept and was given the count (@slept). */
 static inline void counter_note_wakeup(struct flowfd_counter *c, bool slept)
 {
-	if (slept || counter_has_pollers(c))
-		c->stats.wakeups++;
+	if (!slept && !counter_has_pollers(c))
+		return;
+	c->stats.wakeups++;
+	trace_flowfd_wakeup(c, slept);
 }
 
 /* After a change of what @marker stands for, under the lock. */

@@ -86,6 +86,7 @@ static int counter_release(struct inode *inode, struct file *file)
 
 	flowfd_closing_end_hooks(&c->hooks, file);
 	flowfd_bridge_free(c);
+	trace_flowfd_counter_close(c);
 	flowfd_counter_free(c);
 	return 0;
 }

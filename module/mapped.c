@@ -106,8 +106,10 @@ static int mapped_sleep_as_writer(struct flowfd_counter *c, u64 value,
 		/* Those behind it may fit. Without any, the count may be ready later. */
 		flowfd_mapped_tell_writers(c);
 		flowfd_pace_is_ready(c);
-	} else if (!err && terms->urgent) {
-		flowfd_mapped_added(c, true);
+	} else {
+		trace_flowfd_write(c, value);
+		if (terms->urgent)
+			flowfd_mapped_added(c, true);
 	}
 	return err;
 }
@@ -171,7 +173,7 @@ int flowfd_mapped_add(struct flowfd_counter *c, u64 value,
 		if (err)
 			return err;
 	}
-	c->stats.writes++;
+	counter_note_write(c, value);
 	flowfd_mapped_added(c, terms->urgent && value > lost);
 	return 0;
 }
@@ -204,7 +206,7 @@ int flowfd_mapped_add_some(struct flowfd_counter *c, u64 *value)
 		err = flowfd_mapped_try_add_some(m, value);
 	}
 	if (*value != before) {
-		c->stats.writes++;
+		counter_note_write(c, before - *value);
 		flowfd_mapped_added(c, false);
 	}
 	return err;
@@ -223,6 +225,8 @@ static int mapped_sleep_as_reader(struct flowfd_counter *c, u64 *value,
 		s.result = 1;
 	err = flowfd_sleeper_sleep(c, &s, terms->end);
 	*value = s.value;
+	if (!err)
+		trace_flowfd_read(c, *value);
 	return err;
 }
 
@@ -259,7 +263,7 @@ static int mapped_try_take(struct flowfd_counter *c, u64 *value,
 
 static void mapped_taken(struct flowfd_counter *c, u64 value)
 {
-	stats_take(&c->stats, value, value);
+	counter_note_read(c, value, value);
 	flowfd_pace_restart(c);
 	counter_arm_readers(c);
 	flowfd_mapped_settle(c);

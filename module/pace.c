@@ -102,12 +102,12 @@ bool flowfd_pace_admits(struct flowfd_counter *c)
 		return false;
 	if (!ready && !pace_is_plain(c)) {
 		if (counter_count(c))
-			counter_note_held_back(c);
+			counter_note_held_back(c, HELD_BY_MARK);
 		return false;
 	}
 	if (!bucket_is_limited(&c->bucket) || pace_takes_token(c))
 		return true;
-	counter_note_held_back(c);
+	counter_note_held_back(c, HELD_BY_BUCKET);
 	return false;
 }
 

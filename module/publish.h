@@ -10,6 +10,7 @@
 #include <linux/bitops.h>
 #include <linux/preempt.h>
 
+#include "trace.h"
 #include "watch.h"
 
 /* Flags of a wakeup that need the slow path: all are above the published events. */
@@ -35,6 +36,45 @@ static __always_inline bool item_test_and_set_queued(struct flowfd_ring_item *it
 #endif
 }
 
+/* As flowfd_publish(); @traced is a constant. */
+static __always_inline void publish(struct flowfd_watch *w, __poll_t events,
+				    __poll_t wake_flags, int sync, bool traced)
+{
+	struct flowfd_ring_item *item = w->item;
+	struct flowfd_ring *ring = w->ring;
+	u32 position;
+
+	atomic_or((__force int)events, (atomic_t *)&item->ready);
+	/*
+	 * a: orders the bits before the flag. Pairs with b, the consumer's full barrier
+	 * after it clears the flag and before it takes the bits: either this sees the
+	 * flag cleared, or the consumer sees the bits.
+	 */
+	preempt_disable();
+	if (item_test_and_set_queued(item)) {
+		preempt_enable();
+		this_cpu_inc(ring->stats->coalesced);
+		if (traced)
+			trace_flowfd_publish(w, events, true);
+		return;
+	}
+	position = atomic_long_fetch_inc(&ring->tail);
+	/*
+	 * d: a full barrier orders the slot before the look for listeners. Pairs with e,
+	 * in ring_sleeper_join() and ring_poll(), after the listener has announced itself
+	 * and before it looks at the ring: either this sees the listener, or the listener
+	 * sees the slot.
+	 *
+	 * a orders what the consumer finds through the slot before the slot.
+	 */
+	smp_store_mb(ring->index[position & ring->mask], w->index_entry);
+	preempt_enable();
+	if (traced)
+		trace_flowfd_publish(w, events, false);
+	if (unlikely(atomic_read(&ring->listening)))
+		flowfd_ring_wake(ring, wake_flags, sync);
+}
+
 /**
  * flowfd_publish - publish events of a watched file
  * @w: watch of the file
@@ -53,35 +93,11 @@ static __always_inline bool item_test_and_set_queued(struct flowfd_ring_item *it
 static __always_inline void flowfd_publish(struct flowfd_watch *w, __poll_t events,
 					   __poll_t wake_flags, int sync)
 {
-	struct flowfd_ring_item *item = w->item;
-	struct flowfd_ring *ring = w->ring;
-	u32 position;
-
-	atomic_or((__force int)events, (atomic_t *)&item->ready);
-	/*
-	 * a: orders the bits before the flag. Pairs with b, the consumer's full barrier
-	 * after it clears the flag and before it takes the bits: either this sees the
-	 * flag cleared, or the consumer sees the bits.
-	 */
-	preempt_disable();
-	if (item_test_and_set_queued(item)) {
-		preempt_enable();
-		this_cpu_inc(ring->stats->coalesced);
-		return;
-	}
-	position = atomic_long_fetch_inc(&ring->tail);
-	/*
-	 * d: a full barrier orders the slot before the look for listeners. Pairs with e,
-	 * in ring_sleeper_join() and ring_poll(), after the listener has announced itself
-	 * and before it looks at the ring: either this sees the listener, or the listener
-	 * sees the slot.
-	 *
-	 * a orders what the consumer finds through the slot before the slot.
-	 */
-	smp_store_mb(ring->index[position & ring->mask], w->index_entry);
-	preempt_enable();
-	if (unlikely(atomic_read(&ring->listening)))
-		flowfd_ring_wake(ring, wake_flags, sync);
+	/* Out of line: a call in here would cost registers, also if it is never made. */
+	if (trace_flowfd_publish_enabled())
+		flowfd_publish_traced(w, events, wake_flags, sync);
+	else
+		publish(w, events, wake_flags, sync, false);
 }
 
 /* The watch of the first wait queue of a file, at a fixed place in the watch. */

@@ -13,6 +13,7 @@
 
 #include "abi.h"
 #include "ring.h"
+#include "trace.h"
 #include "watch.h"
 
 static_assert(sizeof(struct flowfd_create_ring) == FLOWFD_CREATE_RING_SIZE_VER0);
@@ -30,6 +31,16 @@ static ktime_t deadline(u64 timeout)
 	return ktime_add_safe(ktime_get(), timeout);
 }
 
+/* As flowfd_ring_has_enough(), at the begin of a call. */
+static bool ring_begin_wait(struct flowfd_ring *ring, u32 wanted, int *result)
+{
+	bool enough = flowfd_ring_has_enough(ring, wanted, result);
+
+	this_cpu_inc(ring->stats->waits);
+	trace_flowfd_wait_begin(ring, wanted, *result);
+	return enough;
+}
+
 static int ring_wait(struct flowfd_ring *ring, const struct flowfd_ring_wait *args)
 {
 	u32 wanted = args->min_events ?: 1;
@@ -37,14 +48,15 @@ static int ring_wait(struct flowfd_ring *ring, const struct flowfd_ring_wait *ar
 	bool slept = false;
 	int result;
 
-	this_cpu_inc(ring->stats->waits);
-	if (flowfd_ring_has_enough(ring, wanted, &result) || !args->timeout)
-		return result;
+	if (ring_begin_wait(ring, wanted, &result) || !args->timeout)
+		goto done;
 	end = deadline(args->timeout);
 	gathered = args->min_wait ? deadline(args->min_wait) : end;
 	result = flowfd_ring_sleep(ring, wanted, min(gathered, end), &slept);
 	if (!result && gathered < end)
 		result = flowfd_ring_sleep(ring, 1, end, &slept);
+done:
+	trace_flowfd_wait_end(ring, result, slept);
 	return result;
 }
 
@@ -107,12 +119,12 @@ static ssize_t ring_read(struct file *file, char __user *buf, size_t size, loff_
 
 	if (size < sizeof(u64))
 		return -EINVAL;
-	this_cpu_inc(ring->stats->waits);
-	if (!flowfd_ring_has_enough(ring, 1, &result)) {
-		if (file->f_flags & O_NONBLOCK)
-			return -EAGAIN;
-		result = flowfd_ring_sleep(ring, 1, KTIME_MAX, &slept);
+	if (!ring_begin_wait(ring, 1, &result)) {
+		result = -EAGAIN;
+		if (!(file->f_flags & O_NONBLOCK))
+			result = flowfd_ring_sleep(ring, 1, KTIME_MAX, &slept);
 	}
+	trace_flowfd_wait_end(ring, result, slept);
 	if (result < 0)
 		return result;
 	if (put_user((u64)result, (u64 __user *)buf))
@@ -329,6 +341,7 @@ static int ring_release(struct inode *inode, struct file *file)
 	struct flowfd_ring *ring = file->private_data;
 
 	flowfd_watch_remove_all(ring);
+	trace_flowfd_ring_close(ring);
 	flowfd_ring_put(ring);
 	return 0;
 }

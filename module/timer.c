@@ -14,6 +14,7 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 
 	spin_lock_irqsave(&c->wqh.lock, flags);
 	readers = flowfd_pace_expire(c);
+	trace_flowfd_timer(c, readers);
 	if (!c->mapped)
 		flowfd_counter_deliver(c, readers, false, c->count);
 	else if (readers)

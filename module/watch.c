@@ -23,6 +23,19 @@ struct watch_poll {
 	int err;
 };
 
+/**
+ * flowfd_publish_traced - flowfd_publish() while its tracepoint is enabled
+ * @w: watch of the file
+ * @events: see flowfd_publish()
+ * @wake_flags: likewise
+ * @sync: likewise
+ */
+void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, __poll_t wake_flags,
+			   int sync)
+{
+	publish(w, events, wake_flags, sync, true);
+}
+
 /* Sets which events are published from now on: EPOLL* bits, 0 for none. */
 static void watch_set_mask(struct flowfd_watch *w, u32 mask)
 {

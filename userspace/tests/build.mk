@@ -38,10 +38,10 @@ test_tools := $(O)/tests/eventfds $(O)/tests/apart $(O)/tests/libflowfd-test.so 
 	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
 	      $(O)/tests/libflowfd-foreign-sysv.so \
 	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so \
-	      $(O)/tests/paced
+	      $(O)/tests/paced $(O)/tests/traced
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
 			namesake opener constructor \
-			foreign starve starved cells in-memory device older paced)
+			foreign starve starved cells in-memory device older paced traced)
 
 # Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
@@ -91,6 +91,9 @@ $(plain_test): $(plain_test).o
 	$(link) -pthread
 
 $(stepped_tests): %: %.o $(O)/libflowfd.a
+	$(link)
+
+$(O)/tests/traced: $(O)/tests/programs/traced.o $(O)/libflowfd.a
 	$(link)
 
 $(O)/tests/programs/maker.o: PART_CFLAGS := -fPIC
