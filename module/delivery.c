@@ -41,9 +41,9 @@ static void counter_tell_writers(struct flowfd_counter *c, u64 before)
  * @writers: something was taken, or the maximum raised
  * @before: the count before it was taken
  *
- * Each turn ends a sleeper. Poll does not take the lock: the events are stored before
- * pollers are woken, and are never those of a count and a maximum that were not there
- * together.
+ * Each turn ends a sleeper; mostly there are none, and no calls. Poll does not take the
+ * lock: the events are stored before pollers are woken, and are never those of a count and
+ * a maximum that were not there together.
  */
 void flowfd_counter_deliver(struct flowfd_counter *c, bool readers, bool writers,
 			    u64 before)
@@ -54,11 +54,12 @@ void flowfd_counter_deliver(struct flowfd_counter *c, bool readers, bool writers
 	lockdep_assert_held(&c->wqh.lock);
 
 	while (readers || writers) {
-		taken = readers && flowfd_readers_go_on(c);
+		taken = readers && !list_empty(&c->readers) && flowfd_readers_go_on(c);
 		slept |= taken;
 		writers |= taken;
 		tell_writers |= writers;
-		readers = writers && flowfd_writers_go_on(c) && flowfd_pace_admits(c);
+		readers = writers && !list_empty(&c->writers) &&
+			  flowfd_writers_go_on(c) && flowfd_pace_admits(c);
 		tell_readers |= readers;
 		writers = false;
 	}
