@@ -36,9 +36,16 @@ static __always_inline bool item_test_and_set_queued(struct flowfd_ring_item *it
 #endif
 }
 
-/* As flowfd_publish(); @traced is a constant. */
+/* The lock of a wait queue keeps a publisher on its processor, but for PREEMPT_RT. */
+static __always_inline bool publisher_is_preemptible(bool locked)
+{
+	return !locked || IS_ENABLED(CONFIG_PREEMPT_RT);
+}
+
+/* As flowfd_publish(); @locked and @traced are constants. */
 static __always_inline void publish(struct flowfd_watch *w, __poll_t events,
-				    __poll_t wake_flags, int sync, bool traced)
+				    __poll_t wake_flags, int sync, bool locked,
+				    bool traced)
 {
 	struct flowfd_ring_item *item = w->item;
 	struct flowfd_ring *ring = w->ring;
@@ -50,9 +57,11 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events,
 	 * after it clears the flag and before it takes the bits: either this sees the
 	 * flag cleared, or the consumer sees the bits.
 	 */
-	preempt_disable();
+	if (publisher_is_preemptible(locked))
+		preempt_disable();
 	if (item_test_and_set_queued(item)) {
-		preempt_enable();
+		if (publisher_is_preemptible(locked))
+			preempt_enable();
 		this_cpu_inc(ring->stats->coalesced);
 		if (traced)
 			trace_flowfd_publish(w, events, true);
@@ -68,7 +77,8 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events,
 	 * a orders what the consumer finds through the slot before the slot.
 	 */
 	smp_store_mb(ring->index[position & ring->mask], w->index_entry);
-	preempt_enable();
+	if (publisher_is_preemptible(locked))
+		preempt_enable();
 	if (traced)
 		trace_flowfd_publish(w, events, false);
 	if (unlikely(atomic_read(&ring->listening)))
@@ -81,6 +91,7 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events,
  * @events: what happened, not 0
  * @wake_flags: EPOLL_URING_WAKE or 0, for pollers of the ring
  * @sync: whether the waker is about to sleep, a hint for the scheduler
+ * @locked: whether the lock of a wait queue is held; a constant
  *
  * In any context, wait-free: a fixed number of steps, whatever user space stores in
  * the memory meanwhile. If the flag is set, the index has an entry of the item, or its
@@ -91,13 +102,13 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events,
  * behind it, so it must not be preempted in between.
  */
 static __always_inline void flowfd_publish(struct flowfd_watch *w, __poll_t events,
-					   __poll_t wake_flags, int sync)
+					   __poll_t wake_flags, int sync, bool locked)
 {
 	/* Out of line: a call in here would cost registers, also if it is never made. */
 	if (trace_flowfd_publish_enabled())
 		flowfd_publish_traced(w, events, wake_flags, sync);
 	else
-		publish(w, events, wake_flags, sync, false);
+		publish(w, events, wake_flags, sync, locked, false);
 }
 
 /* The watch of the first wait queue of a file, at a fixed place in the watch. */
@@ -127,7 +138,7 @@ static __always_inline bool watch_announce(struct flowfd_watch *w, __poll_t even
 	 */
 	if (unlikely(bits - 1 >= WATCH_SLOW_PATH_MIN - 1))
 		return false;
-	flowfd_publish(w, (__force __poll_t)bits, 0, sync);
+	flowfd_publish(w, (__force __poll_t)bits, 0, sync, true);
 	return true;
 }
 
