@@ -4,16 +4,24 @@
 
 complete -c flowfd-livepatch -f
 for line in (flowfd-livepatch --help 2>/dev/null)
-    set -l found (string replace -rf '^  ([a-z]+)(?: \[--([a-z-]+) ?([A-Z]*)\])? {2,}(\S.*)$' '$1\t$2\t$3\t$4' -- $line | string split \t)
+    set -l name (string match -rg '^  ([a-z]+) ' -- $line)
     or continue
-    complete -c flowfd-livepatch -n __fish_use_subcommand -a $found[1] -d $found[4]
-    switch $found[3]
-        case VERSION
-            complete -c flowfd-livepatch -n "__fish_seen_subcommand_from $found[1]" -x \
-                -l $found[2] -a '(command ls /lib/modules 2>/dev/null)'
-        case '*'
-            test -z $found[2]
-            or complete -c flowfd-livepatch -l $found[2] \
-                -n "__fish_seen_subcommand_from $found[1]"
+    set -l text (string match -rg '\S {2,}(\S.*)$' -- $line; or echo)
+    complete -c flowfd-livepatch -n __fish_use_subcommand -a $name -d "$text"
+    for found in (string match -ra -- '\[--[a-z-]+ ?[A-Z]*' $line)
+        set -l option (string match -rg -- '--([a-z-]+)' $found)
+        set -l value
+        switch $found
+            case '* VERSION'
+                set value -x -a '(command ls /lib/modules 2>/dev/null)'
+            case '* DIR'
+                set value -x -a '(__fish_complete_directories)'
+            case '* KEY'
+                set value -r -F
+            case '* SECONDS'
+                set value -x
+        end
+        complete -c flowfd-livepatch -n "__fish_seen_subcommand_from $name" \
+            -l $option $value
     end
 end

@@ -17,7 +17,7 @@ long() {
 
 # commands PROGRAM: those that its help has
 commands() {
-	"$1" --help | sed -nE 's/^  ([a-z]+)( \[.*\])?   *[^ ].*/\1/p'
+	"$1" --help | sed -nE 's/^  ([a-z]+)( \[.*\]|( \[.*\])?   *[^ ].*)$/\1/p'
 }
 
 # sorted: words in an order of their own, without "="
@@ -76,9 +76,13 @@ fi
 
 offers "$(commands flowfd-livepatch)" "flowfd-livepatch "
 offers "unload" "flowfd-livepatch u"
-offers "--kernel" "flowfd-livepatch build --"
+offers "--kernel --untested --package --sign" "flowfd-livepatch build --"
+offers "--override --watch" "flowfd-livepatch load --"
+offers "--json" "flowfd-livepatch status --"
+offers "" "flowfd-livepatch load --watch "
+offers "strangefile" "flowfd-livepatch build --package . --sign strange"
 offers "$(ls /lib/modules 2>/dev/null)" "flowfd-livepatch build --kernel "
-offers "" "flowfd-livepatch load "
+offers "" "flowfd-livepatch verify "
 
 offered <"$here/lines" | while read -r line; do
 	echo "$line" | sorted
