@@ -92,6 +92,7 @@ void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end)
 int flowfd_bridge_init(void);
 void flowfd_bridge_exit(void);
 void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks);
+bool flowfd_bridge_trylock(struct flowfd_bridge_state *b, struct bridge_end *end);
 bool flowfd_bridge_is_hung_up(struct bridge_end *end);
 int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 			 struct file *file);

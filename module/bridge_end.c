@@ -39,6 +39,22 @@ void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks)
 }
 
 /**
+ * flowfd_bridge_trylock - take the mutex of a state in a work item
+ * @b: state
+ * @end: whose work it is, which comes back if this fails
+ *
+ * Work items do not sleep for it: a task that has it may be one that seldom runs, and the
+ * items of all users share the workers of a processor.
+ */
+bool flowfd_bridge_trylock(struct flowfd_bridge_state *b, struct bridge_end *end)
+{
+	if (mutex_trylock(&b->lock))
+		return true;
+	flowfd_bridge_queue_work(end, 1);
+	return false;
+}
+
+/**
  * flowfd_bridge_detach - disconnect an end
  * @b: state, whose mutex the caller has
  * @end: @source or @sink of it

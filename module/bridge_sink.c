@@ -62,7 +62,8 @@ static void sink_work(struct work_struct *work)
 	struct flowfd_bridge_state *b =
 		container_of(work, struct flowfd_bridge_state, sink.work.work);
 
-	mutex_lock(&b->lock);
+	if (!flowfd_bridge_trylock(b, &b->sink))
+		return;
 	if (!b->sink.eventfd)
 		goto unlock;
 	if (flowfd_bridge_is_hung_up(&b->sink))

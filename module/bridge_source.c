@@ -3,6 +3,7 @@
  * The source of a counter: an eventfd whose count is moved into it. What does not fit
  * waits for room in the counter, and in the eventfd.
  */
+#include <linux/ktime.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
 
@@ -20,11 +21,23 @@
  */
 #define SOURCE_ROUNDS 16
 
+/* Likewise, in ns. After 10 ms the workqueue would begin other items beside it. */
+#define SOURCE_RUNS_NS NSEC_PER_MSEC
+
 /*
  * How often room made by the counter's own sink is used at once. What an eventfd has can
  * be almost 2^64 times what fits, and nobody needs to be there while both ends move it.
  */
 #define SOURCE_TURNS 256
+
+/*
+ * In the end, a bridge that is left alone moves 1 in a second, or 1 for each signal: as
+ * many as a bridge before it signals, or a chain of them would be faster at its end.
+ */
+static bool source_rests_long(const struct flowfd_bridge_state *b)
+{
+	return READ_ONCE(b->rest) == HZ;
+}
 
 /*
  * Takes what fits, or all of an eventfd that is no semaphore: then the rest waits. What
@@ -35,11 +48,11 @@
  */
 static int source_take(struct flowfd_bridge_state *b)
 {
+	unsigned int i, takes = source_rests_long(b) ? 1 : SOURCE_TAKES;
 	struct flowfd_counter *c = b->counter;
-	unsigned int i;
 	u64 value;
 
-	for (i = 0; i < SOURCE_TAKES; i++) {
+	for (i = 0; i < takes; i++) {
 		if (!flowfd_counter_takes_more(c, b->waiting))
 			return flow_loses(&c->flow) ? -EBUSY : -EAGAIN;
 		eventfd_ctx_do_read(b->source.eventfd, &value);
@@ -101,17 +114,13 @@ static unsigned long source_rest(struct flowfd_bridge_state *b)
 	return b->rest;
 }
 
-/* Without the lock. After a rest of a second, one round must do. */
-static bool source_rests_long(struct flowfd_bridge_state *b)
-{
-	return READ_ONCE(b->rest) == HZ;
-}
-
 /* Likewise, if there is room. Any other taker than the sink is a program. */
 static unsigned long source_rest_for_room(struct flowfd_bridge_state *b)
 {
-	if (READ_ONCE(b->taker) != current)
+	if (READ_ONCE(b->taker) != current) {
+		b->rest = 0;
 		return 0;
+	}
 	if (b->turns < SOURCE_TURNS) {
 		b->turns++;
 		return 0;
@@ -156,9 +165,11 @@ static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, v
 		source_be_quick(b);
 		if (source_move(b, &taken) == -EBUSY)
 			flowfd_bridge_queue_work(&b->source, 0);
-	} else if (b->rest) {
-		/* One round at once, which is in proportion to one signal. */
-		b->rest = 0;
+	} else if (b->rest && list_empty(&b->for_room.entry)) {
+		/*
+		 * One round at once, which is in proportion to one signal. The rests stay
+		 * long: the signal may come from another bridge that is left alone.
+		 */
 		flowfd_bridge_queue_work(&b->source, 0);
 	}
 	spin_unlock(&b->counter->wqh.lock);
@@ -198,14 +209,12 @@ static int source_run(struct flowfd_bridge_state *b)
 	return err;
 }
 
+/* Under the lock, so that a signal that sees the rest can end it. */
 static void source_run_later(struct flowfd_bridge_state *b)
 {
-	unsigned long ticks;
-
 	spin_lock_irq(&b->counter->wqh.lock);
-	ticks = source_rest(b);
+	flowfd_bridge_queue_work(&b->source, source_rest(b));
 	spin_unlock_irq(&b->counter->wqh.lock);
-	flowfd_bridge_queue_work(&b->source, ticks);
 }
 
 /**
@@ -231,14 +240,17 @@ static void source_work(struct work_struct *work)
 {
 	struct flowfd_bridge_state *b =
 		container_of(work, struct flowfd_bridge_state, source.work.work);
+	u64 end = ktime_get_ns() + SOURCE_RUNS_NS;
 	unsigned int rounds = 0;
 	int err;
 
-	mutex_lock(&b->lock);
+	if (!flowfd_bridge_trylock(b, &b->source))
+		return;
 	do {
 		err = source_run(b);
 		cond_resched();
-	} while (err == -EBUSY && ++rounds < SOURCE_ROUNDS && !source_rests_long(b));
+	} while (err == -EBUSY && ++rounds < SOURCE_ROUNDS && !source_rests_long(b) &&
+		 ktime_get_ns() < end);
 	if (err == -EBUSY)
 		source_run_later(b);
 	if (!err)

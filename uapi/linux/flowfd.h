@@ -493,9 +493,9 @@ struct flowfd_bridge {
  * (flowfd-source-waiting in fdinfo), and what comes later stays in the eventfd, until there
  * is room; or it is lost, if the overflow policy says so. An eventfd with EFD_SEMAPHORE
  * gives 1 at a time; beyond what a signal moves at once, 1024 between two rests. The rests
- * grow from a tick of the kernel to a second, until the next signal. There are such rests
- * as well before a source uses room that its own counter's sink made, but for the first 256
- * times.
+ * grow from a tick of the kernel to a second; after that, 1 is moved in a second or for each
+ * signal, until nothing is left. There are such rests as well before a source uses room that
+ * its own counter's sink made, but for the first 256 times.
  *
  * Sink: when the counter's readers are woken, which its maximum, bucket and other settings
  * delay as ever, its count is taken and the eventfd is signalled once. The signal adds the
