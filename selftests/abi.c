@@ -156,7 +156,7 @@ TEST_F(device, ring_of_every_size)
 			continue;
 		}
 		ASSERT_LE(0, fd);
-		EXPECT_EQ(4096, future.known.map_size);
+		EXPECT_EQ(PAGE, future.known.map_size);
 		EXPECT_EQ(192, future.known.items_offset);
 		EXPECT_EQ(256, future.known.index_offset);
 		EXPECT_EQ(4, future.known.index_slots);
@@ -276,7 +276,7 @@ TEST_F(flowfd, bad_pointer)
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		EXPECT_EQ(-EFAULT, call(self->fd, all[i], NULL));
 		EXPECT_EQ(-EFAULT, call(self->fd, all[i], (void *)-8L));
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], page + 4096 - 4))
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], page + PAGE - 4))
 			TH_LOG("ioctl %#lx", all[i]);
 	}
 	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
@@ -294,14 +294,14 @@ TEST_F(device, bad_pointer)
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		EXPECT_EQ(-EFAULT, call(self->fd, all[i], NULL));
 		EXPECT_EQ(-EFAULT, call(self->fd, all[i], (void *)-8L));
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], page + 4096 - 4))
+		EXPECT_EQ(-EFAULT, call(self->fd, all[i], page + PAGE - 4))
 			TH_LOG("ioctl %#lx", all[i]);
 	}
 }
 
 TEST_F(flowfd, read_only_page)
 {
-	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+	void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);
 
 	ASSERT_NE(MAP_FAILED, page);
@@ -352,8 +352,8 @@ TEST_F(flowfd, query_tail_at_a_bad_address)
 
 	ASSERT_NE(MAP_FAILED, page);
 	EXPECT_EQ(-EFAULT, call(self->fd, resized(FLOWFD_IOC_QUERY, 24),
-				page + 4096 - 16));
-	EXPECT_EQ(0, call(self->fd, FLOWFD_IOC_QUERY, page + 4096 - 16));
+				page + PAGE - 16));
+	EXPECT_EQ(0, call(self->fd, FLOWFD_IOC_QUERY, page + PAGE - 16));
 }
 
 TEST_F(device, create_sizes)

@@ -25,7 +25,7 @@
 
 static void become(uid_t uid)
 {
-	struct rlimit memlock = { LOCKED_PAGES * 4096, LOCKED_PAGES * 4096 };
+	struct rlimit memlock = { LOCKED_PAGES * PAGE, LOCKED_PAGES * PAGE };
 	struct rlimit files = { DESCRIPTORS, DESCRIPTORS };
 
 	if (setrlimit(RLIMIT_MEMLOCK, &memlock) ||
@@ -166,7 +166,7 @@ static int take_rings(void)
 	long fd;
 
 	while ((fd = ring_create(&args)) >= 0)
-		pages += args.map_size / 4096;
+		pages += args.map_size / PAGE;
 	if (fd != -ENOMEM || pages != LOCKED_PAGES)
 		return 1;
 	/* Root of a user namespace has no CAP_IPC_LOCK in the initial one. */

@@ -158,8 +158,8 @@ TEST_F(pair, other_calls)
 		  result_of(ftruncate(self->fd[1], 0)));
 	EXPECT_EQ(result_of(fsync(self->fd[0])), result_of(fsync(self->fd[1])));
 	if (variant->origin != MAPPED) {
-		EXPECT_EQ(mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd[0], 0),
-			  mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd[1], 0));
+		EXPECT_EQ(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd[0], 0),
+			  mmap(NULL, PAGE, PROT_READ, MAP_SHARED, self->fd[1], 0));
 	}
 	EXPECT_EQ(result_of(splice(self->fd[0], NULL, -1, NULL, 8, 0)),
 		  result_of(splice(self->fd[1], NULL, -1, NULL, 8, 0)));
@@ -167,7 +167,7 @@ TEST_F(pair, other_calls)
 
 TEST_F(pair, bad_write_pointer)
 {
-	char *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+	char *none = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);
 
 	ASSERT_NE(MAP_FAILED, none);
@@ -211,9 +211,9 @@ TEST_F(flowfd, write_without_waiting)
 /* An eventfd loses the count in this case. */
 TEST_F(flowfd, failed_read_loses_nothing)
 {
-	void *constant = mmap(NULL, 4096, PROT_READ,
+	void *constant = mmap(NULL, PAGE, PROT_READ,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	void *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+	void *none = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);
 	__u64 value;
 
@@ -236,7 +236,7 @@ TEST_F(flowfd, read_across_the_end_of_memory)
 
 	ASSERT_NE(MAP_FAILED, page);
 	ASSERT_EQ(8, add(self->fd, 5));
-	EXPECT_EQ(-EFAULT, result_of(read(self->fd, page + 4092, 8)));
+	EXPECT_EQ(-EFAULT, result_of(read(self->fd, page + PAGE - 4, 8)));
 	ASSERT_EQ(8, take(self->fd, &value));
 	EXPECT_EQ(5, value);
 }

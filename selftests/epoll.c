@@ -118,7 +118,7 @@ static bool sleeper_start(struct sleeper *s)
 {
 	if (s->ep < 0 || pthread_create(&s->thread, NULL, sleeper_run, s))
 		return false;
-	return wait_until_asleep(&s->tid, SYS_epoll_wait);
+	return wait_until_asleep(&s->tid, EPOLL_CALL);
 }
 
 static int settled(int *woken)

@@ -23,7 +23,7 @@ static inline pid_t waits_once(int ep)
 
 	if (!child)
 		_exit(epoll_take(ep, -1) != EPOLLIN);
-	return child > 0 && wait_until_asleep(&child, SYS_epoll_wait) ? child : -1;
+	return child > 0 && wait_until_asleep(&child, EPOLL_CALL) ? child : -1;
 }
 
 /* From here on the victim cannot run until it is killed: all are on one processor. */

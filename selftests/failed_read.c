@@ -9,7 +9,6 @@
 
 #include "fixtures.h"
 
-#define PAGE 4096
 
 struct failing_read {
 	pthread_t thread;

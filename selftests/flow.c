@@ -286,7 +286,7 @@ TEST_F(flowfd, bad_pointers)
 		unsigned long cmd = i ? FLOWFD_IOC_SET_FLOW : FLOWFD_IOC_GET_FLOW;
 
 		EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, cmd, NULL)));
-		EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, cmd, page + 4096 - 32)));
+		EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, cmd, page + PAGE - 32)));
 	}
 	EXPECT_EQ(ULLONG_MAX, flow_of(self->fd).maximum);
 }

@@ -66,9 +66,9 @@ static inline bool waiter_takes(const struct waiter *w)
 static inline long waiter_call(const struct waiter *w)
 {
 	static const long calls[WAYS] = {
-		[READ] = SYS_read, [TIMED_READ] = SYS_ioctl, [POLL] = SYS_poll,
-		[LEVEL] = SYS_epoll_wait, [EDGE] = SYS_epoll_wait,
-		[EXCLUSIVE] = SYS_epoll_wait, [RING] = SYS_ioctl,
+		[READ] = SYS_read, [TIMED_READ] = SYS_ioctl, [POLL] = POLL_CALL,
+		[LEVEL] = EPOLL_CALL, [EDGE] = EPOLL_CALL,
+		[EXCLUSIVE] = EPOLL_CALL, [RING] = SYS_ioctl,
 	};
 
 	return calls[w->way];

@@ -326,7 +326,7 @@ TEST_F(flowfd, bad_pointers)
 	for (int is_read = 0; is_read < 2; is_read++) {
 		EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, both[is_read], NULL)));
 		EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, both[is_read],
-						   page + 4096 - 16)));
+						   page + PAGE - 16)));
 	}
 	EXPECT_EQ(5, count_of(self->fd));
 }
@@ -334,13 +334,13 @@ TEST_F(flowfd, bad_pointers)
 /* It can be read but not written: what was taken is given back. */
 TEST_F(flowfd, read_into_a_read_only_page)
 {
-	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ASSERT_NE(MAP_FAILED, page);
 	ASSERT_EQ(8, add(self->fd, 5));
 	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_READ, page)));
 	EXPECT_EQ(5, count_of(self->fd));
-	munmap(page, 4096);
+	munmap(page, PAGE);
 }
 
 TEST(wrong_descriptors)

@@ -242,7 +242,7 @@ static inline bool fuse_server_start(struct fuse_server *f)
 	int commands[2];
 
 	*f = (struct fuse_server){ .directory = "/tmp/fuse-XXXXXX" };
-	f->control = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	f->control = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f->control == MAP_FAILED || pipe2(commands, O_CLOEXEC) ||
 	    system("modprobe -q fuse") || !mkdtemp(f->directory))

@@ -336,7 +336,7 @@ TEST_F(mapped, words_wrap)
 
 TEST_F(mapped, failed_read_gives_back)
 {
-	char *hole = page_before_a_hole() + 4096;
+	char *hole = page_before_a_hole() + PAGE;
 	struct mapped *m = &self->m;
 
 	ASSERT_EQ(8, mapped_add(m, 5));

@@ -343,7 +343,7 @@ TEST_F(mapped, exclusive_sleepers)
 		w[i] = (struct waiter){
 			.ep = epoll_on(m->fd, EPOLLIN | EPOLLEXCLUSIVE) };
 		ASSERT_EQ(0, pthread_create(&w[i].thread, NULL, waiter_run, &w[i]));
-		ASSERT_TRUE(wait_until_asleep(&w[i].tid, SYS_epoll_wait));
+		ASSERT_TRUE(wait_until_asleep(&w[i].tid, EPOLL_CALL));
 	}
 	for (int i = 0; i < 3; i++) {
 		EXPECT_EQ(8, mapped_add(m, 1));

@@ -200,8 +200,8 @@ static void *hostile_run(void *arg)
 						 __ATOMIC_RELAXED);
 			break;
 		default:
-			memset(w->m->producer, rand_r(&w->seed), 4096);
-			memset(w->m->consumer, rand_r(&w->seed), 4096);
+			memset(w->m->producer, rand_r(&w->seed), PAGE);
+			memset(w->m->consumer, rand_r(&w->seed), PAGE);
 		}
 	}
 	return NULL;
@@ -212,7 +212,7 @@ static void *victim_run(void *arg)
 	struct worker *w = arg;
 	int fd = w->m->fd, ep = epoll_on(fd, EPOLLIN | EPOLLOUT);
 	int edge = epoll_on(fd, EPOLLIN | EPOLLOUT | EPOLLET);
-	char *hole = page_before_a_hole() + 4096;
+	char *hole = page_before_a_hole() + PAGE;
 	__u64 value;
 
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {

@@ -30,7 +30,7 @@ static bool waiting_start(struct waiting *w, int fd, short events)
 	*w = (struct waiting){ .fd = fd, .events = events };
 	if (pthread_create(&w->thread, NULL, waiting_run, w))
 		return false;
-	return wait_until_asleep(&w->tid, SYS_poll);
+	return wait_until_asleep(&w->tid, POLL_CALL);
 }
 
 TEST_F(counter, poll_wakes_for_input)

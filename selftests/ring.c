@@ -163,9 +163,9 @@ TEST_F(ring, batch)
 /* An entry whose result cannot be stored is not carried out; those before it are. */
 TEST_F(ring, batch_at_the_end_of_memory)
 {
-	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+	char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct flowfd_ring_entry *e = (void *)(pages + 4096);
+	struct flowfd_ring_entry *e = (void *)(pages + PAGE);
 
 	ASSERT_NE(MAP_FAILED, pages);
 	e[-1] = e[0] = (struct flowfd_ring_entry){
@@ -173,13 +173,13 @@ TEST_F(ring, batch_at_the_end_of_memory)
 		.events = EPOLLIN | EPOLLET,
 	};
 	e[0].fd = self->ring.fd;
-	ASSERT_EQ(0, mprotect(pages + 4096, 4096, PROT_READ));
+	ASSERT_EQ(0, mprotect(pages + PAGE, PAGE, PROT_READ));
 	EXPECT_EQ(-EFAULT, ring_control(self->ring.fd, e - 1, 2));
 	EXPECT_EQ(FLOWFD_RING_PINNED, e[-1].result);
 	EXPECT_EQ(1, ring_watched(self->ring.fd));
 	EXPECT_EQ(0, ring_del(&self->ring, self->event));
 	e[-1].fd = -1;
-	ASSERT_EQ(0, mprotect(pages, 4096, PROT_READ));
+	ASSERT_EQ(0, mprotect(pages, PAGE, PROT_READ));
 	EXPECT_EQ(-EFAULT, ring_control(self->ring.fd, e - 1, 1));
 }
 

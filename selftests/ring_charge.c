@@ -75,14 +75,14 @@ static int fill_with_mappings(void)
 
 static int fail_and_leak_nothing(void)
 {
-	struct flowfd_create_ring *nowhere = mmap(NULL, 4096, PROT_READ,
+	struct flowfd_create_ring *nowhere = mmap(NULL, PAGE, PROT_READ,
 						  MAP_PRIVATE | MAP_ANONYMOUS,
 						  -1, 0);
 	int device = open(DEVICE, O_RDWR);
 
-	mprotect(nowhere, 4096, PROT_READ | PROT_WRITE);
+	mprotect(nowhere, PAGE, PROT_READ | PROT_WRITE);
 	nowhere->max_items = 100;
-	mprotect(nowhere, 4096, PROT_READ);
+	mprotect(nowhere, PAGE, PROT_READ);
 	for (int i = 0; i < 100; i++) {
 		if (ioctl(device, FLOWFD_IOC_CREATE_RING, nowhere) != -1 ||
 		    errno != EFAULT)
@@ -141,7 +141,7 @@ TEST(memory_is_charged)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		EXPECT_EQ(0, as_user(54321, 16 * 4096, all[i]))
+		EXPECT_EQ(0, as_user(54321, 16 * PAGE, all[i]))
 			TH_LOG("%zu", i);
 	}
 }
@@ -162,13 +162,13 @@ TEST(charge_stays_with_its_user)
 {
 	struct flowfd_create_ring args = { .max_items = 100 };
 	int go[2], ready[2], fds[16], n = 0, status;
-	struct rlimit memlock = { 16 * 4096, 16 * 4096 };
+	struct rlimit memlock = { 16 * PAGE, 16 * PAGE };
 	pid_t child;
 	char byte;
 
 	given_away = ring_create(&args);
 	ASSERT_LE(0, given_away);
-	EXPECT_EQ(0, as_user(54322, 16 * 4096, close_what_was_given));
+	EXPECT_EQ(0, as_user(54322, 16 * PAGE, close_what_was_given));
 
 	ASSERT_EQ(0, pipe(go));
 	ASSERT_EQ(0, pipe(ready));
@@ -191,12 +191,12 @@ TEST(charge_stays_with_its_user)
 	close(ready[1]);
 	ASSERT_EQ(1, read(ready[0], &byte, 1));
 	/* The memory is still charged to that user. */
-	EXPECT_EQ(1, as_user(54323, 16 * 4096, fill_the_limit));
-	EXPECT_EQ(0, as_user(54324, 16 * 4096, fill_the_limit));
+	EXPECT_EQ(1, as_user(54323, 16 * PAGE, fill_the_limit));
+	EXPECT_EQ(0, as_user(54324, 16 * PAGE, fill_the_limit));
 	close(go[1]);
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	EXPECT_EQ(0, status);
-	EXPECT_EQ(0, as_user(54323, 16 * 4096, fill_the_limit));
+	EXPECT_EQ(0, as_user(54323, 16 * PAGE, fill_the_limit));
 }
 
 #define WATCHES 16384

@@ -111,15 +111,15 @@ TEST(ways_to_map)
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, try_map(fd, size, PROT_READ | PROT_WRITE, MAP_SHARED, 0));
 	EXPECT_EQ(0, try_map(fd, size, PROT_READ, MAP_SHARED, 0));
-	EXPECT_EQ(0, try_map(fd, 4096, PROT_READ, MAP_SHARED, 0));
-	EXPECT_EQ(0, try_map(fd, 4096, PROT_READ, MAP_SHARED, size - 4096));
+	EXPECT_EQ(0, try_map(fd, PAGE, PROT_READ, MAP_SHARED, 0));
+	EXPECT_EQ(0, try_map(fd, PAGE, PROT_READ, MAP_SHARED, size - PAGE));
 	EXPECT_EQ(-EINVAL, try_map(fd, size, PROT_READ, MAP_PRIVATE, 0));
 	EXPECT_EQ(-EINVAL, try_map(fd, size, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE, 0));
-	EXPECT_EQ(-EINVAL, try_map(fd, size + 4096, PROT_READ, MAP_SHARED, 0));
-	EXPECT_EQ(-EINVAL, try_map(fd, size, PROT_READ, MAP_SHARED, 4096));
-	EXPECT_EQ(-EINVAL, try_map(fd, 4096, PROT_READ, MAP_SHARED, size));
-	EXPECT_GT(0, try_map(fd, 4096, PROT_READ, MAP_SHARED, LONG_MAX & ~4095));
+	EXPECT_EQ(-EINVAL, try_map(fd, size + PAGE, PROT_READ, MAP_SHARED, 0));
+	EXPECT_EQ(-EINVAL, try_map(fd, size, PROT_READ, MAP_SHARED, PAGE));
+	EXPECT_EQ(-EINVAL, try_map(fd, PAGE, PROT_READ, MAP_SHARED, size));
+	EXPECT_GT(0, try_map(fd, PAGE, PROT_READ, MAP_SHARED, LONG_MAX & ~(PAGE - 1)));
 	close(fd);
 }
 
@@ -146,14 +146,14 @@ TEST(unmapped_in_parts)
 
 	ASSERT_EQ(0, ring_open(&r, 1000));
 	ASSERT_LE(0, ring_add(&r, event, EPOLLIN, 1));
-	ASSERT_EQ(0, munmap((char *)r.header + 4096, 4096));
+	ASSERT_EQ(0, munmap((char *)r.header + PAGE, PAGE));
 	add(event, 1);
 	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
 	close(r.fd);
-	ASSERT_EQ(0, munmap(r.header, 4096));
+	ASSERT_EQ(0, munmap(r.header, PAGE));
 	add(event, 1);
 	EXPECT_EQ(1, *(volatile __u32 *)&r.index[1]);
-	ASSERT_EQ(0, munmap((char *)r.header + 8192, r.map_size - 8192));
+	ASSERT_EQ(0, munmap((char *)r.header + 2 * PAGE, r.map_size - 2 * PAGE));
 	add(event, 1);
 	close(event);
 }

@@ -139,9 +139,9 @@ static void use_file(struct actor *a)
 static void harvest(struct actor *a)
 {
 	int fd = any_ring(a);
-	struct user_ring r = { .fd = fd, .map_size = 4096, .mask = 7 };
+	struct user_ring r = { .fd = fd, .map_size = PAGE, .mask = 7 };
 	struct ring_event event;
-	char *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	char *map = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (map == MAP_FAILED)
 		return;
@@ -152,7 +152,7 @@ static void harvest(struct actor *a)
 		for (int i = 0; i < 20 && ring_take(&r, &event); i++)
 			;
 	}
-	munmap(map, 4096);
+	munmap(map, PAGE);
 }
 
 static void wait_for_ring(struct actor *a)

@@ -29,6 +29,18 @@
 
 #define DEVICE "/dev/flowfd"
 
+/* Bytes; not everywhere 4096. */
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
+
+/* In what poll(2) and epoll_wait(2) sleep: newer architectures have no other. */
+#ifdef SYS_poll
+#define POLL_CALL  SYS_poll
+#define EPOLL_CALL SYS_epoll_wait
+#else
+#define POLL_CALL  SYS_ppoll
+#define EPOLL_CALL SYS_epoll_pwait
+#endif
+
 /* Time limit for anything that must happen, on a slow and busy machine. */
 #define PATIENCE_MS 10000
 /* How long to wait for something that must not happen. */
@@ -441,10 +453,10 @@ static inline void catch_signal(int flags)
 /* A page with no mapping behind it, or MAP_FAILED. */
 static inline char *page_before_a_hole(void)
 {
-	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+	char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return pages == MAP_FAILED || munmap(pages + 4096, 4096) ?
+	return pages == MAP_FAILED || munmap(pages + PAGE, PAGE) ?
 	       MAP_FAILED : pages;
 }
 

@@ -7,7 +7,7 @@
 
 #include <linux/flowfd.h>
 
-#define PAGE 4096UL
+#define PAGE ((unsigned long)sysconf(_SC_PAGESIZE))
 
 void call_map(const __u32 *a)
 {

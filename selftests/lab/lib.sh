@@ -52,17 +52,32 @@ root_path()
 		sha256sum | cut -c -12)"
 }
 
-# use_kernel KERNEL: sets series, kind, source, and root with its suite, suite_number and
-# packages.
+# known_kernel NAME: its line in the table
+known_kernel()
+{
+	awk -v k="$1" '$1 == k { print; found = 1 } END { exit !found }' "$lab/kernels"
+}
+
+# root_packages ARCH: those of the table, which may be for one architecture
+root_packages()
+{
+	sed 's/#.*//' "$lab/packages" |
+		awk -v a="[$1]" 'NF && (NF == 1 || $2 == a) { print $1 }' | xargs
+}
+
+# use_kernel KERNEL: sets series, kind, arch, source, and root with its suite, suite_number
+# and packages.
 # A KERNEL is a series, or a series and a kind of debug kernel: 6.12-kasan.
 use_kernel()
 {
 	kernel=$1
-	series=${kernel%%-*}
+	series=$kernel
+	known_kernel "$series" > /dev/null || series=${kernel%%-*}
 	kind=${kernel#"$series"}
 	kind=${kind#-}
-	read -r _ suite suite_number source packages < <(
-		awk -v k="$series" '$1 == k' "$lab/kernels") ||
+	arch=amd64
+	[[ $series != *-arm64* ]] || arch=arm64
+	read -r _ suite suite_number source packages < <(known_kernel "$series") ||
 		die "unknown kernel '$kernel'; known: $(
 			awk '/^[0-9]/ { printf "%s ", $1 }' "$lab/kernels")"
 	if [ "$kind" ] && [ ! -e "$lab/debug/$kind.config" ]; then
@@ -70,8 +85,25 @@ use_kernel()
 			cd "$lab/debug" && printf '%s\n' *.config |
 				sed "/common/d; s/^/$series-/; s/.config//" | xargs)"
 	fi
-	packages="$source $packages $(sed 's/#.*//' "$lab/packages" | xargs)"
+	packages="$source $packages $(root_packages $arch)"
 	root=$(root_path "$series")
+}
+
+# emulate: has this machine run the programs of $arch, also in a chroot
+emulate()
+{
+	local misc=/proc/sys/fs/binfmt_misc interpreter
+	case $arch in
+	arm64) interpreter=qemu-aarch64 ;;
+	esac
+	[ -e $misc/register ] || mount -t binfmt_misc binfmt_misc $misc || return
+	hash arch-test "$interpreter-static" 2> /dev/null || {
+		apt-get -q update
+		apt-get -q install -y --no-install-recommends qemu-user-static arch-test
+	} >&2
+	# It opens the interpreter now, for systems that do not have it.
+	[ -e "$misc/$interpreter" ] ||
+		cat "/usr/lib/binfmt.d/$interpreter.conf" > $misc/register
 }
 
 # debug_dir: where the debug kernel is; its root must be there

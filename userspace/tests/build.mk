@@ -24,9 +24,10 @@ plain_test := $(O)/tests/eventfd
 stepped_tests := $(O)/tests/doorbell $(O)/tests/ring-steps
 guest_programs := $(O)/tests/guest-ring $(O)/tests/guest-post
 
-# 32-bit callers of the library, if the compiler can make them.
+# 32-bit callers of the library, if a compiler can make them.
+CC32 ?= $(if $(filter aarch64,$(shell uname -m)),arm-linux-gnueabihf-gcc -static,$(CC) -m32)
 ifneq ($(shell printf '\043include <stdint.h>\nint main(void) { return 0; }\n' | \
-	$(CC) -m32 -x c -o /dev/null - 2>/dev/null && echo yes),)
+	$(CC32) -x c -o /dev/null - 2>/dev/null && echo yes),)
 guest_programs += $(O)/tests/guest-ring32 $(O)/tests/guest-post32
 endif
 
@@ -85,7 +86,7 @@ $(O)/tests/guest-ring32 $(O)/tests/guest-post32: $(O)/tests/%32: tests/%.c tests
 			 $(wildcard lib/*.[ch]) $(wildcard include/*.h) \
 			 ../uapi/linux/flowfd.h $(O)/flags
 	@mkdir -p $(@D)
-	$(CC) -m32 $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.c,$^) -pthread
+	$(CC32) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.c,$^) -pthread
 
 $(plain_test): $(plain_test).o
 	$(link) -pthread

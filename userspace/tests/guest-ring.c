@@ -402,7 +402,8 @@ static void test_del_data(void)
 
 static void test_control(void)
 {
-	char *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct flowfd_ring_entry entries[] = {
 		{.op = FLOWFD_RING_DEL},
@@ -443,18 +444,18 @@ static void test_control(void)
 	       -EINVAL, "too many");
 	tap_is(flowfd_ring_control(&ring, NULL, 1), -EFAULT, "no address");
 	if (fallback) {
-		munmap(memory, 8192);
+		munmap(memory, 2 * page);
 		teardown();
 		return;
 	}
-	munmap(memory + 4096, 4096);
-	edge = (void *)(memory + 4096 - sizeof(*edge));
+	munmap(memory + page, page);
+	edge = (void *)(memory + page - sizeof(*edge));
 	*edge = (struct flowfd_ring_entry){.op = FLOWFD_RING_DEL,
 					   .fd = readers[2]};
 	tap_is(flowfd_ring_control(&ring, edge, 2), -EFAULT, "bad address");
 	tap_is(flowfd_ring_del(&ring, readers[2]), -ENOENT,
 	       "what came before was done");
-	munmap(memory, 4096);
+	munmap(memory, page);
 	teardown();
 }
 

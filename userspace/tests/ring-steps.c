@@ -253,7 +253,8 @@ int main(void)
 	setenv("FLOWFD_BACKEND", "fallback", 1);
 #ifdef STEPS_UNAVAILABLE
 	tap_skip("posts step by step", STEPS_UNAVAILABLE);
-#else
+	return tap_done();
+#endif
 	check("a post during a wait", nothing, wait_at_once, post_first);
 	check("a post during a wait that drains", rung, wait_at_once, post_first);
 	check("a post during a turn", post_second, consume, post_first);
@@ -266,6 +267,5 @@ int main(void)
 	check_killed("a poster that ends after a turn", rung, post_first);
 	check_killed_during("a poster that ends during a post", post_first,
 			    take_and_post_without_doorbell);
-#endif
 	return tap_done();
 }
