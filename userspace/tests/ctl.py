@@ -35,16 +35,29 @@ def ctl(*args, user=None, before=None, **other):
                           extra_groups=[] if user else None, **other)
 
 
-def forbid(call, error):
-    """Makes a system call fail with @error, in this process and its children."""
+def _seccomp(call, action, flags):
+    """Sets what happens to a system call of this process and its children. Returns what
+    seccomp(2) does."""
     program = b"".join(struct.pack("=HBBI", *line) for line in (
         (0x20, 0, 0, 0), (0x15, 0, 1, call),  # number of the call; is it this one?
-        (6, 0, 0, 0x50000 + error), (6, 0, 0, 0x7fff0000)))
+        (6, 0, 0, action), (6, 0, 0, 0x7fff0000)))
     memory = ctypes.create_string_buffer(program)
     filter_ = ctypes.create_string_buffer(
         struct.pack("@HP", len(program) // 8, ctypes.addressof(memory)))
-    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter_):
+    if libc.prctl(38, 1, 0, 0, 0) or (done := libc.syscall(317, 1, flags, filter_)) < 0:
         raise OSError(ctypes.get_errno(), "seccomp")
+    return done
+
+
+def forbid(call, error):
+    """Makes a system call fail with @error, in this process and its children."""
+    _seccomp(call, 0x50000 + error, 0)
+
+
+def block(call):
+    """Makes a system call wait for as long as this process has the descriptor that this
+    leaves open: nobody answers there."""
+    os.set_inheritable(_seccomp(call, 0x7fc00000, 8), True)
 
 
 class Process:

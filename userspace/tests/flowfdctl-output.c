@@ -27,9 +27,10 @@ static struct scan *new_scan(void)
 /* Adds a descriptor; its counter or ring has all statistics, and each is 0. */
 static struct object *add(struct scan *scan, enum kind kind, uint64_t id, pid_t pid)
 {
-	struct descriptor *d = &scan->descriptor[scan->count++];
+	struct descriptor *d = &scan->descriptor[scan->count];
 
-	*d = (struct descriptor){ .pid = pid, .fd = 5, .command = "worker", .time = 1 };
+	*d = (struct descriptor){ .pid = pid, .fd = 5 + (int)scan->count++,
+				  .command = "worker", .time = 1 };
 	d->object.kind = kind;
 	d->object.id = id;
 	d->object.maximum = UINT64_MAX;
@@ -81,15 +82,28 @@ static void test_lines(void)
 	add(scan, COUNTER, 7, 12);
 	add(scan, RING, 7, 13);
 	add(scan, COUNTER, 7, 14);
+	/* It could have been given to any user. */
+	for (size_t i = 0; i < scan->count; i++)
+		scan->descriptor[i].uid = 1000;
+	add(scan, COUNTER, 9, 99);
 	lines = lines_of(scan, &count);
-	tap_is(count, 3, "lines of five descriptors");
+	tap_is(count, 3, "lines of six descriptors");
 	tap_is(lines[0].descriptor->pid, 12, "the first descriptor of a counter");
 	tap_is(lines[0].descriptors, 2, "which has two");
 	tap_is(lines[1].descriptor->object.id, 9, "the next counter");
+	tap_is(lines[1].descriptor->pid, 99, "a descriptor of root is its first");
 	tap_is(lines[2].descriptor->pid, 10, "the first descriptor of a ring");
 	tap_is(lines[2].descriptors, 2, "which has two");
 	free(lines);
 	scan_free(scan);
+}
+
+/* As a scan sorts them. */
+static int by_place(const void *left, const void *right)
+{
+	const struct descriptor *a = left, *b = right;
+
+	return a->pid == b->pid ? a->fd - b->fd : a->pid - b->pid;
 }
 
 static void test_rates(void)
@@ -109,6 +123,8 @@ static void test_rates(void)
 	object->tail = object->head = UINT32_MAX;
 	object->value[PUBLISHED] = UINT64_MAX - 1;
 	add(first, RING, 2, 10)->known = 0;
+	add(first, COUNTER, 6, 11);
+	add(first, COUNTER, 7, 12)->value[HIGHEST] = 2;
 
 	second = later(first, SECOND / 2);
 	/* Read later than the others: a scan takes time. */
@@ -121,7 +137,7 @@ static void test_rates(void)
 	object->value[LOST] += 7;
 	object->known &= ~(1U << AGAIN);
 	second->descriptor[2].object.value[WRITES] = 9;
-	second->descriptor[3].fd = 6;
+	second->descriptor[3].fd = 60;
 	second->descriptor[4].object.value[PRODUCED] = 10;
 	object = &second->descriptor[5].object;
 	object->tail = 9;
@@ -129,7 +145,12 @@ static void test_rates(void)
 	object->value[PUBLISHED] = UINT64_MAX;
 	object->value[COALESCED] = 3;
 	second->descriptor[6].object.tail = 5;
+	/* It has another first descriptor now. */
+	*add(second, COUNTER, 6, 9) = second->descriptor[7].object;
+	second->descriptor[second->count - 1].time += SECOND / 2;
+	second->descriptor[8].object.value[HIGHEST] = 1;
 	add(second, COUNTER, 99, 10);
+	qsort(second->descriptor, second->count, sizeof(*second->descriptor), by_place);
 
 	rows_make(&before, first);
 	rows_make(&rows, second);
@@ -147,6 +168,9 @@ static void test_rates(void)
 	tap_ok(find(&rows, COUNTER, 5)->known, "a sum that wraps");
 	tap_ok(!(find(&rows, COUNTER, 5)->rated & 1U << PRODUCED), "has no rate");
 	tap_ok(!find(&rows, COUNTER, 99)->known, "a new counter");
+	tap_is(find(&rows, COUNTER, 6)->line.descriptor->pid, 9, "a counter passed on");
+	tap_ok(find(&rows, COUNTER, 6)->known, "is the same");
+	tap_ok(!find(&rows, COUNTER, 7)->known, "another counter: its peak is lower");
 	tap_ok(find(&rows, RING, 1)->taken == 10, "entries taken, head has wrapped");
 	tap_ok(has_rate(find(&rows, RING, 1), PUBLISHED, 2), "entries published");
 	tap_ok(has_rate(find(&rows, RING, 1), COALESCED, 6), "coalesced");
@@ -197,7 +221,8 @@ static void test_order(void)
 	second->descriptor[1].object.value[RING_WAITS] = 1;
 	second->descriptor[6].object.maximum = 5;
 	/* As after a start: it has no rate yet. */
-	second->descriptor[3].fd++;
+	second->descriptor[3].fd = 60;
+	qsort(second->descriptor, second->count, sizeof(*second->descriptor), by_place);
 
 	rows_make(&before, first);
 	rows_make(&rows, second);

@@ -6,13 +6,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
+#include <sys/ipc.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -265,6 +268,7 @@ static void test_eventfds(void)
 	tap_ok(!fdinfo_eventfd(FILE_LINES "eventfd-count: 1\n", &id),
 	       "of a kernel that does not number them");
 	tap_ok(!fdinfo_eventfd(FILE_LINES "eventfd-id: 1", &id), "cut off");
+	tap_ok(!fdinfo_eventfd(FILE_LINES COUNTER_LINES, &id), "a counter");
 	tap_ok(!fdinfo_eventfd(FILE_LINES "eventfd-id: -1\n", &id), "without a number");
 	tap_ok(link_is_eventfd("anon_inode:[eventfd]"), "its link");
 	tap_ok(!link_is_eventfd("/anon_inode:[eventfd]"), "a path");
@@ -617,6 +621,16 @@ static void test_remarks(void)
 				     " or its module\n"),
 	       "no answer about the module");
 	scan = empty;
+	scan.waiting = 16;
+	tap_ok(remarks(&scan, false, "> 16 processes of flowfdctl wait: the kernel does"
+				     " not answer them, and no more are made\n"),
+	       "too many processes");
+	scan = empty;
+	scan.uncounted = ENOSPC;
+	tap_ok(remarks(&scan, false, "> nothing was inspected: the processes of flowfdctl"
+				     " cannot be counted: No space left on device\n"),
+	       "processes that cannot be counted");
+	scan = empty;
 	scan.unknown = 1;
 	tap_ok(remarks(&scan, false,
 		       "> 1 descriptor is not shown: flowfdctl " FLOWFD_VERSION
@@ -660,6 +674,60 @@ static void test_can_run(void)
 	close(ready[0]);
 }
 
+/* The processes of all calls are counted, whoever else wants the semaphore. */
+static void test_children(void)
+{
+	struct scan *scan;
+	int ready[2], id;
+	pid_t child;
+	char byte;
+
+	if (geteuid() || unshare(CLONE_NEWIPC)) {
+		tap_skip("counting processes", "it needs root");
+		return;
+	}
+	tap_is(children_count(), 0, "there is no process yet");
+	/* Another user has the key. */
+	id = semget(CHILDREN_KEY, 1, 0);
+	if (semctl(id, 0, IPC_RMID) || seteuid(65534) ||
+	    semget(CHILDREN_KEY, 1, IPC_CREAT | 0666) < 0 || seteuid(0) || pipe(ready))
+		abort();
+	tap_is(children_count(), 0, "another user's semaphore is not used");
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (children_enter() && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	tap_is(read(ready[0], &byte, 1), 1, "a process");
+	tap_is(children_count(), 1, "is counted");
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	tap_is(children_count(), 0, "until its end");
+
+	id = semget(CHILDREN_KEY, 1, 0);
+	if (semctl(id, 0, SETVAL, CHILDREN_MAX))
+		abort();
+	scan = scan_all(0);
+	tap_is(scan->waiting, CHILDREN_MAX, "too many wait");
+	tap_is(scan->processes, 0, "nothing is inspected");
+	tap_ok(!scan_is_complete(scan), "and it says so");
+	scan_free(scan);
+	if (semctl(id, 0, SETVAL, CHILDREN_MAX - 1))
+		abort();
+	scan = scan_all(0);
+	tap_ok(!scan->waiting && scan->processes, "one more may be made");
+	scan_free(scan);
+	if (seteuid(65534))
+		abort();
+	tap_is(children_count(), 0, "users are counted apart");
+	if (seteuid(0))
+		abort();
+	close(ready[0]);
+	close(ready[1]);
+}
+
 /* Scans this machine's processes, without the module, under sanitizers. */
 static void test_scan(void)
 {
@@ -700,6 +768,7 @@ int main(void)
 	test_table();
 	test_remarks();
 	test_can_run();
+	test_children();
 	test_scan();
 	return tap_done();
 }

@@ -10,16 +10,19 @@ import contextlib
 import errno
 import json
 import os
+import re
 import sys
 import threading
+import time
 
 import pytest
 import tap
-from ctl import (NOBODY, PATIENCE, PR_SET_DUMPABLE, Process, ctl, flowfd, forbid, kept,
-                 libc, needs_module)
+from ctl import (NOBODY, PATIENCE, PR_SET_DUMPABLE, Process, block, ctl, flowfd, forbid,
+                 kept, libc, needs_module)
 from tap import settles
 
 CLONE_FILES = 0x400
+END = "(source|sink)"
 IOCTL, PIDFD_OPEN, PIDFD_GETFD = 16, 434, 438
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 pytestmark = needs_module
@@ -30,9 +33,13 @@ def place(fd, pid=None):
 
 
 def bridge(*args, **other):
-    """Exit status and message of flowfdctl bridge, without its name."""
+    """Exit status and message of flowfdctl bridge, without its name; "" if it says which
+    bridge it has made or removed."""
     done = ctl("bridge", *map(str, args), **other)
-    assert done.stdout == ""
+    assert bool(done.stdout) == (done.returncode == 0)
+    if done.stdout:
+        assert re.fullmatch(f"counter [0-9]+ has (a {END}: eventfd [0-9]+|no {END} any"
+                            " more)\n", done.stdout)
     return done.returncode, done.stderr.removeprefix("flowfdctl: ").rstrip("\n")
 
 
@@ -219,11 +226,12 @@ def yama(scope):
     if not os.path.exists(YAMA):
         yield
         return
-    with open(YAMA, "r+") as file:
+    with open(YAMA) as file:
         before = file.read()
+    with open(YAMA, "w") as file:
         file.write(scope)
-        file.flush()
-        yield
+    yield
+    with open(YAMA, "w") as file:
         file.write(before)
 
 
@@ -278,6 +286,28 @@ def test_what_the_kernel_can_lack(counter, events, call, error, message):
                             id=line_of(counter.fd, "eventfd-id"))
     assert bridge("source", place(counter.fd), place(events[0]),
                   preexec_fn=lambda: forbid(call, error)) == (1, wanted)
+    assert ends(counter.fd) == ("none", "none")
+
+
+def test_what_is_said():
+    with flowfd.Counter() as counter:
+        event = nonblocking()
+        number = line_of(counter.fd, "eventfd-id")
+        assert ctl("bridge", "sink", place(counter.fd), place(event)).stdout == (
+            f"counter {number} has a sink: eventfd {line_of(event, 'eventfd-id')}\n")
+        assert ctl("bridge", "--remove", "sink", place(counter.fd)).stdout == (
+            f"counter {number} has no sink any more\n")
+        os.close(event)
+
+
+@pytest.mark.parametrize("call", [PIDFD_OPEN, PIDFD_GETFD])
+def test_no_answer(counter, events, call):
+    """The kernel can wait for ever, as for a process in the middle of execve(2)."""
+    start = time.monotonic()
+    assert bridge("source", place(counter.fd), place(events[0]), close_fds=False,
+                  preexec_fn=lambda: block(call)) == (
+        1, f"the kernel did not answer about process {os.getpid()}")
+    assert 5 <= time.monotonic() - start < 15
     assert ends(counter.fd) == ("none", "none")
 
 

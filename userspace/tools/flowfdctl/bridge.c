@@ -208,9 +208,12 @@ static void json_bridge(const struct scan *scan, const struct descriptor *d,
 	printf("{\"counter\": %" PRIu64 ", \"pid\": %d, \"fd\": %d, \"command\": ",
 	       counter->id, d->pid, d->fd);
 	text_json(stdout, d->command);
-	printf(", \"end\": \"%s\", \"waiting\": %" PRIu64 ", \"eventfd\": %" PRIu64
-	       ",\n   \"eventfd_descriptors\": [",
-	       end_name(end), end == SOURCE ? counter->value[WAITING] : 0,
+	printf(", \"end\": \"%s\", \"waiting\": ", end_name(end));
+	if (end == SOURCE && value_is_known(counter, WAITING))
+		printf("%" PRIu64, counter->value[WAITING]);
+	else
+		printf("null");
+	printf(", \"eventfd\": %" PRIu64 ",\n   \"eventfd_descriptors\": [",
 	       counter->value[end]);
 	for (; is_descriptor_of(scan, eventfd, counter->value[end]); eventfd++) {
 		printf("%s{\"pid\": %d, \"fd\": %d, \"command\": ", separator,

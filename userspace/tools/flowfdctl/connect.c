@@ -139,11 +139,14 @@ static void check(struct report *report, int fd)
 	if (!file_read(AT_FDCWD, name, text, sizeof(text)))
 		finish(report, -errno);
 	if (report->file == EVENTFD_FILE) {
-		fdinfo_eventfd(text, &report->eventfd);
+		if (!fdinfo_eventfd(text, &report->eventfd))
+			finish(report, -EPROTO);
 		return;
 	}
 	kind = fdinfo_parse(text, &object, NULL, 0);
-	if (kind != FDINFO_OBJECT)
+	if (kind == FDINFO_UNKNOWN)
+		finish(report, -EPROTO);
+	if (kind == FDINFO_OTHER)
 		report->file = OTHER_FILE;
 	else if (object.kind == RING)
 		report->file = RING_FILE;
@@ -169,6 +172,8 @@ static _Noreturn void connect_as_child(const struct target *counter,
 	int from, to = -1;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!children_enter())
+		_exit(EXIT_FAILURE);
 	/* A child that is left behind keeps nothing open that its caller waits for. */
 	reports = dup2(reports, STDIN_FILENO);
 	closefrom(STDERR_FILENO + 1);
@@ -189,10 +194,17 @@ static bool follow(int fd, struct report *report)
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	uint64_t end = now_ns() + CONNECT_MS * 1000000ULL, now;
 	ssize_t length;
+	int wait;
 
-	while (!report->done && (now = now_ns()) < end) {
-		if (poll(&ready, 1, (int)((end - now) / 1000000) + 1) <= 0)
+	while (!report->done) {
+		now = now_ns();
+		/* Also after the end: this program may have been stopped. */
+		wait = now < end ? (int)((end - now) / 1000000) + 1 : 0;
+		if (poll(&ready, 1, wait) <= 0) {
+			if (!wait)
+				break;
 			continue;
+		}
 		length = read(fd, report, sizeof(*report));
 		if (length < 0)
 			err(EXIT_FAILURE, "the process that takes descriptors");
@@ -200,6 +212,11 @@ static bool follow(int fd, struct report *report)
 			errx(EXIT_FAILURE, "the process that takes descriptors failed");
 	}
 	return report->done;
+}
+
+static const char *end_name(unsigned int flags)
+{
+	return flags & FLOWFD_BRIDGE_SOURCE ? "source" : "sink";
 }
 
 static const char *file_name(enum file file)
@@ -259,6 +276,11 @@ static _Noreturn void fail_to_check(const struct target *target,
 {
 	enum file wanted = report->at == COUNTER_TARGET ? COUNTER_FILE : EVENTFD_FILE;
 
+	if (report->error == -EPROTO)
+		errx(EXIT_FAILURE,
+		     "%d:%d: flowfdctl " FLOWFD_VERSION " does not match the %s",
+		     target->pid, target->fd,
+		     report->file == EVENTFD_FILE ? "kernel" : "loaded module");
 	if (report->file == wanted)
 		errx(EXIT_FAILURE, "%d:%d: %s", target->pid, target->fd,
 		     strerror(-report->error));
@@ -272,7 +294,7 @@ static _Noreturn void fail_to_check(const struct target *target,
 static _Noreturn void fail_if_busy(const struct report *report, unsigned int flags)
 {
 	enum value end = flags & FLOWFD_BRIDGE_SOURCE ? SOURCE : SINK;
-	const char *name = end == SOURCE ? "source" : "sink";
+	const char *name = end_name(flags);
 
 	if (value_is_known(&report->counter, end))
 		errx(EXIT_FAILURE, "counter %d has a %s already: eventfd %d",
@@ -283,7 +305,7 @@ static _Noreturn void fail_if_busy(const struct report *report, unsigned int fla
 
 static _Noreturn void fail_to_connect(const struct report *report, unsigned int flags)
 {
-	const char *name = flags & FLOWFD_BRIDGE_SOURCE ? "source" : "sink";
+	const char *name = end_name(flags);
 	int id = (int)report->counter.id;
 
 	switch (report->error) {
@@ -338,9 +360,17 @@ int connect_targets(const struct target *counter, const struct target *eventfd,
 {
 	struct report report = { .step = FIND };
 	const struct target *target;
-	int ends[2];
+	int children, ends[2];
 	pid_t child;
 
+	children = children_count();
+	if (children < 0)
+		err(EXIT_FAILURE, "the processes of flowfdctl cannot be counted");
+	if (children >= CHILDREN_MAX)
+		errx(EXIT_FAILURE,
+		     "%d processes of flowfdctl wait: the kernel does not answer them, and"
+		     " no more are made",
+		     children);
 	if (pipe2(ends, O_CLOEXEC))
 		err(EXIT_FAILURE, "pipe");
 	child = fork();
@@ -359,5 +389,11 @@ int connect_targets(const struct target *counter, const struct target *eventfd,
 	target = report.at == COUNTER_TARGET ? counter : eventfd;
 	if (report.error)
 		fail(&report, target, flags);
+	if (flags & FLOWFD_BRIDGE_REMOVE)
+		printf("counter %d has no %s any more\n", (int)report.counter.id,
+		       end_name(flags));
+	else
+		printf("counter %d has a %s: eventfd %d\n", (int)report.counter.id,
+		       end_name(flags), (int)report.eventfd);
 	return EXIT_SUCCESS;
 }

@@ -204,7 +204,8 @@ static void look_at_eventfd(struct place *place, int number)
 	uint64_t id;
 
 	if (!fdinfo_eventfd(text, &id)) {
-		errno = EFBIG;
+		/* Its lines can be further back, as those of flowfd's files. */
+		errno = strlen(text) == HEADER_SIZE - 1 ? EFBIG : EPROTO;
 		process_failed(place->view, place->process);
 		return;
 	}
@@ -233,6 +234,7 @@ void descriptor_look(struct place *place, int links, const char *number)
 {
 	enum file file;
 	char name[32];
+	bool done;
 	int fd;
 
 	place->view->steps++;
@@ -242,9 +244,11 @@ void descriptor_look(struct place *place, int links, const char *number)
 	snprintf(name, sizeof(name), "fdinfo/%.16s", number);
 	fd = openat(place->directory, name, O_RDONLY | O_CLOEXEC);
 	*text = '\0';
-	/* The numbers are of this time: a whole scan can take long. */
+	/* The numbers are of about this time: a whole scan can take long. */
 	place->time = now_ns();
-	if (fd < 0 || !text_read_on(fd, text, HEADER_SIZE))
+	done = fd >= 0 && text_read_on(fd, text, HEADER_SIZE);
+	place->time += (now_ns() - place->time) / 2;
+	if (!done)
 		process_failed(place->view, place->process);
 	else if (file == EVENTFD_FILE)
 		look_at_eventfd(place, atoi(number));

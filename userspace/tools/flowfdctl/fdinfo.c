@@ -270,7 +270,9 @@ bool fdinfo_eventfd(const char *text, uint64_t *id)
 {
 	const char *line = strstr(text, "\neventfd-id:");
 
-	return line && take(&line, "\neventfd-id:", 10, INT32_MAX, id) && *line == '\n';
+	/* A counter has one, too. */
+	return line && !strstr(text, "\nflowfd-") &&
+	       take(&line, "\neventfd-id:", 10, INT32_MAX, id) && *line == '\n';
 }
 
 /* The consumer can store any head, but an item is in the index once at most. */

@@ -195,6 +195,8 @@ enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };
  * @unknown: descriptors of flowfd with fdinfo in an unknown form
  * @no_room: descriptors that did not fit in @descriptor or @eventfd
  * @watches_left: watches that are not in @watch, if watches were asked for
+ * @waiting: child processes of all calls, if these are too many for another one
+ * @uncounted: errno of counting them
  * @stuck: how often the kernel did not answer
  * @stuck_at: the process that it did not answer about last, or an enum stuck_at
  * @no_module: flowfd is not loaded
@@ -216,6 +218,8 @@ struct scan {
 	unsigned int unknown;
 	unsigned int no_room;
 	uint64_t watches_left;
+	unsigned int waiting;
+	int uncounted;
 	unsigned int stuck;
 	pid_t stuck_at;
 	bool no_module;

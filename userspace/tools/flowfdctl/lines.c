@@ -21,9 +21,13 @@ static int compare(const void *left, const void *right)
 	const struct line *a = left, *b = right;
 	int order = line_compare(a, b);
 
+	if (order)
+		return order;
+	/* Any user who got a descriptor of it could have the lowest process ID. */
+	if (a->descriptor->uid != b->descriptor->uid)
+		return a->descriptor->uid < b->descriptor->uid ? -1 : 1;
 	/* Both are in one array, sorted by process and descriptor. */
-	return order ? order :
-		       (a->descriptor > b->descriptor) - (a->descriptor < b->descriptor);
+	return (a->descriptor > b->descriptor) - (a->descriptor < b->descriptor);
 }
 
 /**

@@ -133,6 +133,15 @@ bool processes_skip(struct view *view);
 /* scan.c */
 bool child_can_run(int handle, int stat);
 
+/* Keys of semaphores, by user. */
+#define CHILDREN_KEY 0x666c7700
+/* More child processes of all calls than this are not made. */
+#define CHILDREN_MAX 16
+
+/* children.c */
+bool children_enter(void);
+int children_count(void);
+
 /* left.c */
 void left_add(pid_t child, pid_t at);
 void left_end(void);

@@ -12,8 +12,9 @@ static const struct argp argp = {
 	.parser = parse_other,
 	.doc = "Print metrics for the textfile collector of node_exporter."
 	       "\vExample:\n"
-	       "  flowfdctl --prometheus | sponge"
-	       " /var/lib/prometheus/node-exporter/flowfd.prom",
+	       "  cd /var/lib/prometheus/node-exporter &&\n"
+	       "  { flowfdctl --prometheus > flowfd.new; [ $? -ne 1 ]; } &&\n"
+	       "  mv flowfd.new flowfd.prom",
 };
 
 int prometheus_main(int argc, char **argv)

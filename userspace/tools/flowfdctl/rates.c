@@ -33,20 +33,39 @@ void rows_free(struct rows *rows)
 	free(rows->row);
 }
 
+static int compare_places(const void *left, const void *right)
+{
+	const struct descriptor *a = left, *b = right;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return (a->fd > b->fd) - (a->fd < b->fd);
+}
+
+/* Whether a descriptor of an earlier scan refers to a counter of the same number now. */
+static bool is_still_there(const struct scan *scan, const struct descriptor *before)
+{
+	const struct descriptor *now = bsearch(before, scan->descriptor, scan->count,
+					       sizeof(*before), compare_places);
+
+	return now && now->object.kind == COUNTER && now->object.id == before->object.id;
+}
+
 /*
- * The number of a counter is used again after its end. It is another one if its first
- * descriptor is, or if a total is less. (A sum of values can wrap.)
+ * The number of a counter is used again after its end. It is another one if the first
+ * descriptor that it had is, or if a number that only grows is less. (A sum can wrap.)
  */
-static bool is_continued(const struct row *row, const struct row *before)
+static bool is_continued(const struct scan *scan, const struct row *row,
+			 const struct row *before)
 {
 	const struct descriptor *a = row->line.descriptor, *b = before->line.descriptor;
 	enum value value;
 
 	if (a->object.kind == RING)
 		return true;
-	if (a->pid != b->pid || a->fd != b->fd)
+	if (!is_still_there(scan, b))
 		return false;
-	for (value = WRITES; value <= WAIT_NS; value++)
+	for (value = WRITES; value <= HIGHEST; value++)
 		if (a->object.value[value] < b->object.value[value])
 			return false;
 	return true;
@@ -95,7 +114,7 @@ void rows_compare(struct rows *rows, const struct rows *before)
 			j++;
 		if (j < before->count &&
 		    !line_compare(&before->row[j].line, &row->line) &&
-		    is_continued(row, &before->row[j]))
+		    is_continued(rows->scan, row, &before->row[j]))
 			compute(row, &before->row[j]);
 	}
 }

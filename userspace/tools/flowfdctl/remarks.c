@@ -16,7 +16,8 @@ static unsigned int unfinished(const struct scan *scan)
 bool scan_is_complete(const struct scan *scan)
 {
 	return !scan->unread && !scan->unknown && !scan->no_room && !scan->watches_left &&
-	       !scan->stuck && !scan->too_many && !scan->ended && !unfinished(scan);
+	       !scan->stuck && !scan->waiting && !scan->uncounted && !scan->too_many &&
+	       !scan->ended && !unfinished(scan);
 }
 
 /* Prints a line for a number of things, unless it is 0. */
@@ -83,5 +84,14 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 				 "%sthere are more processes than can be"
 				 " inspected\n",
 				 prefix) > 0;
+	lines += remark(file, prefix, scan->waiting, "processes of flowfdctl wait",
+			"process of flowfdctl waits",
+			"the kernel does not answer them, and no more are made");
+	if (scan->uncounted)
+		lines +=
+			fprintf(file,
+				"%snothing was inspected: the processes of flowfdctl cannot"
+				" be counted: %s\n",
+				prefix, strerror(scan->uncounted)) > 0;
 	return lines + remark_stuck(file, prefix, scan);
 }

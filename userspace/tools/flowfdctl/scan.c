@@ -137,6 +137,8 @@ static _Noreturn void look_as_child(struct view *view)
 	int null;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!children_enter())
+		_exit(EXIT_FAILURE);
 	closefrom(0);
 	/* Becomes standard input, which is never read; output and error are null. */
 	view->stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -169,13 +171,26 @@ static bool look_elsewhere(struct view *view)
 	return done;
 }
 
+/* Whether another child process may be made. */
+static bool has_room_for_child(struct scan *scan)
+{
+	int count = children_count();
+
+	if (count < 0)
+		scan->uncounted = errno;
+	else if (count >= CHILDREN_MAX)
+		scan->waiting = (unsigned int)count;
+	return !scan->uncounted && !scan->waiting;
+}
+
 static void look(struct view *view)
 {
 	left_end();
 	view->scan->stuck_at = left_at();
 	view->scan->stuck = left_count();
 	view->asked = left_has(AT_MODULE);
-	while (left_count() < LEFT_MAX && !left_has(AT_PROC) && !look_elsewhere(view)) {
+	while (left_count() < LEFT_MAX && !left_has(AT_PROC) &&
+	       has_room_for_child(view->scan) && !look_elsewhere(view)) {
 		view->scan->stuck++;
 		view->scan->stuck_at = view->current;
 		if (!processes_skip(view))

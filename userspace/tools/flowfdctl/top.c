@@ -288,6 +288,8 @@ int top_main(int argc, char **argv)
 			print_json(&rows, before.time);
 		else
 			print_tables(&rows, arguments.order.totals);
+		if (arguments.json && !scan_is_complete(rows.scan))
+			scan_remark(rows.scan, stderr, "flowfdctl: ");
 		complete &= scan_is_complete(rows.scan);
 		if (fflush(stdout))
 			break;
