@@ -674,13 +674,35 @@ static void test_can_run(void)
 	close(ready[0]);
 }
 
+/* A process that is counted until it is killed. */
+static pid_t start_counted(void)
+{
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	if (pipe(ready))
+		abort();
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (children_enter() && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		abort();
+	close(ready[0]);
+	return child;
+}
+
 /* The processes of all calls are counted, whoever else wants the semaphore. */
 static void test_children(void)
 {
 	struct scan *scan;
-	int ready[2], id;
 	pid_t child;
-	char byte;
+	int id;
 
 	if (geteuid() || unshare(CLONE_NEWIPC)) {
 		tap_skip("counting processes", "it needs root");
@@ -689,19 +711,15 @@ static void test_children(void)
 	tap_is(children_count(), 0, "there is no process yet");
 	/* Another user has the key. */
 	id = semget(CHILDREN_KEY, 1, 0);
-	if (semctl(id, 0, IPC_RMID) || seteuid(65534) ||
-	    semget(CHILDREN_KEY, 1, IPC_CREAT | 0666) < 0 || seteuid(0) || pipe(ready))
+	if (semctl(id, 0, IPC_RMID) || seteuid(65534))
+		abort();
+	id = semget(CHILDREN_KEY, 1, IPC_CREAT | 0600);
+	if (id < 0 || seteuid(0))
 		abort();
 	tap_is(children_count(), 0, "another user's semaphore is not used");
-	child = fork();
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (children_enter() && write(ready[1], "", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	tap_is(read(ready[0], &byte, 1), 1, "a process");
-	tap_is(children_count(), 1, "is counted");
+	tap_ok(semget(CHILDREN_KEY, 1, 0) != id, "but removed");
+	child = start_counted();
+	tap_is(children_count(), 1, "a process is counted");
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	tap_is(children_count(), 0, "until its end");
@@ -721,11 +739,13 @@ static void test_children(void)
 	scan_free(scan);
 	if (seteuid(65534))
 		abort();
-	tap_is(children_count(), 0, "users are counted apart");
+	child = start_counted();
+	tap_is(children_count(), 1, "users are counted apart");
 	if (seteuid(0))
 		abort();
-	close(ready[0]);
-	close(ready[1]);
+	tap_is(children_count(), CHILDREN_MAX - 1, "and add nothing to root's");
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 /* Scans this machine's processes, without the module, under sanitizers. */
