@@ -52,6 +52,19 @@ static inline bool end_goes(int fd, const char *end)
 	return true;
 }
 
+/* What is read from an eventfd until no more comes; 0 if a read fails. */
+static inline __u64 sum_of_signals(int eventfd)
+{
+	__u64 value, sum = 0;
+
+	while (poll_for(eventfd, POLLIN, QUIET_MS) == POLLIN) {
+		if (take(eventfd, &value) != 8)
+			return 0;
+		sum += value;
+	}
+	return sum;
+}
+
 /* Work items do most of it, so it takes a while. */
 static inline bool count_becomes(int fd, __u64 count)
 {
