@@ -82,23 +82,23 @@ static inline bool file_raises_close_event(const struct file *file)
 #endif
 }
 
-/* 6.4: class_create() is not told the module. */
+/* 6.4: class_create() is a function, and is not told the module. */
 static inline struct class *device_class_create(const char *name)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
-	return class_create(name);
-#else
+#ifdef class_create
 	return class_create(THIS_MODULE, name);
+#else
+	return class_create(name);
 #endif
 }
 
 /*
- * 6.8: a signal by the kernel adds 1 to an eventfd, and the function takes no value. The
- * same change gave the mask of eventfd_signal_mask() its type.
+ * 6.8: a signal by the kernel adds 1 to an eventfd: the function takes no value, and
+ * returns none.
  */
 static inline void eventfd_signal_count(struct eventfd_ctx *eventfd, u64 count)
 {
-#ifdef HAVE___poll_t
+#ifdef HAVE_void_eventfd_signal
 	eventfd_signal(eventfd);
 #else
 	eventfd_signal(eventfd, count);
@@ -111,7 +111,7 @@ static inline void eventfd_signal_count(struct eventfd_ctx *eventfd, u64 count)
 #endif
 
 /* 6.2: the devnode callback of a class gets a const device. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#ifdef HAVE_const_devnode
 #define DEVNODE_CONST const
 #else
 #define DEVNODE_CONST
