@@ -23,6 +23,8 @@ for old in 4.19.0-27-amd64 5.10.0-32-amd64 6.0.0-6-amd64; do
 	build_for $old > /dev/null 2>&1
 	tap_is $? 77 "not for $old"	# a status of its own
 done
+tap_is "$(make -C module KDIR="/lib/modules/$kernel/build" VERSION=6 PATCHLEVEL=0 2>&1 |
+	grep -o 'flowfd needs Linux 6.1')" "flowfd needs Linux 6.1" "nor by make alone, which says so"
 tap_ok "for 10.0.0-1-amd64" build_for 10.0.0-1-amd64
 tap_ok "dkms build" dkms build "$name/$version" -k "$kernel"
 tap_ok "dkms install" dkms install "$name/$version" -k "$kernel"
