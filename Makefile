@@ -66,6 +66,8 @@ help:
 	@echo '                what a release must have set: maintainer, dates'
 	@echo '  make check-matrix'
 	@echo '                the packages in fresh systems: install, boot, upgrade, purge'
+	@echo '  make check-builds'
+	@echo '                compile the module for kernels that nothing else here runs'
 	@echo '  make check-containers'
 	@echo '                podman and units of systemd with the device, in Debian 13'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
@@ -183,6 +185,10 @@ check-release:
 release-check:
 	@selftests/run selftests/lab/release-check
 
+# selftests/lab/headers has the list.
+check-builds:
+	@$(SUDO) $(QUIET) selftests/lab/check-builds
+
 check-containers:
 	@$(SUDO) $(QUIET) selftests/lab/check-matrix 6.12-containers
 
@@ -200,5 +206,5 @@ clean:
 	$(SUDO) rm -rf build
 
 .PHONY: help all all-parts build vm check check-user check-debug check-matrix \
-	check-containers demo instructions prove livepatch check-livepatch dkms deb repository \
-	check-repository release check-release release-check lint clean fuzz soak coverage analyze
+	check-builds check-containers demo instructions prove livepatch check-livepatch \
+	dkms deb repository check-repository release check-release release-check lint clean fuzz soak coverage analyze

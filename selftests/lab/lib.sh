@@ -52,10 +52,11 @@ root_path()
 		sha256sum | cut -c -12)"
 }
 
-# known_kernel NAME: its line in the table
+# known_kernel NAME [TABLE]: its line in the table
 known_kernel()
 {
-	awk -v k="$1" '$1 == k { print; found = 1 } END { exit !found }' "$lab/kernels"
+	awk -v k="$1" '$1 == k { print; found = 1 } END { exit !found }' \
+		"$lab/${2-kernels}"
 }
 
 # root_packages ARCH: those of the table, which may be for one architecture
