@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "tests/output.h"
 #include "tests/tap.h"
 #include "tools/flowfdctl/top.h"
 
@@ -251,28 +251,6 @@ static void test_order(void)
 	tap_is(column_find(RING, ""), COLUMNS, "no name");
 	rows_free(&before);
 	rows_free(&rows);
-}
-
-/* Standard output of a function, in a file in its place. */
-static const char *output_of(void (*print)(const void *), const void *arg)
-{
-	static char text[65536];
-	FILE *file = tmpfile();
-	int saved = dup(STDOUT_FILENO);
-	size_t length;
-
-	fflush(stdout);
-	if (!file || saved < 0 || dup2(fileno(file), STDOUT_FILENO) < 0)
-		abort();
-	print(arg);
-	fflush(stdout);
-	dup2(saved, STDOUT_FILENO);
-	close(saved);
-	rewind(file);
-	length = fread(text, 1, sizeof(text) - 1, file);
-	text[length] = '\0';
-	fclose(file);
-	return text;
 }
 
 static bool prints(void (*print)(const void *), const void *arg, const char *wanted)

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/output.h"
 #include "tests/tap.h"
 #include "tools/flowfdctl/look.h"
 
@@ -499,26 +500,25 @@ static void test_durations(void)
 	tap_ok(is_duration((double)UINT64_MAX, "18446744074s"), "the longest time");
 }
 
-/* The output of table_print(), from a file in place of standard output. */
-static char *printed(const struct table *table, size_t rows, int width)
-{
-	static char text[1024];
-	FILE *file = tmpfile();
-	int saved = dup(STDOUT_FILENO);
-	size_t length;
+/* Arguments of table_print(). */
+struct print {
+	const struct table *table;
+	size_t rows;
+	int width;
+};
 
-	fflush(stdout);
-	if (!file || saved < 0 || dup2(fileno(file), STDOUT_FILENO) < 0)
-		abort();
-	table_print(table, rows, width);
-	fflush(stdout);
-	dup2(saved, STDOUT_FILENO);
-	close(saved);
-	rewind(file);
-	length = fread(text, 1, sizeof(text) - 1, file);
-	text[length] = '\0';
-	fclose(file);
-	return text;
+static void print_table(const void *arg)
+{
+	const struct print *print = arg;
+
+	table_print(print->table, print->rows, print->width);
+}
+
+static const char *printed(const struct table *table, size_t rows, int width)
+{
+	struct print print = { table, rows, width };
+
+	return output_of(print_table, &print);
 }
 
 static void test_table(void)
