@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -548,6 +549,23 @@ static void test_table(void)
 	table_free(&table);
 }
 
+/* More than the buffer of standard output, to a file that takes nothing. */
+static void test_table_that_cannot_be_printed(void)
+{
+	static const char *const headings[] = {"ID", "NAME", NULL};
+	struct table table = {.headings = headings};
+	struct print print = {&table, SIZE_MAX, INT_MAX};
+	FILE *full = fopen("/dev/full", "w");
+
+	for (int i = 0; i < 100000; i++)
+		table_add(&table, "%d", i);
+	print_to(full, print_table, &print);
+	tap_ok(ferror(stdout), "a table that cannot be printed");
+	clearerr(stdout);
+	fclose(full);
+	table_free(&table);
+}
+
 /* The messages about a scan, and whether it is complete. */
 static bool remarks(const struct scan *scan, bool complete, const char *wanted)
 {
@@ -786,6 +804,7 @@ int main(void)
 	test_events();
 	test_durations();
 	test_table();
+	test_table_that_cannot_be_printed();
 	test_remarks();
 	test_can_run();
 	test_children();

@@ -62,8 +62,10 @@ static void print_row(const char *const *cell, const int *widths, size_t count, 
 {
 	size_t i;
 
-	for (i = 0; i < count - 1 && room > widths[i] + GAP; i++)
-		room -= printf("%*s%*s", widths[i], cell[i], GAP, "");
+	for (i = 0; i < count - 1 && room > widths[i] + GAP; i++) {
+		printf("%*s%*s", widths[i], cell[i], GAP, "");
+		room -= widths[i] + GAP;
+	}
 	printf("%.*s\n", room, cell[i]);
 }
 
