@@ -125,6 +125,8 @@ static void test_rates(void)
 	add(first, RING, 2, 10)->known = 0;
 	add(first, COUNTER, 6, 11);
 	add(first, COUNTER, 7, 12)->value[HIGHEST] = 2;
+	add(first, RING, 3, 13)->value[MOST_PENDING] = 2;
+	add(first, RING, 4, 13)->max_items = 4;
 
 	second = later(first, SECOND / 2);
 	/* Read later than the others: a scan takes time. */
@@ -149,6 +151,8 @@ static void test_rates(void)
 	*add(second, COUNTER, 6, 9) = second->descriptor[7].object;
 	second->descriptor[second->count - 1].time += SECOND / 2;
 	second->descriptor[8].object.value[HIGHEST] = 1;
+	second->descriptor[9].object.value[MOST_PENDING] = 1;
+	second->descriptor[10].object.max_items = 5;
 	add(second, COUNTER, 99, 10);
 	qsort(second->descriptor, second->count, sizeof(*second->descriptor), by_place);
 
@@ -176,6 +180,8 @@ static void test_rates(void)
 	tap_ok(has_rate(find(&rows, RING, 1), COALESCED, 6), "coalesced");
 	tap_ok(has_rate(find(&rows, RING, 2), PUBLISHED, 10), "of an older module");
 	tap_ok(!(find(&rows, RING, 2)->rated & 1U << COALESCED), "that knows no more");
+	tap_ok(!find(&rows, RING, 3)->known, "a ring of a module loaded again has less");
+	tap_ok(!find(&rows, RING, 4)->known, "or another size");
 	rows_free(&before);
 	rows_free(&rows);
 }

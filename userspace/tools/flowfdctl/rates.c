@@ -51,24 +51,34 @@ static bool is_still_there(const struct scan *scan, const struct descriptor *bef
 	return now && now->object.kind == COUNTER && now->object.id == before->object.id;
 }
 
+/* Whether a number that only grows is less. (The sum that a counter produced can wrap.) */
+static bool has_less(const struct object *object, const struct object *before)
+{
+	enum value value;
+
+	for (value = 0; value < VALUES; value++)
+		if (value_is_statistic(value) && value != PRODUCED &&
+		    object->value[value] < before->value[value])
+			return true;
+	return false;
+}
+
 /*
- * The number of a counter is used again after its end. It is another one if the first
- * descriptor that it had is, or if a number that only grows is less. (A sum can wrap.)
+ * The number of a counter is used again after its end, that of a ring when the module was
+ * loaded again. It is another one if it has less, if the first descriptor of the counter
+ * is another one's, or if the ring has another size.
  */
 static bool is_continued(const struct scan *scan, const struct row *row,
 			 const struct row *before)
 {
-	const struct descriptor *a = row->line.descriptor, *b = before->line.descriptor;
-	enum value value;
+	const struct object *object = &row->line.descriptor->object;
+	const struct object *other = &before->line.descriptor->object;
 
-	if (a->object.kind == RING)
-		return true;
-	if (!is_still_there(scan, b))
+	if (has_less(object, other))
 		return false;
-	for (value = WRITES; value <= HIGHEST; value++)
-		if (a->object.value[value] < b->object.value[value])
-			return false;
-	return true;
+	if (object->kind == RING)
+		return object->max_items == other->max_items;
+	return is_still_there(scan, before->line.descriptor);
 }
 
 static void compute(struct row *row, const struct row *before)
