@@ -56,6 +56,26 @@ refused "an option of a command before it" \
 refused "option without its value" \
 	"flowfdctl top: option '--count' requires an argument" top --count
 
+# The collector's file is replaced only by what is complete, or as far as possible.
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+sed -n '/^flowfdctl \\-\\-prometheus/,/^\.EE/p' "${0%/*}/../man/flowfdctl.1" |
+	sed -e '/^\./d' -e 's/\\-/-/g' >"$here/flowfdctl(1)"
+"$ctl" --prometheus --help | sed -n 's/^  \(flowfdctl --prometheus\|case\) /\1 /p' \
+	>"$here/--help"
+mkdir "$here/bin"
+for example in "flowfdctl(1)" --help; do
+	for end in "exit 0" "exit 2" "exit 1" "exit 64" "exit 127" "kill -TERM \$\$" \
+		"kill -KILL \$\$"; do
+		case $end in "exit 0" | "exit 2") wanted=new ;; *) wanted=old ;; esac
+		printf '#!/bin/sh\necho new\n%s\n' "$end" >"$here/bin/flowfdctl"
+		chmod +x "$here/bin/flowfdctl"
+		echo old >"$here/flowfd.prom"
+		(cd "$here" && PATH=$here/bin:$PATH sh "$here/$example") 2>/dev/null
+		tap_is "$(cat "$here/flowfd.prom")" "$wanted" "example of $example: $end"
+	done
+done
+
 target="not a descriptor, PID:FD"
 both="a counter and an eventfd are needed: PID:FD PID:FD"
 refused "a bridge that is neither" \

@@ -12,9 +12,9 @@ static const struct argp argp = {
 	.parser = parse_other,
 	.doc = "Print metrics for the textfile collector of node_exporter."
 	       "\vExample:\n"
-	       "  cd /var/lib/prometheus/node-exporter &&\n"
-	       "  { flowfdctl --prometheus > flowfd.new; [ $? -ne 1 ]; } &&\n"
-	       "  mv flowfd.new flowfd.prom",
+	       "  cd /var/lib/prometheus/node-exporter || exit\n"
+	       "  flowfdctl --prometheus > flowfd.new\n"
+	       "  case $? in 0 | 2) mv flowfd.new flowfd.prom ;; esac",
 };
 
 int prometheus_main(int argc, char **argv)
