@@ -29,6 +29,11 @@ _flowfd_action()
 {
 	case $1 in
 	FILE | OUTPUT | RESULT) action=_files ;;
+	COLUMN)
+		action='(again change coalesced command count counter deferred fd fds'
+		action+=' held-back highest lost maximum most-pending pending pid'
+		action+=' produced published reads ring sleeps taken wait waits wakeups'
+		action+=' watches writes)' ;;
 	POLICY) action='(wait fail saturate drop)' ;;
 	SUBJECT) action='(eventfd flowfd)' ;;
 	*) action=' ' ;;	# nothing to offer: zsh shows the name of the value
