@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What "status" says, as JSON. Sourced by flowfd-livepatch after loaded-livepatch.sh.
+# What "status" says, as JSON. Sourced by flowfd-livepatch after status.sh.
 # shellcheck shell=bash disable=SC2154
 
 # json TEXT: prints a string. The text has no control characters.

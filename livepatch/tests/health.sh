@@ -24,6 +24,10 @@ die()
 . "$top/livepatch/built-module.sh"
 # shellcheck source-path=SCRIPTDIR source=../loaded-livepatch.sh
 . "$top/livepatch/loaded-livepatch.sh"
+# shellcheck source-path=SCRIPTDIR source=../load.sh
+. "$top/livepatch/load.sh"
+# shellcheck source-path=SCRIPTDIR source=../status.sh
+. "$top/livepatch/status.sh"
 # shellcheck source-path=SCRIPTDIR source=../status-json.sh
 . "$top/livepatch/status-json.sh"
 # shellcheck source-path=SCRIPTDIR source=../health.sh

@@ -12,6 +12,10 @@ cd "$(mktemp -d)" || exit
 data=$top/livepatch
 # shellcheck source-path=SCRIPTDIR source=../loaded-livepatch.sh
 . "$top/livepatch/loaded-livepatch.sh"
+# shellcheck source-path=SCRIPTDIR source=../load.sh
+. "$top/livepatch/load.sh"
+# shellcheck source-path=SCRIPTDIR source=../status.sh
+. "$top/livepatch/status.sh"
 
 printf 'a\e]0;x\a\nb c' > ./comm
 # shellcheck source-path=SCRIPTDIR source=../built-module.sh
