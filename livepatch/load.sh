@@ -4,13 +4,15 @@
 # after it.
 # shellcheck shell=bash disable=SC2154
 
-lock_file=/run/flowfd-livepatch.lock
 cpuinfo=/proc/cpuinfo
+# For root alone: whoever can open a file can hold its lock.
+private=/run/flowfd-livepatch
 
 # Waits until no other load or unload runs. The lock ends with this process.
 lock()
 {
-	exec 8> "$lock_file"
+	install -d -m 700 "$private"
+	exec 8> "$private/lock"
 	flock -w $((2 * patience)) 8 || die "another load or unload is running"
 }
 

@@ -98,7 +98,9 @@ build()
 	# Root loads what is built here.
 	umask 022
 	mkdir -p "$dir"
-	exec 9> "$dir/lock"
+	# For root alone: whoever can open a file can hold its lock.
+	(umask 077 && : >> "$dir/private-lock")
+	exec 9>> "$dir/private-lock"
 	flock -n 9 || die "another build for $version is running"
 	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed"
 	root_inputs "$suites" "$builder" | cmp -s - "$dir/root-inputs" ||

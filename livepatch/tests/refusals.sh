@@ -41,7 +41,8 @@ refused 1 "$me there are no patches for kernel 5.10.0-1-amd64" \
 	"no patches" build --kernel 5.10.0-1-amd64
 
 mkdir -p "$work"
-exec 8> "$work/lock"
+(umask 077 && touch "$work/private-lock")
+exec 8>> "$work/private-lock"
 flock 8
 refused 1 "$me another build for $version is running" "two builds" build
 exec 8>&-

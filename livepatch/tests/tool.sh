@@ -305,6 +305,7 @@ done="built $built/$file"
 tap_is "$(build_with first)" "$done
 first
 id of first" "a build"
+tap_is "$(stat -c %a "$built/private-lock")" 600 "users cannot hold its lock"
 tap_is "$(build_with second)" "$done
 first
 id of first" "it is not repeated"
