@@ -29,6 +29,13 @@ failed_file()
 	echo "$state/failed-$(uname -r)"
 }
 
+# remember VERSION BOOT: not to load this version again. It is on the disk when this
+# returns: then the guard goes, and the machine may go down at any moment.
+remember()
+{
+	echo "$1 $2" >> "$(failed_file)" && sync "$(failed_file)" "$state"
+}
+
 # last_seen BOOT: prints the time of its last line in the journal, if that was kept
 last_seen()
 {
@@ -45,7 +52,8 @@ check_guard()
 		read -r version boot end 2> /dev/null < "$guard" || continue
 		[ "$boot" != "$(cat "$boot_id")" ] || continue
 		seen=$(last_seen "$boot") || true
-		[ "${seen:-0}" -gt "$end" ] || echo "$version $boot" >> "$(failed_file)"
+		[ "${seen:-0}" -gt "$end" ] || remember "$version" "$boot" ||
+			die "cannot write $(failed_file)"
 		rm -f "$guard"
 	done
 	! grep -qsF "$1 " "$(failed_file)" ||
@@ -92,7 +100,7 @@ blame()
 {
 	local name
 	for name in $(our_names "$sysfs"); do
-		echo "$(version_of "$name") $(cat "$boot_id")" >> "$(failed_file)" ||
+		remember "$(version_of "$name")" "$(cat "$boot_id")" ||
 			say "cannot write $(failed_file)" >&2
 	done
 }

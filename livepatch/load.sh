@@ -148,15 +148,17 @@ unload_one()
 # The command.
 unload()
 {
-	local name names
+	local name names failed=
 	need_root
 	need_livepatching
 	lock
 	names=$(our_names "$modules")
 	[ "$names" ] || die "not loaded"
-	clear_guards
 	for name in $names; do
-		unload_one "$name"
+		(unload_one "$name") || failed=1
 	done
+	[ -z "$failed" ] || exit 1
+	# Not before: until then, a crash is taken as the livepatch's.
+	clear_guards
 	say "unloaded"
 }

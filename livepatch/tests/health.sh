@@ -57,7 +57,7 @@ journalctl()
 }
 unload()
 {
-	say unloaded
+	say unloaded | tee -a calls
 }
 sleep()
 {
@@ -82,6 +82,26 @@ guarded()
 		exit "$1"
 	)
 }
+# recorded COMMAND...: with a record of what must be in an order: writing to the disk,
+# removing, unloading
+recorded()
+(
+	true > calls
+	sync()
+	{
+		echo "sync $*" >> calls
+	}
+	rm()
+	{
+		echo "rm $*" >> calls
+		command rm "$@"
+	}
+	"$@"
+)
+in_order()
+{
+	grep -E '^(sync|rm|unload)' calls | sed "s|$state/||g" | paste -sd ,
+}
 crashed()
 {
 	(
@@ -100,6 +120,20 @@ refused="version 1 was loaded and made trouble, or the machine went down soon af
  remove $failed to load it again"
 tap_is "$(check_guard 1)" "$refused" "another boot is a crash"
 tap_is "$(check_guard 1)" "$refused" "and is remembered"
+rm "$failed"
+echo first > boot
+crashed 2> /dev/null
+echo second > boot
+guard=$(cd "$state" && ls)
+tap_is "$(recorded check_guard 1)" "$refused" "another crash"
+tap_is "$(in_order)" "sync ${failed##*/} $state,rm -f $guard" \
+	"it is on the disk before the guard goes"
+mkdir directory
+echo "1 first 100" > "$state/$guard"
+tap_is "$(
+	failed_file() { echo "directory"; }
+	check_guard 1 2> /dev/null)" "cannot write directory" "what cannot be remembered"
+tap_ok "keeps its guard" rm "$state/$guard"
 tap_is "$(check_guard 2)" "" "another version can be loaded"
 rm "$failed"
 tap_is "$(check_guard 1)" "" "also this one, when the file is removed"
@@ -176,6 +210,10 @@ status 1" "the flag ${flag%:*}"
 	tap_is "$(check_guard 1)" "$refused" "what was loaded is not loaded again"
 	rm "$failed"
 done
+tap_is "$(recorded watch_with 7 > /dev/null 2>&1; in_order | grep -o "sync failed.*" | sed "s,[0-9]*$,N,")" \
+	"sync ${failed##*/} $state,unloaded,rm -f pending-6.1.0-50-amd64.N" \
+	"trouble is on the disk before the unload"
+rm "$failed"
 tap_is "$(watch_with 4 7 9 2>&1 | head -n 1)" \
 	"the kernel is not well, it has new taint flags: D W" "two flags"
 tap_is "$(check_guard 2)" "" "what was not loaded can be"

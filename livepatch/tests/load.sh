@@ -25,6 +25,8 @@ die()
 . "$data/loaded-livepatch.sh"
 # shellcheck source-path=SCRIPTDIR source=../load.sh
 . "$data/load.sh"
+# shellcheck source-path=SCRIPTDIR source=../health.sh
+. "$data/health.sh"
 patience=1
 
 # A lock that users cannot hold; they can hold that of a file that they can read.
@@ -61,4 +63,31 @@ until [ -e again ]; do
 done
 tap_is "$(lock)" "another load or unload is running" "but not for ever"
 kill $!
+
+# Unloads of two, one of which does not end.
+need_root()
+{
+	:
+}
+need_livepatching()
+{
+	:
+}
+unload_one()
+{
+	[ "$1" != "$stuck" ] || die "$1 is stuck"
+	rmdir "modules/$1"
+}
+modules=modules
+mkdir -p modules/flowfd_livepatch_{1,2} state
+guard=state/pending-$(uname -r).1
+touch "$guard"
+stuck=flowfd_livepatch_1
+tap_is "$(unload; echo 0)" "flowfd_livepatch_1 is stuck" "an unload that fails"
+tap_is "$(ls modules)" "flowfd_livepatch_1" "the other one is unloaded"
+tap_ok "until all are, a crash counts" [ -e "$guard" ]
+stuck=
+tap_is "$(unload)" "unloaded" "an unload"
+tap_ok "then, it does not" [ ! -e "$guard" ]
+tap_is "$(unload; echo 0)" "not loaded" "nothing is loaded"
 tap_done
