@@ -62,24 +62,30 @@ is_outdated()
 	[ "$1" != "$(current_version "$series")" ]
 }
 
-# check_fit DIR: exits with an error unless the module in DIR is for the running kernel.
+# is_for_running MODULE: whether it is for this build of the running kernel
+is_for_running()
+{
+	[ "$(field "$1" flowfd_kernel)" = "$(running_build_id)" ]
+}
+
+# check_fit DIR [COPY]: exits with an error unless the module in DIR, or a copy of it, is for
+# the running kernel. The build ID is that in the module: another file could be of another
+# module while a package is unpacked.
 check_fit()
 {
-	local module=$1/$file version built running
+	local module=$1/$file copy=${2-$1/$file} version built
 	version=$(uname -r)
 	[ -e "$module" ] || die "there is no module for $version:" \
 		"run 'flowfd-livepatch build', or install flowfd-livepatch-$version"
 	is_complete "$1" || die "$module is incomplete: build again"
-	built=$(field "$module" vermagic | cut -d ' ' -f 1)
+	built=$(field "$copy" vermagic | cut -d ' ' -f 1)
 	[ "$built" = "$version" ] ||
 		die "$module is for kernel $built; this kernel is $version"
-	running=$(running_build_id)
-	built=$(cat "$1/build-id")
-	[ "$built" = "$running" ] ||
-		die "$module is for another build of $version (build id $built;" \
-			"this kernel's is $running):" "$(remedy "$version")"
 	# Older builds would replace all other livepatches.
-	[ "$(field "$module" version)" ] || die "$module is of an old version: build again"
+	[ "$(field "$copy" version)" ] || die "$module is of an old version: build again"
+	is_for_running "$copy" || die "$module is for another build of $version" \
+		"(build id $(field "$copy" flowfd_kernel); this kernel's is" \
+		"$(running_build_id)):" "$(remedy "$version")"
 }
 
 # remedy VERSION: what to do if the running kernel is another build of VERSION. After an
@@ -115,13 +121,13 @@ verify()
 	say "$1/$file fits this kernel"
 }
 
-# check_signature MODULE: exits with an error if the kernel wants one that is missing.
+# check_signature MODULE NAME: exits with an error if the kernel wants one that is missing.
 check_signature()
 {
 	if { grep -qsE '\[(integrity|confidentiality)\]' /sys/kernel/security/lockdown ||
 		grep -qsx Y /sys/module/module/parameters/sig_enforce; } &&
 		! tail -c 28 "$1" | grep -q '~Module signature appended~'; then
 		die "this kernel loads signed modules only (Secure Boot or lockdown)," \
-			"and $1 is not signed: see SECURE BOOT in flowfd-livepatch(8)"
+			"and $2 is not signed: see SECURE BOOT in flowfd-livepatch(8)"
 	fi
 }

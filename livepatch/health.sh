@@ -67,7 +67,7 @@ set_guard()
 {
 	mkdir -p "$state"
 	guard=$state/pending-$(uname -r).$BASHPID
-	trap 'rm -f "$guard"' EXIT
+	trap clean_up EXIT
 	trap 'exit 0' TERM
 	echo "$1 $(cat "$boot_id") $((EPOCHSECONDS + 3 * patience + $2))" > "$guard"
 	sync "$guard" "$state"

@@ -29,7 +29,7 @@ module_dir()
 # may_run DIR: whether the module is for the running kernel, or a kernel of another version
 may_run()
 {
-	[ "${1##*/}" != "$(uname -r)" ] || running_build_id | cmp -s - "$1/build-id"
+	[ "${1##*/}" != "$(uname -r)" ] || is_for_running "$1/$file"
 }
 
 # is_current DIR: whether there is a module that is up to date

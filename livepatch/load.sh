@@ -73,49 +73,67 @@ put_back()
 		"It waited for:"$'\n'"$blockers"
 }
 
-# insert LIVEPATCH MODULE OVERRIDE
-insert()
+# copy_module DIR: copies the module in DIR, and sets copy. What is checked is inserted: a
+# package or a build may replace the module at any time.
+copy_module()
 {
-	check_signature "$2"
-	[ "$3" ] || check_others "$2"
-	remove_rest "$1" || die "the module is still in use"
-	wait_for all_settled || die "another livepatch is in transition"
-	insmod "$2" || die "the kernel refused the module: see dmesg"
+	copy=$(mktemp "$private/module.XXXXXX")
+	trap clean_up EXIT
+	[ ! -e "$1/$file" ] || cp "$1/$file" "$copy"
 }
 
-# load DIR OVERRIDE SECONDS: the command; DIR has the module, and SECONDS is empty or says
-# how long to watch the kernel. A build that is in force already is replaced by the new
-# one: at no time is none in force.
+# Removes the files that this process has made.
+clean_up()
+{
+	rm -f "${copy-}" "${guard-}"
+}
+
+# insert LIVEPATCH NAME OVERRIDE: inserts the copy of the module NAME
+insert()
+{
+	check_signature "$copy" "$2"
+	[ "$3" ] || check_others "$copy"
+	remove_rest "$1" || die "the module is still in use"
+	wait_for all_settled || die "another livepatch is in transition"
+	insmod "$copy" || die "the kernel refused the module: see dmesg"
+}
+
+# load OVERRIDE SECONDS: the command; SECONDS is empty or says how long to watch the
+# kernel. A build that is in force already is replaced by the new one: at no time is none
+# in force.
 load()
 {
-	local module=$1/$file new old version
+	local dir new old version
 	need_root
 	need_livepatching
-	if [ -e "$1/fixed" ]; then
+	# Before all checks: what they find must not change while this waits.
+	lock
+	dir=$(module_dir "$(uname -r)")
+	if [ -e "$dir/fixed" ]; then
 		say "already fixed in this kernel"
 		return
 	fi
 	check_switch
-	check_fit "$1"
-	version=$(field "$module" version)
+	copy_module "$dir"
+	check_fit "$dir" "$copy"
+	version=$(field "$copy" version)
 	check_guard "$version"
 	! is_outdated "$version" "$(uname -r)" ||
-		say "warning: $module is outdated: build again" >&2
-	new=$(field "$module" name)
+		say "warning: $dir/$file is outdated: build again" >&2
+	new=$(field "$copy" name)
 	# /proc/cpuinfo has the flag only if the kernel uses it.
 	! grep -qw ibt "$cpuinfo" || say "warning: this processor has IBT, with which" \
 		"the livepatch was never tried" >&2
-	lock
 	# The unversioned name is of builds that replace all livepatches, and do not
 	# notice when another takes over.
 	is_gone flowfd_livepatch ||
 		die "a livepatch of an old version is loaded: unload it first"
-	[ -z "$3" ] || set_guard "$version" "$3"
+	[ -z "$2" ] || set_guard "$version" "$2"
 	mark
 	is_enabled "$new" || wait_for is_gone "$new" || die "it is being unloaded: see status"
 	if is_gone "$new"; then
-		insert "$new" "$module" "$2"
-	elif ! is_loaded_from "$new" "$module"; then
+		insert "$new" "$dir/$file" "$1"
+	elif ! is_loaded_from "$new" "$copy"; then
 		die "another build of it is loaded: unload it first"
 	fi
 	wait_for in_force "$new" || take_back "$new"
@@ -125,10 +143,10 @@ load()
 	say "in force"
 	[ -z "$(overridden "$new")" ] ||
 		say "warning: a later livepatch patches the same functions: see status" >&2
-	if [ "$3" ]; then
+	if [ "$2" ]; then
 		flock -u 8
 		[ -z "${NOTIFY_SOCKET-}" ] || systemd-notify --ready
-		watch "$3"
+		watch "$2"
 	fi
 }
 

@@ -100,7 +100,7 @@ recorded()
 )
 in_order()
 {
-	grep -E '^(sync|rm|unload)' calls | sed "s|$state/||g" | paste -sd ,
+	grep -E '^(sync|rm|unload)' calls | sed "s|$state/||g; s|  *| |g" | paste -sd ,
 }
 crashed()
 {

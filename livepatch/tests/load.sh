@@ -25,6 +25,8 @@ die()
 . "$data/loaded-livepatch.sh"
 # shellcheck source-path=SCRIPTDIR source=../load.sh
 . "$data/load.sh"
+# shellcheck source-path=SCRIPTDIR source=../installed-modules.sh
+. "$data/installed-modules.sh"
 # shellcheck source-path=SCRIPTDIR source=../health.sh
 . "$data/health.sh"
 patience=1
@@ -90,4 +92,96 @@ stuck=
 tap_is "$(unload)" "unloaded" "an unload"
 tap_ok "then, it does not" [ ! -e "$guard" ]
 tap_is "$(unload; echo 0)" "not loaded" "nothing is loaded"
+
+# Modules with fields, and a kernel that inserts them at once.
+uname()
+{
+	echo 6.1.0-48-amd64
+}
+running_build_id()
+{
+	echo 1234
+}
+echo 'const char info[] __attribute__((section(".modinfo"))) = "license=GPL";' > info.c
+# build DIR NUMBER KERNEL: a module
+build()
+{
+	mkdir -p "$1"
+	gcc -c -o "$1/$file.new" -x c info.c
+	python3 "$data/builder/add-modinfo.py" "$1/$file.new" "name=flowfd_livepatch_$2" \
+		"version=0.1.0-$2" vermagic=6.1.0-48-amd64 "flowfd_kernel=$3"
+	echo 1234 > "$1/build-id"
+	mv "$1/$file.new" "$1/$file"
+}
+insmod()
+{
+	local name
+	name=$(field "$1" name)
+	mkdir -p "modules/$name" "sysfs/$name"
+	echo 1 > "sysfs/$name/enabled"
+	echo 0 > "sysfs/$name/transition"
+	echo "inserted $name"
+}
+unload_one()
+{
+	rm -r "modules/$1" "sysfs/$1"
+	echo "unloaded $1"
+}
+is_outdated()
+{
+	false
+}
+sysfs=sysfs
+module_list=/dev/null
+off_file=off
+mkdir -p sysfs
+built=$state/6.1.0-48-amd64
+# while_locked COMMAND...: loads, and runs the command while that waits for the lock
+while_locked()
+{
+	(
+		lock
+		touch held
+		while [ -e held ]; do
+			sleep 0.1
+		done
+	) &
+	until [ -e held ]; do
+		sleep 0.1
+	done
+	load "" "" > output 2>&1 &
+	sleep 0.5
+	"$@"
+	rm held
+	wait $!
+	cat output
+}
+patience=10
+build "$built" 1 1234
+tap_is "$(load "" "")" "inserted flowfd_livepatch_1
+in force" "a load"
+tap_is "$(ls private)" "lock" "no copy is left"
+unload_one flowfd_livepatch_1 > /dev/null
+build "$built" 1 5678
+tap_is "$(load "" "")" "$built/$file is for another build of 6.1.0-48-amd64 (build id 5678; \
+this kernel's is 1234): build again" "the build ID in the module counts"
+tap_is "$(ls private)" "lock" "no copy is left of what is refused"
+build "$built" 1 1234
+tap_is "$(while_locked build "$built" 2 5678)" "$built/$file is for another build of \
+6.1.0-48-amd64 (build id 5678; this kernel's is 1234): build again" \
+	"a module that comes while load waits is checked"
+build "$built" 1 1234
+tap_is "$(while_locked build "$built" 2 1234)" "inserted flowfd_livepatch_2
+in force" "and loaded"
+unload_one flowfd_livepatch_2 > /dev/null
+tap_is "$(while_locked touch off)" "switched off by off" "switched off while load waits"
+rm off
+# As late as it can be.
+check_others()
+{
+	build "$built" 1 5678
+}
+tap_is "$(load "" "")" "inserted flowfd_livepatch_2
+in force" "what was checked is loaded"
+unload_one flowfd_livepatch_2 > /dev/null
 tap_done

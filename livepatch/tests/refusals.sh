@@ -58,11 +58,11 @@ refused 1 "$me not loaded" "unload, not loaded" unload
 
 cp "$built"/* "$work"
 refused 0 "$me $work/flowfd_livepatch.ko fits this kernel" "verify" verify
-echo 0000 > "$work/build-id"
 running=$(cat "$built/build-id")
+sed -i "s/flowfd_kernel=$running/flowfd_kernel=${running//?/0}/" "$work/flowfd_livepatch.ko"
 refused 1 "$me $work/flowfd_livepatch.ko is for another build of $version \
-(build id 0000; this kernel's is $running): build again" "wrong build id" load
-cp "$built/build-id" "$work"
+(build id ${running//?/0}; this kernel's is $running): build again" "wrong build id" load
+cp "$built/flowfd_livepatch.ko" "$work"
 sed -i "s/vermagic=$version/vermagic=${version%?}0/" "$work/flowfd_livepatch.ko"
 refused 1 "$me $work/flowfd_livepatch.ko is for kernel ${version%?}0; this \
 kernel is $version" "wrong kernel" load

@@ -220,7 +220,8 @@ module()
 {
 	mkdir -p "$1"
 	gcc -c -o "$1/$file" info.c
-	python3 "$data/builder/add-modinfo.py" "$1/$file" "version=$3" vermagic=6.1.0-48-amd64
+	python3 "$data/builder/add-modinfo.py" "$1/$file" "version=$3" \
+		vermagic=6.1.0-48-amd64 "flowfd_kernel=$2"
 	echo "$2" > "$1/build-id"
 }
 # used PACKAGE-ID PACKAGE-VERSION BUILT-ID BUILT-VERSION: prints which
@@ -237,7 +238,7 @@ tap_is "$(used id 0 id "$current")" list "not a package that is outdated, if the
 tap_is "$(used id 0 other "$current")" packaged "unless that is for another build"
 rm "$state/6.1.0-48-amd64/$file"
 tap_is "$(module_dir 6.1.0-48-amd64)" "$packaged/6.1.0-48-amd64" "there is only a package"
-echo other > "$packaged/6.1.0-48-amd64/build-id"
+module "$packaged/6.1.0-48-amd64" other "$current"
 tap_is "$(module_dir 6.1.0-48-amd64)" "$packaged/6.1.0-48-amd64" "also if it does not fit"
 touch "$state/6.1.0-48-amd64/fixed"
 tap_is "$(module_dir 6.1.0-48-amd64)" "$state/6.1.0-48-amd64" "unless the kernel needs none"
@@ -288,6 +289,27 @@ build_module()
 }
 version=6.1.0-1-amd64
 built=$state/$version
+
+# Of the module and its build ID, none is there with another's, whatever is on the disk.
+mkdir replaced
+for name in old new; do
+	echo "$name" > "$name.ko"
+	echo "$name" > build-id
+	replace_module replaced
+done
+: > calls
+tap_is "$(
+	for command in rm sync mv; do
+		eval "$command() { echo $command \"\$@\" >> calls; command $command \"\$@\"; }"
+	done
+	replace_module replaced
+	cat calls)" "rm -f replaced/build-id
+sync replaced replaced/$file.new replaced/build-id.new
+mv replaced/$file.new replaced/$file
+sync replaced
+mv replaced/build-id.new replaced/build-id" "the order in which a module is replaced"
+tap_is "$(cat "replaced/$file" replaced/build-id)" "new
+new" "by the new one"
 
 # build_with CONTENT [PATCHES [UNTESTED]]: builds and prints the last line, module and build ID
 build_with()
