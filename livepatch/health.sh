@@ -36,10 +36,12 @@ remember()
 	echo "$1 $2" >> "$(failed_file)" && sync "$(failed_file)" "$state"
 }
 
-# last_seen BOOT: prints the time of its last line in the journal, if that was kept
+# last_seen BOOT: prints the time of its last line in the journal, if that was kept, in
+# seconds since that boot
 last_seen()
 {
-	journalctl -q -b "${1//-/}" -n 1 -o short-unix 2> /dev/null | cut -d . -f 1
+	journalctl -q -b "${1//-/}" -n 1 -o short-monotonic 2> /dev/null |
+		sed -nE 's/^\[ *([0-9]+)\..*/\1/p'
 }
 
 # check_guard VERSION: exits with an error if this version has made trouble before, or the
@@ -61,16 +63,21 @@ check_guard()
 			"soon after: remove $(failed_file) to load it again"
 }
 
-# set_guard VERSION SECONDS: if the machine goes down before this process ends, it is
-# taken as the fault of this version. The load comes before the SECONDS to watch.
+# set_guard VERSION SECONDS: if the machine goes down before this process ends, but within
+# the time, it is taken as the fault of this version. The file is there with all of its
+# content, or as it was.
 set_guard()
 {
+	local new
 	mkdir -p "$state"
 	guard=$state/pending-$(uname -r).$BASHPID
+	new=$state/.${guard##*/}
 	trap clean_up EXIT
 	trap 'exit 0' TERM
-	echo "$1 $(cat "$boot_id") $((EPOCHSECONDS + 3 * patience + $2))" > "$guard"
-	sync "$guard" "$state"
+	echo "$1 $(cat "$boot_id") $(($(now) + $2))" > "$new"
+	sync "$new"
+	mv "$new" "$guard"
+	sync "$state"
 }
 
 # clear_guards: what happens now is no fault of a load
@@ -105,17 +112,20 @@ blame()
 	done
 }
 
-# watch SECONDS: looks at the kernel for so long. If it is not well, unloads the
+# watch VERSION SECONDS: looks at the kernel for so long. If it is not well, unloads the
 # livepatch and exits with an error; this version is not loaded again. SIGTERM ends it, as
 # a shutdown does.
 watch()
 {
-	local end=$((SECONDS + $1)) found
+	local end found
+	# The guard of the load was for longer.
+	set_guard "$1" "$2"
+	end=$(($(now) + $2))
 	while :; do
 		found=$(trouble)
 		[ -z "$found" ] || break
-		if [ "$SECONDS" -ge "$end" ]; then
-			say "the kernel is well after $1 s"
+		if [ "$(now)" -ge "$end" ]; then
+			say "the kernel is well after $2 s"
 			return
 		fi
 		sleep 2

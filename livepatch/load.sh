@@ -128,7 +128,8 @@ load()
 	# notice when another takes over.
 	is_gone flowfd_livepatch ||
 		die "a livepatch of an old version is loaded: unload it first"
-	[ -z "$2" ] || set_guard "$version" "$2"
+	# No load takes that long, also if it has to wait at each step.
+	[ -z "$2" ] || set_guard "$version" $((20 * patience + $2))
 	mark
 	is_enabled "$new" || wait_for is_gone "$new" || die "it is being unloaded: see status"
 	if is_gone "$new"; then
@@ -146,7 +147,7 @@ load()
 	if [ "$2" ]; then
 		flock -u 8
 		[ -z "${NOTIFY_SOCKET-}" ] || systemd-notify --ready
-		watch "$2"
+		watch "$version" "$2"
 	fi
 }
 

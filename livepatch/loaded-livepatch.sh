@@ -8,6 +8,7 @@ sysfs=/sys/kernel/livepatch
 modules=/sys/module
 # The newest module first.
 module_list=/proc/modules
+uptime=/proc/uptime
 # Seconds that load and unload wait. The kernel signals tasks that block the transition
 # every 15 seconds.
 patience=${FLOWFD_LIVEPATCH_PATIENCE:-60}
@@ -17,12 +18,20 @@ need_livepatching()
 	[ -d "$sysfs" ] || die "this kernel cannot be livepatched (CONFIG_LIVEPATCH)"
 }
 
+# Prints the seconds since the boot. The wall clock, and with it $SECONDS, can be set.
+now()
+{
+	local now
+	read -r now _ < "$uptime"
+	echo "${now%.*}"
+}
+
 # wait_for CONDITION...: false if the condition is not met within $patience seconds
 wait_for()
 {
-	local end=$((SECONDS + patience))
+	local end=$(($(now) + patience))
 	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
+		[ "$(now)" -lt "$end" ] || return 1
 		sleep 0.1
 	done
 }

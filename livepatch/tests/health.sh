@@ -59,9 +59,20 @@ unload()
 {
 	say unloaded | tee -a calls
 }
+# The time passes while somebody waits. Meanwhile the wall clock is set again and again.
+echo 1000.50 900.00 > uptime
+uptime=uptime
 sleep()
 {
-	:
+	local now
+	now=$(now)
+	echo "$((now + ${1%.*})).50 900.00" > uptime
+	SECONDS=$((SECONDS + 86400))
+}
+# seen_at UPTIME: a line of the journal
+seen_at()
+{
+	printf '[%5d.123456] host kernel: 9.9 a line\n' "$1"
 }
 
 echo 'root=/dev/vda flowfd_livepatch=office' > cmdline
@@ -148,13 +159,13 @@ tap_is "$(check_guard 1)" "" "a shutdown is no crash"
 # A watcher that was killed, and what the journal has of that boot.
 echo fi-rst > boot
 crashed 2> /dev/null
-echo "$((EPOCHSECONDS + 50)).123 host" > seen-first
+seen_at 1050 > seen-first
 echo second > boot
 tap_is "$(check_guard 1)" "$refused" "a crash while it would have watched"
 rm "$failed"
 echo fi-rst > boot
 crashed 2> /dev/null
-echo "$((EPOCHSECONDS + 200)).123 host" > seen-first
+seen_at 1101 > seen-first
 echo second > boot
 tap_is "$(check_guard 1)" "" "a crash after that"
 tap_is "$(ls "$state")" "" "nothing is left of it"
@@ -193,13 +204,13 @@ watch_with()
 		echo $(($(cat taint) | 1 << bit)) > taint
 	done
 	(
-		set_guard 2 1
-		watch 1
+		set_guard 2 5000
+		watch 2 10
 	)
 	echo "status $?"
 }
 # All but those of trouble: P, F, S, R, U, A, C, I, O, E, K, X, T, N.
-tap_is "$(watch_with 0 1 2 3 6 8 10 11 12 13 15 16 17 18 4)" "the kernel is well after 1 s
+tap_is "$(watch_with 0 1 2 3 6 8 10 11 12 13 15 16 17 18 4)" "the kernel is well after 10 s
 status 0" "a kernel that is well"
 tap_is "$(check_guard 1; check_guard 2)" "" "it can be loaded again"
 for flag in B:5 D:7 W:9 L:14; do
@@ -214,6 +225,39 @@ tap_is "$(recorded watch_with 7 > /dev/null 2>&1; in_order | grep -o "sync faile
 	"sync ${failed##*/} $state,unloaded,rm -f pending-6.1.0-50-amd64.N" \
 	"trouble is on the disk before the unload"
 rm "$failed"
+# A watcher that is killed at once, after a load that may have taken long.
+echo 0 > taint
+mark
+(
+	set_guard 1 5000
+	sleep()
+	{
+		kill -9 "$BASHPID"
+	}
+	watch 1 10
+) 2> /dev/null
+tap_is "$(cut -d ' ' -f 3 "$state"/pending-*)" "$(($(now) + 10))" \
+	"the guard is for the time to watch"
+rm "$state"/pending-*
+eval "$(declare -f sleep | sed '1s/sleep/pass/')"
+tap_is "$(
+	sleep()
+	{
+		pass 4
+		[ "$(now)" -lt 1020 ] || echo 16 > taint
+	}
+	echo 1010.00 0 > uptime
+	watch 1 11 2>&1)" "the kernel is not well, it has new taint flags: M
+unloaded" "a clock that is set does not end a watch"
+rm "$state"/failed-*
+patience=60
+true > tries
+third_time()
+{
+	echo >> tries
+	[ "$(wc -l < tries)" = 3 ]
+}
+tap_ok "a clock that is set does not end a wait" wait_for third_time
 tap_is "$(watch_with 4 7 9 2>&1 | head -n 1)" \
 	"the kernel is not well, it has new taint flags: D W" "two flags"
 tap_is "$(check_guard 2)" "" "what was not loaded can be"
