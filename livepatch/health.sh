@@ -73,7 +73,6 @@ set_guard()
 	guard=$state/pending-$(uname -r).$BASHPID
 	new=$state/.${guard##*/}
 	trap clean_up EXIT
-	trap 'exit 0' TERM
 	echo "$1 $(cat "$boot_id") $(($(now) + $2))" > "$new"
 	sync "$new"
 	mv "$new" "$guard"
@@ -118,6 +117,7 @@ blame()
 watch()
 {
 	local end found
+	trap 'exit 0' TERM
 	# The guard of the load was for longer.
 	set_guard "$1" "$2"
 	end=$(($(now) + $2))
@@ -132,6 +132,9 @@ watch()
 	done
 	say "the kernel is not well, it has new taint flags: $found" >&2
 	blame
-	unload
+	# Tasks can keep an unload from coming to an end; then it is in force again.
+	until (unload) || [ -z "$(our_names "$modules")" ]; do
+		sleep 30
+	done
 	exit 1
 }

@@ -61,6 +61,20 @@ take_back()
 		"It waited for:"$'\n'"$blockers"
 }
 
+# withdraw LIVEPATCH: ends a load by a signal. Without that, the livepatch would come into
+# force when nobody knows any more that it was loaded.
+withdraw()
+{
+	trap '' TERM INT HUP
+	! in_force "$1" || retire "$1" || true
+	# Refused if it was not inserted.
+	{ echo 0 > "$sysfs/$1/enabled"; } 2> /dev/null || true
+	wait_for is_gone "$1" || die_waiting "$1" "stopped, but not taken back"
+	remove_rest "$1" || die "stopped, but the module is still in use"
+	say "stopped, and taken back"
+	exit 143
+}
+
 # put_back LIVEPATCH: the same for an unload. Returns if that ends after all.
 put_back()
 {
@@ -111,6 +125,7 @@ load()
 	dir=$(module_dir "$(uname -r)")
 	if [ -e "$dir/fixed" ]; then
 		say "already fixed in this kernel"
+		notify
 		return
 	fi
 	check_switch
@@ -133,22 +148,29 @@ load()
 	mark
 	is_enabled "$new" || wait_for is_gone "$new" || die "it is being unloaded: see status"
 	if is_gone "$new"; then
+		trap 'withdraw "$new"' TERM INT HUP
 		insert "$new" "$dir/$file" "$1"
 	elif ! is_loaded_from "$new" "$copy"; then
 		die "another build of it is loaded: unload it first"
 	fi
 	wait_for in_force "$new" || take_back "$new"
 	for old in $(our_names "$sysfs"); do
-		[ "$old" = "$new" ] || unload_one "$old"
+		[ "$old" = "$new" ] || (unload_one "$old") || say "warning: $old stays loaded" >&2
 	done
 	say "in force"
 	[ -z "$(overridden "$new")" ] ||
 		say "warning: a later livepatch patches the same functions: see status" >&2
-	if [ "$2" ]; then
-		flock -u 8
-		[ -z "${NOTIFY_SOCKET-}" ] || systemd-notify --ready
-		watch "$version" "$2"
-	fi
+	flock -u 8
+	rm -f "$copy"
+	notify
+	trap - TERM INT HUP
+	[ -z "$2" ] || watch "$version" "$2"
+}
+
+# Tells systemd that the unit has started, if it is one that waits for that.
+notify()
+{
+	[ -z "${NOTIFY_SOCKET-}" ] || systemd-notify --ready
 }
 
 # unload_one LIVEPATCH

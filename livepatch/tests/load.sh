@@ -161,7 +161,7 @@ build "$built" 1 1234
 tap_is "$(load "" "")" "inserted flowfd_livepatch_1
 in force" "a load"
 tap_is "$(ls private)" "lock" "no copy is left"
-unload_one flowfd_livepatch_1 > /dev/null
+rm -r sysfs/* modules/*
 build "$built" 1 5678
 tap_is "$(load "" "")" "$built/$file is for another build of 6.1.0-48-amd64 (build id 5678; \
 this kernel's is 1234): build again" "the build ID in the module counts"
@@ -173,7 +173,7 @@ tap_is "$(while_locked build "$built" 2 5678)" "$built/$file is for another buil
 build "$built" 1 1234
 tap_is "$(while_locked build "$built" 2 1234)" "inserted flowfd_livepatch_2
 in force" "and loaded"
-unload_one flowfd_livepatch_2 > /dev/null
+rm -r sysfs/* modules/*
 tap_is "$(while_locked touch off)" "switched off by off" "switched off while load waits"
 rm off
 # As late as it can be.
@@ -183,5 +183,102 @@ check_others()
 }
 tap_is "$(load "" "")" "inserted flowfd_livepatch_2
 in force" "what was checked is loaded"
-unload_one flowfd_livepatch_2 > /dev/null
+unset -f check_others
+# shellcheck source-path=SCRIPTDIR source=../load.sh
+. "$data/load.sh"
+private=$PWD/private
+cpuinfo=/dev/null
+
+# A build that takes over from one that does not unload, and what comes after that.
+watch()
+{
+	say "watched for $2 s"
+}
+systemd-notify()
+{
+	say "systemd is told: $*"
+}
+check_guard()
+{
+	:
+}
+mark()
+{
+	:
+}
+boot_id=boot
+echo boot > boot
+unload_one()
+{
+	die "$1 is stuck"
+}
+build "$built" 3 1234
+tap_is "$(NOTIFY_SOCKET=socket load "" 5 2>&1; echo $?)" "inserted flowfd_livepatch_3
+flowfd_livepatch_2 is stuck
+warning: flowfd_livepatch_2 stays loaded
+in force
+systemd is told: --ready
+watched for 5 s
+0" "a build that takes over is watched"
+touch "$built/fixed"
+tap_is "$(NOTIFY_SOCKET=socket load "" 5)" "already fixed in this kernel
+systemd is told: --ready" "systemd is told where there is nothing to do"
+rm -r "$built/fixed" sysfs/* modules/*
+
+# A signal before the livepatch is in force, or before systemd knows. The kernel removes a
+# livepatch a moment after it was told to.
+kernel()
+{
+	local enabled
+	while [ ! -e stop ]; do
+		sleep 0.3
+		for enabled in sysfs/*/enabled; do
+			[ "$(cat "$enabled" 2> /dev/null)" != 0 ] || rm -r "${enabled%/*}"
+		done
+	done
+}
+rmmod()
+{
+	[ ! -d "sysfs/$1" ] && rm -r "modules/$1"
+}
+eval "$(declare -f insmod | sed '1s/insmod/insert_at_once/')"
+# signalled SIGNAL: loads, sends the signal when the module is there, and prints the rest
+signalled()
+{
+	load "" 5 > output 2>&1 &
+	wait_for [ -e "modules/flowfd_livepatch_3/$2" ]
+	kill "-$1" $!
+	wait $!
+	echo "status $?"
+	cat output
+	find sysfs modules "$state" -mindepth 1 -maxdepth 1 -printf '%f\n'
+}
+insmod()
+{
+	insert_at_once "$1"
+	echo 1 > sysfs/flowfd_livepatch_3/transition
+	touch modules/flowfd_livepatch_3/there
+}
+kernel 2> /dev/null &
+for signal in TERM INT HUP; do
+	tap_is "$(signalled $signal there)" "status 143
+inserted flowfd_livepatch_3
+stopped, and taken back
+6.1.0-48-amd64" "SIG$signal during the load"
+done
+insmod()
+{
+	insert_at_once "$1"
+}
+overridden()
+{
+	touch "modules/$1/in_force"
+	sleep 1
+}
+tap_is "$(signalled TERM in_force | head -n 4)" "status 143
+inserted flowfd_livepatch_3
+in force
+stopped, and taken back" "SIGTERM before systemd knows that it is in force"
+touch stop
+wait
 tap_done
