@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the tests of flowfdctl share: running it, and processes for it to find."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -22,6 +23,11 @@ NOBODY = 65534
 PATIENCE = 60  # seconds until a test gives up waiting
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
+SLOTS = "/run/flowfdctl"  # the child processes of all calls
+SCAN_SLOTS = 12
+BRIDGE_SLOTS = 4
+SLOT_SIZE = 16
 libc = ctypes.CDLL(None, use_errno=True)
 needs_module = pytest.mark.skipif(not os.path.exists(flowfd.DEVICE),
                                   reason="the module is not loaded")
@@ -58,6 +64,25 @@ def block(call):
     """Makes a system call wait for as long as this process has the descriptor that this
     leaves open: nobody answers there."""
     os.set_inheritable(_seccomp(call, 0x7fc00000, 8), True)
+
+
+def own_children():
+    with open(f"/proc/self/task/{os.getpid()}/children") as children:
+        return set(map(int, children.read().split()))
+
+
+@contextlib.contextmanager
+def left_behind():
+    """Yields a function: how many processes calls of flowfdctl have left behind since, and
+    have not ended. No other child may be started meanwhile."""
+    def count():
+        left = own_children() - before
+        return len([pid for pid in left if not os.waitpid(pid, os.WNOHANG)[0]])
+
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    before = own_children()
+    yield count
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 0)
 
 
 class Process:

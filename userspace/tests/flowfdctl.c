@@ -7,16 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
-#include <sys/ipc.h>
 #include <sys/prctl.h>
-#include <sys/sem.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -639,15 +636,17 @@ static void test_remarks(void)
 				     " or its module\n"),
 	       "no answer about the module");
 	scan = empty;
-	scan.waiting = 16;
-	tap_ok(remarks(&scan, false, "> 16 processes of flowfdctl wait: the kernel does"
-				     " not answer them, and no more are made\n"),
-	       "too many processes");
+	scan.stuck = 1;
+	scan.stuck_at = AT_SLOTS;
+	tap_ok(remarks(&scan, false, "> the kernel did not answer about /run/flowfdctl:"
+				     " nothing was inspected\n"),
+	       "no answer about the slots");
 	scan = empty;
-	scan.uncounted = ENOSPC;
-	tap_ok(remarks(&scan, false, "> nothing was inspected: the processes of flowfdctl"
-				     " cannot be counted: No space left on device\n"),
-	       "processes that cannot be counted");
+	scan.crowd = (struct crowd){ 12, 11 };
+	tap_ok(remarks(&scan, false, "> there are 12 processes of flowfdctl already, and"
+				     " the kernel does not answer 11 of them: no more"
+				     " are made\n"),
+	       "too many processes");
 	scan = empty;
 	scan.unknown = 1;
 	tap_ok(remarks(&scan, false,
@@ -692,80 +691,6 @@ static void test_can_run(void)
 	close(ready[0]);
 }
 
-/* A process that is counted until it is killed. */
-static pid_t start_counted(void)
-{
-	int ready[2];
-	pid_t child;
-	char byte;
-
-	if (pipe(ready))
-		abort();
-	child = fork();
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (children_enter() && write(ready[1], "", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	close(ready[1]);
-	if (read(ready[0], &byte, 1) != 1)
-		abort();
-	close(ready[0]);
-	return child;
-}
-
-/* The processes of all calls are counted, whoever else wants the semaphore. */
-static void test_children(void)
-{
-	struct scan *scan;
-	pid_t child;
-	int id;
-
-	if (geteuid() || unshare(CLONE_NEWIPC)) {
-		tap_skip("counting processes", "it needs root");
-		return;
-	}
-	tap_is(children_count(), 0, "there is no process yet");
-	/* Another user has the key. */
-	id = semget(CHILDREN_KEY, 1, 0);
-	if (semctl(id, 0, IPC_RMID) || seteuid(65534))
-		abort();
-	id = semget(CHILDREN_KEY, 1, IPC_CREAT | 0600);
-	if (id < 0 || seteuid(0))
-		abort();
-	tap_is(children_count(), 0, "another user's semaphore is not used");
-	tap_ok(semget(CHILDREN_KEY, 1, 0) != id, "but removed");
-	child = start_counted();
-	tap_is(children_count(), 1, "a process is counted");
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	tap_is(children_count(), 0, "until its end");
-
-	id = semget(CHILDREN_KEY, 1, 0);
-	if (semctl(id, 0, SETVAL, CHILDREN_MAX))
-		abort();
-	scan = scan_all(0);
-	tap_is(scan->waiting, CHILDREN_MAX, "too many wait");
-	tap_is(scan->processes, 0, "nothing is inspected");
-	tap_ok(!scan_is_complete(scan), "and it says so");
-	scan_free(scan);
-	if (semctl(id, 0, SETVAL, CHILDREN_MAX - 1))
-		abort();
-	scan = scan_all(0);
-	tap_ok(!scan->waiting && scan->processes, "one more may be made");
-	scan_free(scan);
-	if (seteuid(65534))
-		abort();
-	child = start_counted();
-	tap_is(children_count(), 1, "users are counted apart");
-	if (seteuid(0))
-		abort();
-	tap_is(children_count(), CHILDREN_MAX - 1, "and add nothing to root's");
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-}
-
 /* Scans this machine's processes, without the module, under sanitizers. */
 static void test_scan(void)
 {
@@ -807,7 +732,6 @@ int main(void)
 	test_table_that_cannot_be_printed();
 	test_remarks();
 	test_can_run();
-	test_children();
 	test_scan();
 	return tap_done();
 }

@@ -25,9 +25,11 @@ import tempfile
 import threading
 import time
 
+import pytest
 import tap
-from ctl import (CTL, NOBODY, PATIENCE, PR_SET_PDEATHSIG, Process, ctl, flowfd, forbid,
-                 kept, libc, needs_module)
+from ctl import (CTL, NOBODY, PATIENCE, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG,
+                 SCAN_SLOTS, SLOTS, Process, ctl, flowfd, forbid, kept, left_behind, libc,
+                 needs_module)
 from tap import settles
 
 MEMORY_KB = 64 << 10
@@ -35,16 +37,21 @@ MEMORY_KB = 64 << 10
 # machine that may be emulated. Without an attack a list takes a fraction of a second.
 SCAN_SECONDS = 4.5
 PRINT_SECONDS = 5
-PR_SET_CHILD_SUBREAPER = 36
+SLOT_SECONDS = 5  # that a call waits for others
 CLONE_FILES = 0x400
 CLONE_NEWNS = 0x20000
 KCMP = 312
-GETVAL = 12
-CHILDREN_MAX = 16  # of flowfdctl, in all calls
 MS_BIND = 0x1000
 MS_REC_PRIVATE = 0x4000 | 0x40000
 pytestmark = needs_module
 Attacker = functools.partial(Process, user=NOBODY)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_remains():
+    """Whatever was attacked: root's next command shows everything again."""
+    yield
+    assert settles(lambda: (ctl("list").returncode, ctl("list").stderr), (0, ""), PATIENCE)
 
 
 def roots_own():
@@ -276,9 +283,10 @@ def lock(directory, *targets):
                                        mmap.MAP_SHARED, file, 0))
     getdents64 = 217
     opened = [os.open(target, os.O_RDONLY) for target in targets]
-    for call, *args in ([(libc.syscall, getdents64, fd, memory, 4096) for fd in opened] +
-                        [(os.mkdir, target + "/x") for target in targets]):
-        threading.Thread(target=call, args=args).start()
+    for calls in ([(libc.syscall, getdents64, fd, memory, 4096) for fd in opened],
+                  [(os.mkdir, target + "/x") for target in targets]):
+        for call, *args in calls:
+            threading.Thread(target=call, args=args).start()
         time.sleep(1)
 
 
@@ -309,15 +317,15 @@ def test_left_behind():
                 for table in out.split("flowfd on this machine")[1:]] == [True] * 10
 
 
-def list_while_locked(directory, *args, prepare=None):
-    """Exit status and both outputs of flowfdctl list, which must end within its time.
-    Until @directory is unlocked again, a lookup in it would block the test, too."""
+def call_while_locked(directory, *args, prepare=None):
+    """Exit status and both outputs of flowfdctl, which must end within its time. Until
+    @directory is unlocked again, a lookup in it would block the test, too."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
         with with_locked(directory):
             # To close descriptors, Python would read /proc.
-            child = subprocess.Popen([CTL, "list", *args], stdout=out, stderr=error,
+            child = subprocess.Popen([CTL, *args], stdout=out, stderr=error,
                                      close_fds=False, preexec_fn=prepare)
-            end = time.monotonic() + SCAN_SECONDS + PRINT_SECONDS
+            end = time.monotonic() + SLOT_SECONDS + SCAN_SECONDS + PRINT_SECONDS
             while child.poll() is None and time.monotonic() < end:
                 time.sleep(0.1)
             in_time = child.returncode is not None
@@ -330,7 +338,7 @@ def list_while_locked(directory, *args, prepare=None):
 
 def test_locked_proc():
     """No process can be found."""
-    code, _, error = list_while_locked("/proc")
+    code, _, error = call_while_locked("/proc", "list")
     assert (code, error) == (2, "flowfdctl: the kernel did not answer about /proc:"
                                 " nothing was inspected\n")
 
@@ -344,12 +352,30 @@ def test_locked_device():
     with tempfile.TemporaryDirectory() as directory, Process(roots_own) as own:
         os.chmod(directory, 0o755)
         os.mknod(directory + "/null", 0o20666, os.makedev(1, 3))
-        code, out, error = list_while_locked(directory, "--json", prepare=use)
+        code, out, error = call_while_locked(directory, "list", "--json", prepare=use)
     assert (code, error) == (2, "flowfdctl: the kernel did not answer about /dev/flowfd"
                                 " or its module\n")
     # The opened counter cannot be recognized without the number of the device.
     assert [c["fd"] for c in json.loads(out)["counters"] if c["pid"] == own.pid] == [
         own.facts[0]]
+
+
+@pytest.mark.parametrize("args, rest", [
+    (["list"], (2, ": nothing was inspected\n")),
+    (["bridge", "--remove", "sink", "1:1"], (1, "\n"))], ids=["list", "bridge"])
+def test_locked_run(args, rest):
+    """The directory of the file with the slots, which is not there yet."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(SLOTS)
+    code, _, error = call_while_locked("/run", *args)
+    assert (code, error) == (
+        rest[0], "flowfdctl: the kernel did not answer about /run/flowfdctl" + rest[1])
+
+
+def test_locked_run_with_the_slots():
+    attacked(0)
+    with with_locked("/run"):
+        attacked(0)
 
 
 def test_locked_processes():
@@ -406,10 +432,20 @@ def test_bridge_of_a_file_that_cannot_be_closed():
     def attack(directory):
         return os.open(directory + "/file", os.O_RDONLY | os.O_NONBLOCK)
 
-    with with_mute_file(attack, mute=[FLUSH]) as attacker:
+    with with_mute_file(attack, mute=[FLUSH]) as attacker, left_behind() as left:
         place = (attacker.pid, attacker.facts)
         assert bridge(place, place) == (
             1, "flowfdctl: %d:%d is not a counter of flowfd\n" % place)
+        time.sleep(7)
+        # The process that closes it is known, and no other one is made.
+        assert bridge(place, place) == (
+            1, f"flowfdctl: the kernel did not answer about process {attacker.pid}\n")
+        assert left() == 1
+        other = (os.getpid(), 0)
+        assert bridge(other, other) == (
+            1, "flowfdctl: %d:%d is not a counter of flowfd\n" % other)
+        assert left() == 1
+    assert settles(left, 0, PATIENCE)
 
 
 def test_many_eventfds():
@@ -438,32 +474,76 @@ def test_many_eventfds():
 
 
 def test_many_calls():
-    """As a timer makes them: the processes that wait for the kernel do not add up."""
-    def waiting():
-        """How many there are; this test may not look into /proc."""
-        number = libc.semget(0x666c7700, 1, 0)
-        return 0 if number < 0 else libc.semctl(number, 0, GETVAL)
-
-    with contextlib.ExitStack() as stack:
-        locked = [stack.enter_context(Process(roots_own)).pid for _ in range(4)]
-        stack.enter_context(with_locked(*(f"/proc/{pid}" for pid in locked)))
-        before = 0
-        for _ in range(10):
+    """As a timer makes them: a blocked process costs one child, and hides nothing else."""
+    with (Process(roots_own) as own, Process(roots_own) as locked,
+          with_locked(f"/proc/{locked.pid}"), left_behind() as left):
+        for _ in range(SCAN_SLOTS + 2):
             done = ctl("--prometheus", close_fds=False, timeout=PATIENCE)
-            assert (done.returncode, "flowfd_scan_complete 0" in done.stdout) == (2, True)
-            now = waiting()
-            assert before <= now <= CHILDREN_MAX
-            before = now
-        assert now == CHILDREN_MAX
+            is_without(locked, done.returncode, done.stderr)
+            assert f'pid="{own.pid}"' in done.stdout
+            assert left() == 1
+        done = ctl("top", "-i", "0.1", "-n", "1", close_fds=False, timeout=PATIENCE)
+        assert f"process {locked.pid}\n" in done.stdout and f" {own.pid} " in done.stdout
+        assert left() == 1
+    assert settles(left, 0, PATIENCE)
+    attacked(0)
+
+
+def is_looked_at(pid):
+    """Whether a slot says that a child is at a process."""
+    with contextlib.suppress(FileNotFoundError), open(SLOTS, "rb") as slots:
+        return any(at == pid for at, _ in struct.iter_unpack("=qQ", slots.read()))
+    return False
+
+
+def test_killed_calls():
+    """Nobody is there any more who could say where the child is blocked."""
+    with (Process(roots_own) as own, Process(roots_own) as locked,
+          with_locked(f"/proc/{locked.pid}"), left_behind() as left):
+        call = subprocess.Popen([CTL, "list"], stdout=subprocess.DEVNULL, close_fds=False)
+        assert settles(lambda: is_looked_at(locked.pid), True, PATIENCE)
+        call.kill()
+        call.wait()
+        time.sleep(1.1)
+        for _ in range(SCAN_SLOTS + 1):
+            ctl(before=["timeout", "-s", "KILL", "0.9", CTL, "list"], close_fds=False)
+        assert left() == 1
+        done = ctl("list", close_fds=False, timeout=PATIENCE)
+        is_without(locked, done.returncode, done.stderr)
+        assert f" {own.pid} " in done.stdout
+
+
+def test_crowd():
+    """More blocked processes than there can be children: nothing is inspected then, but
+    bridges are made."""
+    with contextlib.ExitStack() as stack:
+        locked = [stack.enter_context(Process(roots_own)).pid
+                  for _ in range(SCAN_SLOTS + 1)]
+        stack.enter_context(with_locked(*(f"/proc/{pid}" for pid in locked)))
+        left = stack.enter_context(left_behind())
+        start = time.monotonic()
+        # At once: none of them can know that the others are blocked, too.
+        calls = [subprocess.Popen([CTL, "list"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True, close_fds=False)
+                 for _ in range(2 * SCAN_SLOTS)]
+        for call in calls:
+            error = call.communicate(timeout=PATIENCE)[1]
+            assert (call.returncode, "process" in error) == (2, True)
+        print(f"# {len(calls)} lists in {time.monotonic() - start:.1f} s")
+        assert left() == SCAN_SLOTS
         for args in ("--prometheus",), ("list",), ("bridge",), ("top", "-n", "1"):
             start = time.monotonic()
             done = ctl(*args, close_fds=False, timeout=PATIENCE)
             assert (done.returncode, time.monotonic() - start < PRINT_SECONDS) == (2, True)
-            assert f"{CHILDREN_MAX} processes of flowfdctl wait" in done.stderr + done.stdout
-        assert ctl("bridge", "--remove", "sink", "1:1", close_fds=False).stderr == (
-            f"flowfdctl: {CHILDREN_MAX} processes of flowfdctl wait: the kernel does not"
-            " answer them, and no more are made\n")
-    assert settles(waiting, 0, PATIENCE)
+            assert (f"there are {SCAN_SLOTS} processes of flowfdctl already, and the kernel"
+                    f" does not answer {SCAN_SLOTS} of them: no more are made\n"
+                    in done.stderr + done.stdout)
+        assert left() == SCAN_SLOTS
+        with flowfd.Counter() as counter:
+            event = os.eventfd(0)
+            assert bridge((os.getpid(), counter.fd), (os.getpid(), event)) == (0, "")
+            os.close(event)
+    assert settles(left, 0, PATIENCE)
     attacked(0)
 
 

@@ -8,6 +8,7 @@ root in a virtual machine. Prints TAP.
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import re
@@ -17,8 +18,8 @@ import time
 
 import pytest
 import tap
-from ctl import (NOBODY, PATIENCE, PR_SET_DUMPABLE, Process, block, ctl, flowfd, forbid,
-                 kept, libc, needs_module)
+from ctl import (BRIDGE_SLOTS, NOBODY, PATIENCE, PR_SET_DUMPABLE, SCAN_SLOTS, SLOT_SIZE,
+                 SLOTS, Process, block, ctl, flowfd, forbid, kept, libc, needs_module)
 from tap import settles
 
 CLONE_FILES = 0x400
@@ -309,6 +310,25 @@ def test_no_answer(counter, events, call):
         1, f"the kernel did not answer about process {os.getpid()}")
     assert 5 <= time.monotonic() - start < 15
     assert ends(counter.fd) == ("none", "none")
+
+
+def test_other_calls(counter, events):
+    """That the kernel does answer have all slots: a call waits for them."""
+    def lock(slots, how):
+        for number in range(SCAN_SLOTS, SCAN_SLOTS + BRIDGE_SLOTS):
+            fcntl.lockf(slots, how, 1, SLOT_SIZE * number)
+
+    args = "source", place(counter.fd), place(events[0])
+    assert ctl("list").returncode == 0  # makes the file
+    with open(SLOTS, "r+b") as slots:
+        lock(slots, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert bridge(*args) == (
+            1, f"there are {BRIDGE_SLOTS} processes of flowfdctl already, and the kernel"
+            " does not answer 0 of them: no more are made")
+        timer = threading.Timer(2, lock, [slots, fcntl.LOCK_UN])
+        timer.start()
+        assert bridge(*args) == (0, "")
+        timer.join()
 
 
 def test_no_process_can_be_made(counter, events):

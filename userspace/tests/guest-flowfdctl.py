@@ -416,7 +416,7 @@ def test_output_that_cannot_be_written():
 
 
 @pytest.mark.parametrize("limit, user, status, output, error", [
-    ("nofile=4", None, 2, ["COUNTER", "PID"],
+    ("nofile=5", None, 2, ["COUNTER", "PID"],
      "N descriptors or processes could not be read: Too many open files"),
     ("nproc=1", NOBODY, 1, [],
      "cannot create a process that reads /proc: Resource temporarily unavailable")],
@@ -587,7 +587,7 @@ def test_statistics():
 
 def test_json_that_is_incomplete():
     """Standard error says what is missing, as with list."""
-    done = ctl(before=["prlimit", "--nofile=4", CTL, "top", "--json", "-i", "0.1", "-n",
+    done = ctl(before=["prlimit", "--nofile=5", CTL, "top", "--json", "-i", "0.1", "-n",
                        "1"])
     assert (done.returncode, json.loads(done.stdout)["complete"]) == (2, False)
     assert "could not be read: Too many open files" in done.stderr

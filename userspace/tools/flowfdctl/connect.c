@@ -27,11 +27,14 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-/* Time for all. */
-#define CONNECT_MS 5000
+/* Time for all but the first step. */
+#define CONNECT_NS 5000000000ULL
 
-/* The counter and the eventfd are each found, taken, and checked; the rest is one step. */
-enum step { FIND, TAKE, CHECK, CONNECT };
+/*
+ * After a slot was taken, the counter and the eventfd are each found, taken, and checked;
+ * the rest is one step.
+ */
+enum step { ENTER, FIND, TAKE, CHECK, CONNECT };
 
 enum file { OTHER_FILE, COUNTER_FILE, RING_FILE, EVENTFD_FILE };
 
@@ -44,6 +47,7 @@ enum file { OTHER_FILE, COUNTER_FILE, RING_FILE, EVENTFD_FILE };
  * @file: what that descriptor is, once it was checked
  * @counter: the counter, once it was checked
  * @eventfd: number of the eventfd, once it was checked
+ * @crowd: why no slot was taken
  */
 struct report {
 	bool done;
@@ -53,6 +57,7 @@ struct report {
 	enum file file;
 	struct object counter;
 	uint64_t eventfd;
+	struct crowd crowd;
 };
 
 /* Of the child process: where its parent reads reports. */
@@ -90,12 +95,25 @@ static int open_process(pid_t pid)
 	return handle;
 }
 
+/* Takes a slot, which stays this process's until it has closed all that it takes. */
+static void enter(struct report *report)
+{
+	volatile unsigned long steps = 0;
+
+	if (!slot_take(FOR_BRIDGE, now_ns() + SLOT_NS, &steps, &report->crowd))
+		finish(report, -EBUSY);
+}
+
 /* Returns the child's own descriptor of a file. */
 static int take(struct report *report, const struct target *target)
 {
 	int handle, fd;
 
 	step(report, FIND);
+	if (slots_have(target->pid))
+		finish(report, -ETIMEDOUT);
+	/* The parent gives up earlier. */
+	slot_at(target->pid, now_ns() + CONNECT_NS + STALL_NS);
 	handle = open_process(target->pid);
 	if (handle < 0)
 		finish(report, -errno);
@@ -168,17 +186,16 @@ static int take_checked(struct report *report, const struct target *target,
 static _Noreturn void connect_as_child(const struct target *counter,
 				       const struct target *eventfd, unsigned int flags)
 {
-	struct report report = { .at = COUNTER_TARGET };
+	struct report report = { .step = ENTER };
 	int from, to = -1;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!children_enter())
-		_exit(EXIT_FAILURE);
 	/* A child that is left behind keeps nothing open that its caller waits for. */
 	reports = dup2(reports, STDIN_FILENO);
 	closefrom(STDERR_FILENO + 1);
 	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
 		_exit(EXIT_FAILURE);
+	enter(&report);
 	from = take_checked(&report, counter, COUNTER_FILE);
 	if (!(flags & FLOWFD_BRIDGE_REMOVE)) {
 		report.at = EVENTFD_TARGET;
@@ -188,28 +205,36 @@ static _Noreturn void connect_as_child(const struct target *counter,
 	finish(&report, flowfd_bridge(from, to, flags));
 }
 
+static void read_report(int fd, struct report *report)
+{
+	ssize_t length = read(fd, report, sizeof(*report));
+
+	if (length < 0)
+		err(EXIT_FAILURE, "the process that takes descriptors");
+	if (length != sizeof(*report))
+		errx(EXIT_FAILURE, "the process that takes descriptors failed");
+}
+
 /* Reads reports until the last one. Returns false if it did not come in time. */
 static bool follow(int fd, struct report *report)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
-	uint64_t end = now_ns() + CONNECT_MS * 1000000ULL, now;
-	ssize_t length;
+	uint64_t now = now_ns(), end = now + SLOT_NS + CONNECT_NS;
+	bool entered = false;
 	int wait;
 
 	while (!report->done) {
-		now = now_ns();
 		/* Also after the end: this program may have been stopped. */
-		wait = now < end ? (int)((end - now) / 1000000) + 1 : 0;
-		if (poll(&ready, 1, wait) <= 0) {
-			if (!wait)
-				break;
-			continue;
+		wait = now < end ? CHECK_NS / 1000000 : 0;
+		if (poll(&ready, 1, wait) > 0)
+			read_report(fd, report);
+		else if (!wait)
+			break;
+		now = now_ns();
+		if (!entered && report->step != ENTER) {
+			entered = true;
+			end = now + CONNECT_NS;
 		}
-		length = read(fd, report, sizeof(*report));
-		if (length < 0)
-			err(EXIT_FAILURE, "the process that takes descriptors");
-		if (length != sizeof(*report))
-			errx(EXIT_FAILURE, "the process that takes descriptors failed");
 	}
 	return report->done;
 }
@@ -228,6 +253,13 @@ static const char *file_name(enum file file)
 	};
 
 	return names[file];
+}
+
+static _Noreturn void fail_to_enter(const struct report *report)
+{
+	if (report->crowd.all)
+		errx(EXIT_FAILURE, CROWD_TEXT, report->crowd.all, report->crowd.blocked);
+	errx(EXIT_FAILURE, "the kernel did not answer about " SLOTS_FILE);
 }
 
 static _Noreturn void fail_to_find(const struct target *target, int error)
@@ -335,6 +367,11 @@ static _Noreturn void fail_to_connect(const struct report *report, unsigned int 
 static _Noreturn void fail(const struct report *report, const struct target *target,
 			   unsigned int flags)
 {
+	if (report->step == ENTER)
+		fail_to_enter(report);
+	if (report->error == -ETIMEDOUT)
+		errx(EXIT_FAILURE, "the kernel did not answer about process %d",
+		     target->pid);
 	switch (report->step) {
 	case FIND:
 		fail_to_find(target, report->error);
@@ -358,19 +395,11 @@ static _Noreturn void fail(const struct report *report, const struct target *tar
 int connect_targets(const struct target *counter, const struct target *eventfd,
 		    unsigned int flags)
 {
-	struct report report = { .step = FIND };
+	struct report report = { .step = ENTER };
 	const struct target *target;
-	int children, ends[2];
+	int ends[2];
 	pid_t child;
 
-	children = children_count();
-	if (children < 0)
-		err(EXIT_FAILURE, "the processes of flowfdctl cannot be counted");
-	if (children >= CHILDREN_MAX)
-		errx(EXIT_FAILURE,
-		     "%d processes of flowfdctl wait: the kernel does not answer them, and"
-		     " no more are made",
-		     children);
 	if (pipe2(ends, O_CLOEXEC))
 		err(EXIT_FAILURE, "pipe");
 	child = fork();
@@ -383,8 +412,7 @@ int connect_targets(const struct target *counter, const struct target *eventfd,
 	close(ends[1]);
 	if (!follow(ends[0], &report)) {
 		kill(child, SIGKILL);
-		errx(EXIT_FAILURE, "the kernel did not answer about process %d",
-		     report.at == COUNTER_TARGET ? counter->pid : eventfd->pid);
+		report.error = -ETIMEDOUT;
 	}
 	target = report.at == COUNTER_TARGET ? counter : eventfd;
 	if (report.error)

@@ -178,7 +178,25 @@ struct eventfd {
 #define EVENTFDS_MAX	32768
 
 /* Places other than a process where the kernel may not answer. */
-enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };
+enum stuck_at { AT_PROC = 0, AT_MODULE = -1, AT_SLOTS = -2 };
+
+/* Which child processes of root's calls there are. */
+#define SLOTS_FILE "/run/flowfdctl"
+
+/**
+ * struct crowd - the child processes of all calls, if they are too many for another one
+ * @all: how many there are; 0: not too many
+ * @blocked: how many of these wait for an answer of the kernel
+ */
+struct crowd {
+	unsigned int all;
+	unsigned int blocked;
+};
+
+/* The message about one. */
+#define CROWD_TEXT                                                                    \
+	"there are %u processes of flowfdctl already, and the kernel does not answer" \
+	" %u of them: no more are made"
 
 /**
  * struct scan - every counter and every ring, at one time
@@ -195,8 +213,7 @@ enum stuck_at { AT_PROC = 0, AT_MODULE = -1 };
  * @unknown: descriptors of flowfd with fdinfo in an unknown form
  * @no_room: descriptors that did not fit in @descriptor or @eventfd
  * @watches_left: watches that are not in @watch, if watches were asked for
- * @waiting: child processes of all calls, if these are too many for another one
- * @uncounted: errno of counting them
+ * @crowd: why nothing, or nothing more, was inspected
  * @stuck: how often the kernel did not answer
  * @stuck_at: the process that it did not answer about last, or an enum stuck_at
  * @no_module: flowfd is not loaded
@@ -218,8 +235,7 @@ struct scan {
 	unsigned int unknown;
 	unsigned int no_room;
 	uint64_t watches_left;
-	unsigned int waiting;
-	int uncounted;
+	struct crowd crowd;
 	unsigned int stuck;
 	pid_t stuck_at;
 	bool no_module;

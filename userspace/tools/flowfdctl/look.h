@@ -62,6 +62,13 @@ struct user {
 /* If /proc has more processes, the rest is ignored. */
 #define PROCESSES_MAX 262144
 
+/* A child without progress in this time is blocked, unless it did not get the CPU. */
+#define STALL_NS 1000000000ULL
+/* How often progress is checked. */
+#define CHECK_NS 100000000ULL
+/* Time to wait for a slot. */
+#define SLOT_NS 5000000000ULL
+
 /* Above all process IDs, as in PID_MAX_LIMIT of the kernel. */
 #define PIDS_MAX 4194304
 
@@ -75,6 +82,7 @@ struct user {
  * @asked: the module and its device were looked up, or must be skipped
  * @device: device number of flowfd; 0: there is none
  * @end: when to stop, as now_ns()
+ * @waited: time for which child processes waited for slots, in nanoseconds
  * @proc: descriptor of /proc
  * @error: errno of reading /proc, for the parent to print
  * @steps: changes as long as the child makes progress
@@ -93,6 +101,7 @@ struct view {
 	bool asked;
 	dev_t device;
 	uint64_t end;
+	uint64_t waited;
 	int proc;
 	int error;
 	volatile unsigned long steps;
@@ -128,19 +137,23 @@ struct place {
 
 /* processes.c */
 void processes_look(struct view *view);
+void processes_at(struct view *view, pid_t at);
 bool processes_skip(struct view *view);
 
 /* scan.c */
 bool child_can_run(int handle, int stat);
 
-/* Keys of semaphores, by user. */
-#define CHILDREN_KEY 0x666c7700
-/* More child processes of all calls than this are not made. */
-#define CHILDREN_MAX 16
+/* How many child processes of all calls may inspect processes, and make bridges. */
+#define SCAN_SLOTS   12
+#define BRIDGE_SLOTS 4
 
-/* children.c */
-bool children_enter(void);
-int children_count(void);
+enum slot_use { FOR_SCAN, FOR_BRIDGE };
+
+/* slots.c */
+bool slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
+	       struct crowd *crowd);
+void slot_at(pid_t at, uint64_t until);
+bool slots_have(pid_t at);
 
 /* left.c */
 void left_add(pid_t child, pid_t at);

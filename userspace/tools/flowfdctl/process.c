@@ -268,8 +268,7 @@ bool process_look(struct view *view, struct process *process, struct account *ac
 	int directory;
 	bool done;
 
-	view->steps++;
-	view->current = process->pid;
+	processes_at(view, process->pid);
 	snprintf(pid, sizeof(pid), "%d", process->pid);
 	/* All files are opened relative to it: not those of a later process. */
 	directory = openat(view->proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -298,8 +297,7 @@ bool process_is_setuid(struct view *view, const struct process *process)
 	char name[32], text[1024];
 	const char *line;
 
-	view->steps++;
-	view->current = process->pid;
+	processes_at(view, process->pid);
 	snprintf(name, sizeof(name), "%d/status", process->pid);
 	if (!file_read(view->proc, name, text, sizeof(text)))
 		return false;

@@ -29,6 +29,25 @@ uint64_t now_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+/* processes_at - say where the child process is, for its parent and for other calls */
+void processes_at(struct view *view, pid_t at)
+{
+	view->steps++;
+	view->current = at;
+	/* Finding all processes can take most of the time. */
+	slot_at(at, at == AT_PROC ? view->end + STALL_NS : now_ns() + STALL_NS);
+}
+
+/* Whether a child process of another call is blocked there; counts it as one of this. */
+static bool is_blocked(struct view *view, pid_t at)
+{
+	if (!slots_have(at))
+		return false;
+	view->scan->stuck++;
+	view->scan->stuck_at = at;
+	return true;
+}
+
 /* Runs once: if it blocks the child, the next child continues without it. */
 static void ask_for_module(struct view *view)
 {
@@ -36,11 +55,12 @@ static void ask_for_module(struct view *view)
 	struct stat st;
 
 	view->asked = true;
-	view->current = AT_MODULE;
+	if (is_blocked(view, AT_MODULE))
+		return;
+	processes_at(view, AT_MODULE);
 	if (!stat(FLOWFD_DEVICE, &st) && S_ISCHR(st.st_mode))
 		view->device = st.st_rdev;
 	view->scan->no_module = !module_version(version);
-	view->steps++;
 }
 
 /* Returns whether a process was found before. */
@@ -104,11 +124,15 @@ static void finish(struct view *view, struct user *user, size_t index)
 static void leave_out_known(struct view *view)
 {
 	size_t i, j;
+	pid_t pid;
 
-	for (i = 0; i < view->users; i++)
-		for (j = view->user[i].count; j--;)
-			if (left_has(view->user[i].first[j].pid))
+	for (i = 0; i < view->users; i++) {
+		for (j = view->user[i].count; j--;) {
+			pid = view->user[i].first[j].pid;
+			if (left_has(pid) || is_blocked(view, pid))
 				finish(view, &view->user[i], j);
+		}
+	}
 }
 
 static int compare_users(const void *left, const void *right)
@@ -247,7 +271,9 @@ void processes_look(struct view *view)
 
 	if (!view->asked)
 		ask_for_module(view);
-	view->current = AT_PROC;
+	if (is_blocked(view, AT_PROC))
+		return;
+	processes_at(view, AT_PROC);
 	proc = opendir("/proc");
 	if (!proc) {
 		view->error = errno;
@@ -259,7 +285,7 @@ void processes_look(struct view *view)
 	look_at_users(view);
 	/* What a process had that has ended can be in one that was started since. */
 	while (scan->ended && scan->finished == scan->processes && now_ns() < view->end) {
-		view->current = AT_PROC;
+		processes_at(view, AT_PROC);
 		view->scan->ended = 0;
 		rewinddir(proc);
 		find_users(view, proc);
@@ -279,7 +305,7 @@ bool processes_skip(struct view *view)
 	struct user *user = view->turn;
 	size_t i;
 
-	if (view->current == AT_PROC)
+	if (view->current == AT_PROC || view->current == AT_SLOTS)
 		return false;
 	for (i = 0; view->current != AT_MODULE && i < user->count; i++) {
 		if (user->first[i].pid == view->current) {

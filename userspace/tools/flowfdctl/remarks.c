@@ -16,8 +16,8 @@ static unsigned int unfinished(const struct scan *scan)
 bool scan_is_complete(const struct scan *scan)
 {
 	return !scan->unread && !scan->unknown && !scan->no_room && !scan->watches_left &&
-	       !scan->stuck && !scan->waiting && !scan->uncounted && !scan->too_many &&
-	       !scan->ended && !unfinished(scan);
+	       !scan->stuck && !scan->crowd.all && !scan->too_many && !scan->ended &&
+	       !unfinished(scan);
 }
 
 /* Prints a line for a number of things, unless it is 0. */
@@ -41,6 +41,8 @@ static size_t remark_stuck(FILE *file, const char *prefix, const struct scan *sc
 		fprintf(file, "/proc");
 	else if (scan->stuck_at == AT_MODULE)
 		fprintf(file, FLOWFD_DEVICE " or its module");
+	else if (scan->stuck_at == AT_SLOTS)
+		fprintf(file, SLOTS_FILE);
 	else
 		fprintf(file, "process %d", scan->stuck_at);
 	if (scan->stuck > 1)
@@ -84,14 +86,8 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 				 "%sthere are more processes than can be"
 				 " inspected\n",
 				 prefix) > 0;
-	lines += remark(file, prefix, scan->waiting, "processes of flowfdctl wait",
-			"process of flowfdctl waits",
-			"the kernel does not answer them, and no more are made");
-	if (scan->uncounted)
-		lines +=
-			fprintf(file,
-				"%snothing was inspected: the processes of flowfdctl cannot"
-				" be counted: %s\n",
-				prefix, strerror(scan->uncounted)) > 0;
+	if (scan->crowd.all)
+		lines += fprintf(file, "%s" CROWD_TEXT "\n", prefix, scan->crowd.all,
+				 scan->crowd.blocked) > 0;
 	return lines + remark_stuck(file, prefix, scan);
 }

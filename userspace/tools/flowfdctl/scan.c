@@ -24,10 +24,6 @@
 /* Time for a scan of all processes, and for waiting for the child that does it. */
 #define LOOK_NS	 4000000000ULL
 #define GRACE_NS 500000000ULL
-/* A child without progress in this time is blocked, unless it did not get the CPU. */
-#define STALL_NS 1000000000ULL
-/* How often progress is checked. */
-#define CHECK_NS 100000000ULL
 /* Time for a killed child to end; a blocked one cannot. */
 #define KILL_MS 50
 
@@ -76,18 +72,17 @@ bool child_can_run(int handle, int stat)
 static bool has_ended(const struct view *view, pid_t child, int handle)
 {
 	struct pollfd ended = { .fd = handle, .events = POLLIN };
-	uint64_t now = now_ns(), end = view->end + GRACE_NS, until, late;
-	uint64_t moved = now, cpu = 0;
+	uint64_t now = now_ns(), moved = now, cpu = 0, stopped = 0, until, late;
 	unsigned long steps = view->steps;
 
-	while (now < end) {
-		until = now + CHECK_NS < end ? now + CHECK_NS : end;
-		if (poll(&ended, 1, (until - now) / 1000000 + 1) > 0)
+	while (now < view->end + GRACE_NS + stopped) {
+		until = now + CHECK_NS;
+		if (poll(&ended, 1, CHECK_NS / 1000000) > 0)
 			return true;
 		now = now_ns();
 		late = continued && now > until ? now - until : 0;
 		continued = 0;
-		end += late;
+		stopped += late;
 		if (late || view->steps != steps) {
 			moved = now;
 			cpu = cpu_ns(child);
@@ -128,6 +123,21 @@ static bool end_child(struct view *view, pid_t child, int handle)
 	return WIFEXITED(status);
 }
 
+/* Waiting for a slot does not shorten the scan. */
+static bool take_slot(struct view *view)
+{
+	uint64_t start = now_ns(), waited;
+	bool taken;
+
+	view->end += SLOT_NS;
+	taken = slot_take(FOR_SCAN, start + SLOT_NS - view->waited, &view->steps,
+			  &view->scan->crowd);
+	waited = now_ns() - start;
+	view->end -= SLOT_NS - waited;
+	view->waited += waited;
+	return taken;
+}
+
 /*
  * A child that is left behind keeps its descriptors open for as long as it is blocked:
  * a pipe that standard output goes to must not be among them.
@@ -137,14 +147,15 @@ static _Noreturn void look_as_child(struct view *view)
 	int null;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!children_enter())
-		_exit(EXIT_FAILURE);
 	closefrom(0);
-	/* Becomes standard input, which is never read; output and error are null. */
-	view->stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	/* Of root its file becomes standard input, which is never read; the rest is null. */
+	if (!take_slot(view))
+		_exit(EXIT_SUCCESS);
+	processes_at(view, AT_PROC);
 	do {
 		null = open("/dev/null", O_RDWR);
 	} while (null >= 0 && null < STDERR_FILENO);
+	view->stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	processes_look(view);
 	_exit(EXIT_SUCCESS);
 }
@@ -156,7 +167,7 @@ static bool look_elsewhere(struct view *view)
 	bool done;
 	int handle;
 
-	view->current = AT_PROC;
+	view->current = AT_SLOTS;
 	view->stat = -1;
 	child = fork();
 	if (!child)
@@ -171,26 +182,14 @@ static bool look_elsewhere(struct view *view)
 	return done;
 }
 
-/* Whether another child process may be made. */
-static bool has_room_for_child(struct scan *scan)
-{
-	int count = children_count();
-
-	if (count < 0)
-		scan->uncounted = errno;
-	else if (count >= CHILDREN_MAX)
-		scan->waiting = (unsigned int)count;
-	return !scan->uncounted && !scan->waiting;
-}
-
 static void look(struct view *view)
 {
 	left_end();
 	view->scan->stuck_at = left_at();
 	view->scan->stuck = left_count();
 	view->asked = left_has(AT_MODULE);
-	while (left_count() < LEFT_MAX && !left_has(AT_PROC) &&
-	       has_room_for_child(view->scan) && !look_elsewhere(view)) {
+	while (left_count() < LEFT_MAX && !left_has(AT_PROC) && !left_has(AT_SLOTS) &&
+	       !look_elsewhere(view)) {
 		view->scan->stuck++;
 		view->scan->stuck_at = view->current;
 		if (!processes_skip(view))
