@@ -17,7 +17,7 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			$(addprefix tools/flowfdctl/, \
 				columns.c descriptor.c fdinfo.c left.c lines.c \
 				metrics.c module.c process.c processes.c rates.c \
-				read.c remarks.c scan.c slots.c table.c text.c \
+				read.c remarks.c scan.c slots.c stops.c table.c text.c \
 				values.c))
 # ... except the one that runs under the shim, which must be loaded before them, and
 # those that would take too many steps.

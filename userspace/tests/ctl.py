@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import resource
@@ -64,6 +65,34 @@ def block(call):
     """Makes a system call wait for as long as this process has the descriptor that this
     leaves open: nobody answers there."""
     os.set_inheritable(_seccomp(call, 0x7fc00000, 8), True)
+
+
+class Held:
+    """Holds a system call of a command, which must call before() before its execution."""
+
+    LISTENER = 99  # descriptor of the command
+
+    def __init__(self, call):
+        self.call = call
+
+    def before(self):
+        os.dup2(_seccomp(self.call, 0x7fc00000, 8), self.LISTENER)
+
+    def wait(self, pid):
+        """Waits for the next such call."""
+        pidfd = os.pidfd_open(pid)
+        listener = libc.syscall(438, pidfd, self.LISTENER, 0)  # pidfd_getfd
+        os.close(pidfd)
+        notice = bytearray(80)
+        fcntl.ioctl(listener, 0xc0502100, notice)  # SECCOMP_IOCTL_NOTIF_RECV
+        return listener, notice[:8]
+
+    @staticmethod
+    def release(held):
+        listener, number = held
+        # SECCOMP_IOCTL_NOTIF_SEND, SECCOMP_USER_NOTIF_FLAG_CONTINUE
+        fcntl.ioctl(listener, 0xc0182101, number + struct.pack("=qiI", 0, 0, 1))
+        os.close(listener)
 
 
 def own_children():

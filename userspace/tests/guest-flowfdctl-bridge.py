@@ -12,14 +12,17 @@ import fcntl
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 import threading
 import time
 
 import pytest
 import tap
-from ctl import (BRIDGE_SLOTS, NOBODY, PATIENCE, PR_SET_DUMPABLE, SCAN_SLOTS, SLOT_SIZE,
-                 SLOTS, Process, block, ctl, flowfd, forbid, kept, libc, needs_module)
+from ctl import (BRIDGE_SLOTS, CTL, NOBODY, PATIENCE, PR_SET_DUMPABLE, SCAN_SLOTS,
+                 SLOT_SIZE, SLOTS, Held, Process, block, ctl, flowfd, forbid, kept, libc,
+                 needs_module)
 from tap import settles
 
 CLONE_FILES = 0x400
@@ -310,6 +313,26 @@ def test_no_answer(counter, events, call):
         1, f"the kernel did not answer about process {os.getpid()}")
     assert 5 <= time.monotonic() - start < 15
     assert ends(counter.fd) == ("none", "none")
+
+
+def test_stopped(counter, events):
+    """Ctrl-Z for longer than the kernel has to answer, and fg."""
+    held = Held(PIDFD_OPEN)
+    child = subprocess.Popen([CTL, "bridge", "source", place(counter.fd),
+                              place(events[0])], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, start_new_session=True,
+                             close_fds=False, preexec_fn=held.before)
+    held.wait(child.pid)
+    time.sleep(1)
+    os.killpg(child.pid, signal.SIGSTOP)
+    time.sleep(7)
+    os.killpg(child.pid, signal.SIGCONT)
+    with contextlib.suppress(OSError):  # it has given up
+        for _ in range(2):  # of counter and eventfd
+            held.release(held.wait(child.pid))
+    out, error = child.communicate(timeout=PATIENCE)
+    assert (child.returncode, error) == (0, "")
+    assert "has a source" in out
 
 
 def test_other_calls(counter, events):

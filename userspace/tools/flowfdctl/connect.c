@@ -219,18 +219,21 @@ static void read_report(int fd, struct report *report)
 static bool follow(int fd, struct report *report)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
-	uint64_t now = now_ns(), end = now + SLOT_NS + CONNECT_NS;
+	uint64_t now = now_ns(), end = now + SLOT_NS + CONNECT_NS, until;
 	bool entered = false;
 	int wait;
 
+	stops_note();
 	while (!report->done) {
-		/* Also after the end: this program may have been stopped. */
+		until = now + CHECK_NS;
+		/* Also after the end: this program may have lacked the CPU. */
 		wait = now < end ? CHECK_NS / 1000000 : 0;
 		if (poll(&ready, 1, wait) > 0)
 			read_report(fd, report);
 		else if (!wait)
 			break;
 		now = now_ns();
+		end += stops_lasted(until, now);
 		if (!entered && report->step != ENTER) {
 			entered = true;
 			end = now + CONNECT_NS;

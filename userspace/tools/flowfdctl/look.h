@@ -155,6 +155,10 @@ bool slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
 void slot_at(pid_t at, uint64_t until);
 bool slots_have(pid_t at);
 
+/* stops.c */
+void stops_note(void);
+uint64_t stops_lasted(uint64_t wanted, uint64_t now);
+
 /* left.c */
 void left_add(pid_t child, pid_t at);
 void left_end(void);

@@ -27,15 +27,6 @@
 /* Time for a killed child to end; a blocked one cannot. */
 #define KILL_MS 50
 
-/* This program was stopped, as its child was, for instance by Ctrl-Z, and continues. */
-static volatile sig_atomic_t continued;
-
-static void note_continued(int number)
-{
-	(void)number;
-	continued = 1;
-}
-
 /* CPU time of a process. */
 static uint64_t cpu_ns(pid_t child)
 {
@@ -80,8 +71,7 @@ static bool has_ended(const struct view *view, pid_t child, int handle)
 		if (poll(&ended, 1, CHECK_NS / 1000000) > 0)
 			return true;
 		now = now_ns();
-		late = continued && now > until ? now - until : 0;
-		continued = 0;
+		late = stops_lasted(until, now);
 		stopped += late;
 		if (late || view->steps != steps) {
 			moved = now;
@@ -242,13 +232,10 @@ static int compare(const void *left, const void *right)
  */
 struct scan *scan_all(unsigned int also)
 {
-	struct sigaction action = { .sa_handler = note_continued,
-				    .sa_flags = SA_RESTART };
 	struct view *view = shared_memory(sizeof(*view));
 	struct scan *scan = shared_memory(sizeof(*scan));
 
-	/* A check that is only late can be so because other processes have the CPU. */
-	sigaction(SIGCONT, &action, NULL);
+	stops_note();
 	view->scan = scan;
 	view->also = also;
 	view->end = now_ns() + LOOK_NS;
