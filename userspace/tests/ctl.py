@@ -6,11 +6,13 @@ import ctypes
 import fcntl
 import json
 import os
+import re
 import resource
 import signal
 import struct
 import subprocess
 import sys
+import threading
 import traceback
 
 import pytest
@@ -32,6 +34,8 @@ SLOT_SIZE = 16
 libc = ctypes.CDLL(None, use_errno=True)
 needs_module = pytest.mark.skipif(not os.path.exists(flowfd.DEVICE),
                                   reason="the module is not loaded")
+with open("/proc/self/comm") as file:
+    COMMAND = file.read().rstrip("\n")
 kept = []  # objects that a process must not close before its end
 
 
@@ -112,6 +116,35 @@ def left_behind():
     before = own_children()
     yield count
     libc.prctl(PR_SET_CHILD_SUBREAPER, 0)
+
+
+def table(text, first):
+    """The rows of the table whose first heading is @first, by their headings."""
+    lines = iter(text.splitlines())
+    headings = next(words for words in map(str.split, lines) if words[:1] == [first])
+    return [dict(zip(headings, line.split(None, len(headings) - 1)))
+            for line in iter(lambda: next(lines, ""), "")]
+
+
+def unprintable(text):
+    return re.findall("[^ -~\n]", text)
+
+
+@contextlib.contextmanager
+def repeated(function):
+    """Calls a function again and again, every 5 ms, in a thread."""
+    def run():
+        while not stop.wait(0.005):
+            function()
+
+    stop = threading.Event()
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 class Process:

@@ -18,12 +18,10 @@ import sys
 
 import pytest
 import tap
-from ctl import NOBODY, Process, ctl, flowfd, kept, needs_module
+from ctl import COMMAND, NOBODY, Process, ctl, flowfd, kept, needs_module
 
 parser = pytest.importorskip("prometheus_client.parser")
 pytestmark = needs_module
-with open("/proc/self/comm") as file:
-    COMMAND = file.read().rstrip("\n")
 
 
 def families(status=0, **other):
