@@ -203,6 +203,7 @@ stages_passed=0
 stages_failed=0
 stages_skipped=0
 stages_table=()	# "NAME: N passed, ..., N s" of each
+stages_red=()	# what failed, after the names of its stage and program
 
 # stages_counts PASSED FAILED SKIPPED: in words
 stages_counts()
@@ -223,6 +224,17 @@ stages_add()
 	[ "$4" = 0 ]
 }
 
+# red STAGE: of the output of a suite, what failed, after the names of STAGE and program
+red()
+{
+	awk -v stage="$1" '
+	/^# program / { program = ": " $3; sub(/:$/, "", program) }
+	/^== / { program = "" }
+	/^not ok / || /^# .*: (took longer|died|no plan|[0-9]+ of [0-9]+ results|status)/ ||
+	/^# the kernel warned/ || /^boot: / || /^== .*: (did not say|exit status)/ ||
+	(/^== .*: 0 passed, 1 failed, / && !/^== .*(did|exit)/) { print stage program ": " $0 }'
+}
+
 # stage NAME COMMAND...: a suite that ends without its closing line, or fails
 # without saying what failed, counts as one failure.
 stage()
@@ -236,12 +248,15 @@ stage()
 	read -r passed failed skipped < <(
 		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$/\1 \2 \4/p' \
 			"$log" | tail -n 1)
+	mapfile -t -O ${#stages_red[@]} stages_red < <(red "$name" < "$log")
 	rm "$log"
 	if [ -z "$passed" ] || [ $((passed + failed)) = 0 ]; then
 		echo "== $name: did not say what it tested"
+		stages_red+=("$name: did not say what it tested")
 		failed=1
 	elif [ "$status" != 0 ] && [ "$failed" = 0 ]; then
 		echo "== $name: exit status $status"
+		stages_red+=("$name: exit status $status")
 		failed=1
 	fi
 	stages_add "$name" $start $((passed)) "$failed" $((skipped))
@@ -255,6 +270,7 @@ check()
 	if "${@:2}" < /dev/null; then
 		stages_add "$1" $start 1 0
 	else
+		stages_red+=("$1")
 		stages_add "$1" $start 0 1
 	fi
 }
@@ -278,6 +294,12 @@ if_time()
 		echo "== $2: skipped, out of time"
 		stages_skipped=$((stages_skipped + 1))
 	fi
+}
+
+# What failed, before the closing line: for those who see only the end of a long output
+stages_failures()
+{
+	[ ${#stages_red[@]} = 0 ] || printf 'failed: %s\n' "${stages_red[@]}"
 }
 
 # The closing line; the exit status says whether all is well.
