@@ -140,6 +140,49 @@ void call_get_qos(const __u32 *a)
 	      any_address(a[1], &qos, sizeof(qos)));
 }
 
+void call_set_flow(const __u32 *a)
+{
+	static const __u64 delays[] = {
+		0, 1, 1000, 1000000, FLOWFD_MAX_DELAY_MAX, FLOWFD_MAX_DELAY_MAX + 1,
+	};
+	struct flowfd_flow flow = {
+		.maximum = a[1] % 3 ? any_value(a[1]) : 0,
+		.read_mark = a[1] / 32 % 2 ? any_value(a[1] / 64) : 0,
+		.write_mark = a[2] % 2 ? any_value(a[2] / 2) : 0,
+		.max_delay = delays[a[2] / 64 % 6],
+		.qos = {
+			.token_capacity = a[3] % 3 ? 0 : any_value(a[3]),
+			.token_rate = a[3] % 3 ? 0 : any_value(a[3] / 8),
+		},
+		.overflow = a[3] / 64 % 5,
+	};
+
+	ioctl(any_fd(a[0]), FLOWFD_IOC_SET_FLOW,
+	      any_address(a[3] / 512, &flow, sizeof(flow)));
+}
+
+void call_get_flow(const __u32 *a)
+{
+	struct flowfd_flow flow = { 0 };
+
+	ioctl(any_fd(a[0]), FLOWFD_IOC_GET_FLOW,
+	      any_address(a[1], &flow, sizeof(flow)));
+}
+
+/* A write or a read that sleeps for 20 ms at most, and now and then with any flags. */
+void call_transfer(const __u32 *a)
+{
+	static const __u64 times[] = { 1, 1000, 1000000, 20000000 };
+	struct flowfd_transfer args = {
+		.value = any_value(a[1]),
+		.timeout = times[a[2] % 4],
+		.flags = a[2] / 4 % 8 ? a[2] / 32 % 2 * FLOWFD_URGENT : a[2] / 32,
+	};
+
+	ioctl(any_fd(a[0]), a[3] % 2 ? FLOWFD_IOC_COUNTER_WRITE : FLOWFD_IOC_COUNTER_READ,
+	      any_address(a[3] / 2, &args, sizeof(args)));
+}
+
 void call_notify(const __u32 *a)
 {
 	ioctl(any_fd(a[0]), FLOWFD_IOC_COUNTER_NOTIFY);

@@ -120,7 +120,7 @@ void *any_address(__u32 a, const void *good, size_t size)
 	case 14:
 		return (void *)-4096L;
 	case 13:
-		at = edge - (size ? 1 + a / 16 % size : 0);
+		at = edge - (size ? 1 + a / 16 % (size < 4096 ? size : 4096) : 0);
 		break;
 	case 12:
 		return read_only;
@@ -143,7 +143,7 @@ size_t any_size(__u32 a)
 {
 	static const size_t sizes[] = {
 		8, 0, 1, 4, 7, 9, 12, 15, 16, 17, 20, 23, 24, 31, 32, 33, 39,
-		40, 41, 48, 64, 4096, 16383,
+		40, 41, 48, 63, 64, 65, 79, 80, 81, 4096, 16383,
 	};
 
 	return sizes[a % (sizeof(sizes) / sizeof(*sizes))];

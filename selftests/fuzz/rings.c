@@ -152,23 +152,39 @@ void call_query(const __u32 *a)
 }
 
 /* A valid structure of a request; returns its size. */
-static size_t good_structure(unsigned int number, void *at)
+static size_t good_structure(unsigned int request, void *at)
 {
-	switch (number) {
-	case 0x11:
+	switch (request) {
+	case FLOWFD_IOC_CREATE_COUNTER:
 		*(struct flowfd_create_counter *)at =
 			(struct flowfd_create_counter){ .initial = 1 };
 		return sizeof(struct flowfd_create_counter);
-	case 0x12:
+	case FLOWFD_IOC_CREATE_RING:
 		*(struct flowfd_create_ring *)at =
 			(struct flowfd_create_ring){ .max_items = 4 };
 		return sizeof(struct flowfd_create_ring);
-	case 0x13:
+	case FLOWFD_IOC_RING_CONTROL:
 		return sizeof(struct flowfd_ring_control);
-	case 0x14:
+	case FLOWFD_IOC_RING_WAIT:
 		*(struct flowfd_ring_wait *)at =
 			(struct flowfd_ring_wait){ .timeout = 1000 };
 		return sizeof(struct flowfd_ring_wait);
+	case FLOWFD_IOC_SET_FLOW:
+	case FLOWFD_IOC_GET_FLOW:
+		return sizeof(struct flowfd_flow);
+	case FLOWFD_IOC_COUNTER_WRITE:
+	case FLOWFD_IOC_COUNTER_READ:
+		*(struct flowfd_transfer *)at =
+			(struct flowfd_transfer){ .value = 1, .timeout = 1000 };
+		return sizeof(struct flowfd_transfer);
+	case FLOWFD_IOC_COUNTER_STATS:
+		return sizeof(struct flowfd_counter_stats);
+	case FLOWFD_IOC_RING_STATS:
+		return sizeof(struct flowfd_ring_stats);
+	case FLOWFD_IOC_COUNTER_BRIDGE:
+		*(struct flowfd_bridge *)at =
+			(struct flowfd_bridge){ .flags = FLOWFD_BRIDGE_SOURCE };
+		return sizeof(struct flowfd_bridge);
 	default:
 		return 16;
 	}
@@ -177,12 +193,31 @@ static size_t good_structure(unsigned int number, void *at)
 /* Any request of any size; up to two words of its structure are damaged. */
 void call_any_ioctl(const __u32 *a)
 {
-	static const unsigned char numbers[] = {
-		0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0,
+	static const unsigned int requests[] = {
+		FLOWFD_IOC_QUERY,
+		FLOWFD_IOC_CREATE_COUNTER,
+		FLOWFD_IOC_CREATE_RING,
+		FLOWFD_IOC_RING_CONTROL,
+		FLOWFD_IOC_RING_WAIT,
+		FLOWFD_IOC_SETUP_COUNTER,
+		FLOWFD_IOC_RING_INFO,
+		FLOWFD_IOC_COUNTER_NOTIFY,
+		FLOWFD_IOC_RING_NOTIFY,
+		FLOWFD_IOC_COUNTER_ID,
+		FLOWFD_IOC_SET_FLOW,
+		FLOWFD_IOC_GET_FLOW,
+		FLOWFD_IOC_COUNTER_WRITE,
+		FLOWFD_IOC_COUNTER_READ,
+		FLOWFD_IOC_COUNTER_STATS,
+		FLOWFD_IOC_RING_STATS,
+		FLOWFD_IOC_COUNTER_BRIDGE,
+		0,
 	};
-	__u64 space[16] = { 0 };
-	unsigned int number = numbers[a[1] % sizeof(numbers)];
-	size_t size = good_structure(number, space);
+	/* The kernel writes as much as the largest size that a request can have. */
+	__u64 space[1 << _IOC_SIZEBITS >> 3] = { 0 };
+	unsigned int request = requests[a[1] % (sizeof(requests) / sizeof(*requests))];
+	unsigned int number = _IOC_NR(request);
+	size_t size = good_structure(request, space);
 	int fd;
 
 	if (a[2] % 2)
@@ -192,11 +227,12 @@ void call_any_ioctl(const __u32 *a)
 	if (a[3] % 4 > 2)
 		((__u32 *)space)[a[3] / 8 % 12] = any_value(a[3] / 96);
 	/* Limits the size of rings, to leave memory for others. */
-	if (number == 0x12 && (__u32)space[0] > 1 << 16)
+	if (request == FLOWFD_IOC_CREATE_RING && (__u32)space[0] > 1 << 16)
 		space[0] |= 1 << 30;
 	fd = ioctl(a[0] % 2 ? any_ring(a[0] / 2) : any_fd(a[0] / 2),
 		   _IOC(a[1] / 8 % 4, a[1] % 16 ? 'J' : 'E', number, size),
-		   any_address(a[2] / 64, space, size < 128 ? size : 128));
-	if (fd > 2 && fd < FILE_BASE && (number == 0x11 || number == 0x12))
+		   any_address(a[2] / 64, space, size));
+	if (fd > 2 && fd < FILE_BASE && (request == FLOWFD_IOC_CREATE_COUNTER ||
+					   request == FLOWFD_IOC_CREATE_RING))
 		place_fd(fd, any_file(a[0]));
 }
