@@ -81,7 +81,7 @@ tap_is "$(($(echo "$output" | sed 's/.*interrupts, \([0-9]*\) a second/\1/') <= 
 	"it interrupts a thousand times a second"
 
 tap_is "$(python3 "$examples/flowfd.py" 2>&1)" \
-"ABI version 1, rate up to 1000000000, features 0x17f
+"ABI version 1, rate up to 1000000000, features 0x1ff
 opened: 9 fit below a maximum of 10
 opened: read 9
 created: full
