@@ -44,7 +44,7 @@ struct flowfd_bridge_state;
  * @timer: expires when @bucket has its next token, or the delay of @flow has passed
  * @hooks: into the release of its file, see closing.c
  * @bridge: what bridge.c has of it, or NULL; set once
- * @bridges: how many eventfds are connected with it
+ * @bridges: how many it has had; what a source took may still wait
  *
  * A counter lives as long as its file. Nothing else points to it but @bridge; release
  * waits for @timer and the work items of @bridge, and ends @hooks.
@@ -122,17 +122,22 @@ static inline bool counter_has_pollers(const struct flowfd_counter *c)
 	return first != &c->wqh.head;
 }
 
-/* Whether a task sleeps or something polls; under the lock. */
-static inline bool counter_has_waiters(const struct flowfd_counter *c)
+/* Whether something polls or a task sleeps in a read; under the lock. */
+static inline bool counter_has_readers(const struct flowfd_counter *c)
 {
-	return counter_has_pollers(c) || !list_empty(&c->readers) ||
-	       !list_empty(&c->writers);
+	return counter_has_pollers(c) || !list_empty(&c->readers);
 }
 
-/* Readers are there, and are not woken. Writers that sleep are no readers. */
+/* Likewise, or a task sleeps in a write. */
+static inline bool counter_has_waiters(const struct flowfd_counter *c)
+{
+	return counter_has_readers(c) || !list_empty(&c->writers);
+}
+
+/* Readers are there, and are not woken. */
 static inline void counter_note_held_back(struct flowfd_counter *c, u32 reason)
 {
-	if (!counter_has_pollers(c) && list_empty(&c->readers))
+	if (!counter_has_readers(c))
 		return;
 	c->stats.held_back++;
 	trace_flowfd_held_back(c, reason);

@@ -15,7 +15,7 @@ struct seq_file;
 /**
  * struct counter_stats - what is counted of a counter
  * @writes: writes that succeeded
- * @reads: reads that succeeded
+ * @reads: reads that took something
  * @taken: sum of what they took; with the count it is what was added. Not of a mapped
  *	counter, whose words have it
  * @highest: highest count that was taken, or of which something was; a count only grows
@@ -56,10 +56,12 @@ static __always_inline void stats_take(struct counter_stats *s, u64 before, u64 
 	stats_see_count(s, before);
 }
 
-/* A read could not store what it took, of which @returned is in the count again. */
+/*
+ * A read could not store what it took, of which @returned is in the count again. It stays
+ * a read: a number that decreases would look like another counter's.
+ */
 static inline void stats_give_back(struct counter_stats *s, u64 returned)
 {
-	s->reads--;
 	s->taken -= returned;
 }
 

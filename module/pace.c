@@ -81,6 +81,24 @@ static bool pace_takes_token(struct flowfd_counter *c)
 	return false;
 }
 
+/*
+ * Whether a wakeup of readers has somebody to wake. Of a mapped counter, it also ends the
+ * notifications for which a task that sleeps in a write has armed.
+ */
+static bool pace_has_waiters(const struct flowfd_counter *c)
+{
+	return c->mapped ? counter_has_waiters(c) : counter_has_readers(c);
+}
+
+/* Readers may be woken, if the bucket admits it. */
+static bool pace_passes_bucket(struct flowfd_counter *c)
+{
+	if (!bucket_is_limited(&c->bucket) || pace_takes_token(c))
+		return true;
+	counter_note_held_back(c, HELD_BY_BUCKET);
+	return false;
+}
+
 /* An eventfd wakes pollers for a write of 0, too. */
 static bool pace_is_plain(const struct flowfd_counter *c)
 {
@@ -98,17 +116,14 @@ bool flowfd_pace_admits(struct flowfd_counter *c)
 {
 	bool ready = flowfd_pace_is_ready(c);
 
-	if (!counter_has_waiters(c))
+	if (!pace_has_waiters(c))
 		return false;
 	if (!ready && !pace_is_plain(c)) {
 		if (counter_count(c))
 			counter_note_held_back(c, HELD_BY_MARK);
 		return false;
 	}
-	if (!bucket_is_limited(&c->bucket) || pace_takes_token(c))
-		return true;
-	counter_note_held_back(c, HELD_BY_BUCKET);
-	return false;
+	return pace_passes_bucket(c);
 }
 
 /**
@@ -202,9 +217,9 @@ bool flowfd_pace_expire(struct flowfd_counter *c)
 		pace_wait_for_due(c);
 		return false;
 	}
-	if (!(deferred || delayed) || !counter_has_waiters(c))
+	if (!(deferred || delayed) || !pace_has_waiters(c))
 		return false;
-	return !bucket_is_limited(&c->bucket) || pace_takes_token(c);
+	return pace_passes_bucket(c);
 }
 
 /**

@@ -124,12 +124,10 @@ static ssize_t ring_read(struct file *file, char __user *buf, size_t size, loff_
 		if (!(file->f_flags & O_NONBLOCK))
 			result = flowfd_ring_sleep(ring, 1, KTIME_MAX, &slept);
 	}
+	if (result >= 0 && put_user((u64)result, (u64 __user *)buf))
+		result = -EFAULT;
 	trace_flowfd_wait_end(ring, result, slept);
-	if (result < 0)
-		return result;
-	if (put_user((u64)result, (u64 __user *)buf))
-		return -EFAULT;
-	return sizeof(u64);
+	return result < 0 ? result : sizeof(u64);
 }
 
 /* A ring that watched one of these could cause a cycle of wakeups or of references. */

@@ -14,7 +14,7 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 
 	spin_lock_irqsave(&c->wqh.lock, flags);
 	readers = flowfd_pace_expire(c);
-	trace_flowfd_timer(c, readers);
+	trace_flowfd_timer(c, readers && counter_has_readers(c));
 	if (!c->mapped)
 		flowfd_counter_deliver(c, readers, false, c->count);
 	else if (readers)

@@ -132,7 +132,7 @@ TEST_F(flowfd, again)
 		     .highest = 4);
 }
 
-/* A mapped counter adds again what a read could not store. */
+/* A read that could not store what it took was one; a mapped counter adds that again. */
 TEST_F(flowfd, failed_calls)
 {
 	bool mapped = variant->origin == MAPPED;
@@ -151,10 +151,11 @@ TEST_F(flowfd, failed_calls)
 	EXPECT_EQ(8, add(self->fd, 6));
 	EXPECT_EQ(-EFAULT, result_of(read(self->fd, bad, 8)));
 	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_READ, NULL)));
-	EXPECT_STATS(self->fd, .produced = mapped ? 12 : 6, .writes = 1, .highest = 6);
+	EXPECT_STATS(self->fd, .produced = mapped ? 12 : 6, .writes = 1, .reads = 1,
+		     .highest = 6);
 	EXPECT_EQ(8, take(self->fd, &value));
 	EXPECT_EQ(6, value);
-	EXPECT_STATS(self->fd, .produced = mapped ? 12 : 6, .writes = 1, .reads = 1,
+	EXPECT_STATS(self->fd, .produced = mapped ? 12 : 6, .writes = 1, .reads = 2,
 		     .highest = 6);
 }
 
@@ -276,6 +277,24 @@ TEST_F(flowfd, held_back_by_a_bucket)
 	close(ep);
 }
 
+/* The timer of the delay finds no token. */
+TEST_F(flowfd, held_back_by_a_delay_and_then_a_bucket)
+{
+	int ep = epoll_on(self->fd, EPOLLIN);
+	__u64 value;
+
+	EXPECT_EQ(0, SET_FLOW(self->fd, .read_mark = 4, .max_delay = 20 * MSEC,
+			      .qos = { 1, 1 }));
+	EXPECT_EQ(8, add(self->fd, 4));
+	EXPECT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(1, stats_of(self->fd).wakeups);
+	EXPECT_EQ(8, add(self->fd, 1));
+	EXPECT_EQ(1, stats_of(self->fd).held_back);
+	EXPECT_TRUE(STATS_BECOME(self->fd, held_back, 2));
+	EXPECT_EQ(1, stats_of(self->fd).wakeups);
+	close(ep);
+}
+
 /* Who sleeps for room is no reader. */
 TEST_F(flowfd, not_held_back_from_writers)
 {
@@ -293,6 +312,28 @@ TEST_F(flowfd, not_held_back_from_writers)
 	}
 	EXPECT_STATS(self->fd, .produced = 13, .writes = 4, .reads = 3, .waits = 3,
 		     .highest = 4);
+}
+
+/* Nor do they take a token; of a mapped counter they do. */
+TEST_F(flowfd, no_token_for_writers)
+{
+	struct call calls[2];
+	__u64 value;
+	int ep;
+
+	EXPECT_EQ(0, set_maximum(self->fd, 5));
+	EXPECT_EQ(0, set_qos(self->fd, 1, 1));
+	EXPECT_EQ(8, add(self->fd, 4));
+	for (int i = 0; i < 2; i++)
+		ASSERT_TRUE(start_write(&calls[i], self->fd, 3));
+	EXPECT_EQ(8, take(self->fd, &value));
+	ep = epoll_on(self->fd, EPOLLIN);
+	EXPECT_EQ(8, take(self->fd, &value));
+	for (int i = 0; i < 2; i++)
+		ASSERT_TRUE(call_join(&calls[i]));
+	if (variant->origin != MAPPED)
+		EXPECT_EQ(1, stats_of(self->fd).wakeups);
+	close(ep);
 }
 
 /* Also while it sleeps. */

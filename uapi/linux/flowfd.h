@@ -279,7 +279,7 @@ struct flowfd_transfer {
  * @produced: sum of all values that were added, and the initial count; of a mapped counter
  *	its word, see struct flowfd_counter_producer
  * @writes: writes that succeeded, also if the overflow policy lost what they wrote
- * @reads: reads that succeeded
+ * @reads: reads that took something, also one that could not store it and gave it back
  * @wakeups: times that readers were woken, sleeping or polling
  * @held_back: times that read mark, delay or bucket kept them from being woken
  * @again: reads and writes that failed with EAGAIN
