@@ -42,6 +42,18 @@ struct bridge_end {
 };
 
 /**
+ * struct bridge_budget - what a source has done without a program
+ * @grant: the signal of a program or device that it began with: counter and number
+ * @turns: how often it has used room that the counter's own sink made
+ * @rest: ticks that its work item rested for last
+ */
+struct bridge_budget {
+	u64 grant;
+	unsigned int turns;
+	unsigned long rest;
+};
+
+/**
  * struct flowfd_bridge_state - the bridges of a counter
  * @counter: fixed
  * @lock: whoever adds, removes or uses an end in process context
@@ -51,10 +63,10 @@ struct bridge_end {
  * @for_room: likewise, while the source waits for room in the counter
  * @waiting: taken from a source, and not added yet; under the counter's lock
  * @behind: the work item of the source moves its count, wakeups do not; likewise
- * @turns: how often the source has used room that the sink made, since a signal found it
- *	not @behind; likewise
- * @rest: ticks that the work item of the source rested for last; likewise
- * @taker: the work item of the sink, while it takes; or NULL
+ * @plain: the eventfd of the source is no semaphore, as it gave more than 1; likewise
+ * @grants: how many grants began here; likewise
+ * @budget: of the source; likewise
+ * @mover: the work item of the sink, while it takes and signals; or NULL
  */
 struct flowfd_bridge_state {
 	struct flowfd_counter *counter;
@@ -65,9 +77,10 @@ struct flowfd_bridge_state {
 	wait_queue_entry_t for_room;
 	u64 waiting;
 	bool behind;
-	unsigned int turns;
-	unsigned long rest;
-	struct task_struct *taker;
+	bool plain;
+	u32 grants;
+	struct bridge_budget budget;
+	struct task_struct *mover;
 };
 
 /* Under the lock of the counter. */
@@ -106,6 +119,7 @@ void flowfd_source_start(struct flowfd_bridge_state *b);
 /* bridge_sink.c */
 void flowfd_sink_init(struct flowfd_bridge_state *b);
 void flowfd_sink_start(struct flowfd_bridge_state *b);
+const struct flowfd_bridge_state *flowfd_sink_at_work(const wait_queue_head_t *queue);
 
 /* bridge.c */
 long flowfd_bridge_control(struct file *file, const void __user *argp, size_t size);

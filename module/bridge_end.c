@@ -16,7 +16,9 @@
  * system's: what they signal may be an answer that reclaiming memory waits for.
  *
  * Per processor: the worker that signals an irqfd then carries out KVM's work item as
- * well, and of all that programs keep busy one item runs at a time on each processor. Not
+ * well, and of all that programs keep busy one item runs at a time on each processor. With
+ * one active item: others wait in this workqueue, so that work items of everybody else come
+ * in between. No item sleeps for another. Not
  * WQ_HIGHPRI: nobody is charged for the work, and a program with a low priority could have
  * it done before that of all others.
  */
@@ -71,7 +73,6 @@ void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 		return;
 	remove_wait_queue(end->queue, &end->at_eventfd);
 	spin_lock_irq(&c->wqh.lock);
-	c->bridges--;
 	if (end == &b->sink) {
 		bridge_leave(&b->at_counter);
 	} else if (!b->waiting) {
@@ -202,7 +203,7 @@ put:
 int flowfd_bridge_init(void)
 {
 	bridge_workqueue =
-		alloc_workqueue("flowfd_bridge", WQ_PERCPU | WQ_MEM_RECLAIM, 0);
+		alloc_workqueue("flowfd_bridge", WQ_PERCPU | WQ_MEM_RECLAIM, 1);
 	return bridge_workqueue ? 0 : -ENOMEM;
 }
 

@@ -3,7 +3,9 @@
  * The sink of a counter: an eventfd that is signalled with the count when the counter's
  * readers are woken. Always by a work item: see source_wake().
  */
+#include <linux/lockdep.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 
 #include "bridge.h"
 #include "compat.h"
@@ -34,27 +36,22 @@ static int sink_eventfd_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 	return 0;
 }
 
-/* Tells the source who makes the room. */
-static int sink_take(struct flowfd_bridge_state *b, u64 *value)
-{
-	int err;
-
-	WRITE_ONCE(b->taker, current);
-	err = flowfd_counter_take_ready(b->counter, value);
-	WRITE_ONCE(b->taker, NULL);
-	return err;
-}
-
-/* No loop here depends on the words of a mapped counter: nobody could end it. */
+/*
+ * No loop here depends on the words of a mapped counter: nobody could end it. Sources are
+ * told who makes room in the counter, and who signals the eventfd.
+ */
 static void sink_move(struct flowfd_bridge_state *b)
 {
 	u64 value;
-	int err = sink_take(b, &value);
+	int err;
 
+	WRITE_ONCE(b->mover, current);
+	err = flowfd_counter_take_ready(b->counter, &value);
 	if (err == -EBUSY)
 		flowfd_bridge_queue_work(&b->sink, 1);
 	if (!err)
 		eventfd_signal_count(b->sink.eventfd, value);
+	WRITE_ONCE(b->mover, NULL);
 }
 
 static void sink_work(struct work_struct *work)
@@ -72,6 +69,32 @@ static void sink_work(struct work_struct *work)
 		sink_move(b);
 unlock:
 	mutex_unlock(&b->lock);
+}
+
+/**
+ * flowfd_sink_at_work - whose sink signals an eventfd now
+ * @queue: wait queue of the eventfd, whose lock the caller has if a work item signals
+ *
+ * For those that the signal wakes, in any context. The current work item may have freed
+ * itself, so it is the eventfd that is asked: it has one sink at most.
+ *
+ * Return: the state, or NULL: a program or a device signals.
+ */
+const struct flowfd_bridge_state *flowfd_sink_at_work(const wait_queue_head_t *queue)
+{
+	const struct flowfd_bridge_state *b;
+	const wait_queue_entry_t *entry;
+
+	if (!in_task() || !(current->flags & PF_WQ_WORKER))
+		return NULL;
+	lockdep_assert_held(&queue->lock);
+	list_for_each_entry(entry, &queue->head, entry) {
+		if (entry->func != sink_eventfd_wake)
+			continue;
+		b = container_of(entry, struct flowfd_bridge_state, sink.at_eventfd);
+		return READ_ONCE(b->mover) == current ? b : NULL;
+	}
+	return NULL;
 }
 
 /**

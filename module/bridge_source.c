@@ -31,12 +31,39 @@
 #define SOURCE_TURNS 256
 
 /*
- * In the end, a bridge that is left alone moves 1 in a second, or 1 for each signal: as
- * many as a bridge before it signals, or a chain of them would be faster at its end.
+ * In the end, a bridge that is left alone moves 1 in a second, so that a chain of them is
+ * not faster at its end.
  */
 static bool source_rests_long(const struct flowfd_bridge_state *b)
 {
-	return READ_ONCE(b->rest) == HZ;
+	return READ_ONCE(b->budget.rest) == HZ;
+}
+
+/*
+ * Under the lock of the counter: something new came. If another bridge signalled, this one
+ * goes on as slowly: a grant is for all bridges of a chain, once for each.
+ *
+ * Return: whether there is a new grant.
+ */
+static bool source_renew_budget(struct flowfd_bridge_state *b)
+{
+	const struct flowfd_bridge_state *before = flowfd_sink_at_work(b->source.queue);
+	struct bridge_budget budget = {};
+	bool renewed;
+
+	if (before) {
+		/* Under another lock. Half of an old one does no harm. */
+		budget = data_race(before->budget);
+	} else {
+		budget.grant = (u64)b->counter->id << 32 | ++b->grants;
+	}
+	renewed = budget.grant != b->budget.grant;
+	if (!renewed) {
+		budget.turns = max(budget.turns, b->budget.turns);
+		budget.rest = max(budget.rest, b->budget.rest);
+	}
+	b->budget = budget;
+	return renewed;
 }
 
 /*
@@ -57,7 +84,8 @@ static int source_take(struct flowfd_bridge_state *b)
 			return flow_loses(&c->flow) ? -EBUSY : -EAGAIN;
 		eventfd_ctx_do_read(b->source.eventfd, &value);
 		b->waiting += value;
-		if (value != 1)
+		b->plain |= value > 1;
+		if (value != 1 || b->plain)
 			return 0;
 	}
 	return -EBUSY;
@@ -94,51 +122,55 @@ static int source_move(struct flowfd_bridge_state *b, bool *taken)
 		flowfd_counter_want_room(c);
 		err = source_try(b, taken);
 	}
-	if (err != -EAGAIN)
+	/* A program that takes meanwhile ends the rest, whatever it is for. */
+	if (err)
+		bridge_join(b, &b->for_room);
+	else
 		bridge_leave(&b->for_room);
 	b->behind = err;
 	return err;
 }
 
-/* Under the lock of the counter: something new came, for which a program or device ran. */
-static void source_be_quick(struct flowfd_bridge_state *b)
-{
-	b->turns = 0;
-	b->rest = 0;
-}
-
 /* Under the lock of the counter: how many ticks to rest, longer each time. */
 static unsigned long source_rest(struct flowfd_bridge_state *b)
 {
-	b->rest = min(2 * b->rest + 1, (unsigned long)HZ);
-	return b->rest;
+	b->budget.rest = min(2 * b->budget.rest + 1, (unsigned long)HZ);
+	return b->budget.rest;
 }
 
-/* Likewise, if there is room. Any other taker than the sink is a program. */
+/* Likewise, if the counter's own sink has made room. */
 static unsigned long source_rest_for_room(struct flowfd_bridge_state *b)
 {
-	if (READ_ONCE(b->taker) != current) {
-		b->rest = 0;
-		return 0;
-	}
-	if (b->turns < SOURCE_TURNS) {
-		b->turns++;
+	if (b->budget.turns < SOURCE_TURNS) {
+		b->budget.turns++;
 		return 0;
 	}
 	return source_rest(b);
 }
 
-/* Under the lock of the counter: there is room. */
+/*
+ * Under the lock of the counter: there is room. While the source rests it stays in the
+ * queue: any other that takes than the sink is a program, and ends the rest.
+ */
 static int source_room_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 			    void *key)
 {
 	struct flowfd_bridge_state *b =
 		container_of(entry, struct flowfd_bridge_state, for_room);
+	unsigned long ticks = 0;
 
 	if (!(key_to_poll(key) & EPOLLOUT))
 		return 0;
-	bridge_leave(entry);
-	flowfd_bridge_queue_work(&b->source, source_rest_for_room(b));
+	if (READ_ONCE(b->mover) != current) {
+		b->budget.rest = 0;
+	} else {
+		if (delayed_work_pending(&b->source.work))
+			return 1;
+		ticks = source_rest_for_room(b);
+	}
+	if (!ticks)
+		bridge_leave(entry);
+	flowfd_bridge_queue_work(&b->source, ticks);
 	return 1;
 }
 
@@ -152,24 +184,19 @@ static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, v
 	struct flowfd_bridge_state *b =
 		container_of(entry, struct flowfd_bridge_state, source.at_eventfd);
 	__poll_t events = key_to_poll(key);
-	bool taken = false;
+	bool taken = false, renewed;
 
+	if (!(events & (EPOLLIN | EPOLLHUP)))
+		return 0;
+	spin_lock(&b->counter->wqh.lock);
+	renewed = source_renew_budget(b);
 	if (events & EPOLLHUP) {
 		b->source.hung_up = true;
 		flowfd_bridge_queue_work(&b->source, 0);
-	}
-	if (!(events & EPOLLIN))
-		return 0;
-	spin_lock(&b->counter->wqh.lock);
-	if (!b->behind) {
-		source_be_quick(b);
+	} else if (!b->behind) {
 		if (source_move(b, &taken) == -EBUSY)
 			flowfd_bridge_queue_work(&b->source, 0);
-	} else if (b->rest && list_empty(&b->for_room.entry)) {
-		/*
-		 * One round at once, which is in proportion to one signal. The rests stay
-		 * long: the signal may come from another bridge that is left alone.
-		 */
+	} else if (renewed && timer_pending(&b->source.work.timer)) {
 		flowfd_bridge_queue_work(&b->source, 0);
 	}
 	spin_unlock(&b->counter->wqh.lock);
@@ -285,9 +312,11 @@ void flowfd_source_start(struct flowfd_bridge_state *b)
 
 	spin_lock_irq(&c->wqh.lock);
 	b->behind = true;
-	source_be_quick(b);
+	b->plain = false;
+	source_renew_budget(b);
 	spin_unlock_irq(&c->wqh.lock);
 	add_wait_queue(source->queue, &source->at_eventfd);
-	if (source_run(b) == -EBUSY)
+	/* The one before may have left a rest. */
+	if (source_run(b) == -EBUSY || timer_pending(&source->work.timer))
 		flowfd_bridge_queue_work(source, 0);
 }

@@ -4,8 +4,10 @@
  * of a counter.
  */
 #include <linux/aio_abi.h>
+#include <sys/timerfd.h>
 
 #include "bridge_user.h"
+#include "flow_user.h"
 #include "racers.h"
 
 #define REQUESTS 64
@@ -133,6 +135,27 @@ TEST_F(bridge_aio, late_completions_feed_the_counter)
 		ASSERT_TRUE(count_becomes(s->fd, i * 10));
 		ASSERT_EQ(1, read(s->pipe[0], &byte, 1));
 	}
+}
+
+/* The wakeup of a timer's pollers: in an interrupt. */
+TEST_F(bridge_aio, completions_in_an_interrupt_feed_the_counter)
+{
+	struct itimerspec soon = { .it_value.tv_nsec = MSEC };
+	struct scene *s = &self->scene;
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+	NEED_AIO();
+	ASSERT_LE(0, timer);
+	ASSERT_EQ(0, sink(s->fd, s->out));
+	for (int i = 0; i < 50; i++) {
+		ASSERT_EQ(4, submit(s, timer, 4));
+		ASSERT_EQ(0, timerfd_settime(timer, 0, &soon, NULL));
+		ASSERT_EQ(4, harvest(s, 4));
+		EXPECT_TRUE(count_becomes(s->fd, 0));
+		ASSERT_EQ(8, read(timer, &(__u64){ 0 }, 8));
+	}
+	EXPECT_EQ(200, fdinfo_number(s->fd, "flowfd-produced", 10));
+	close(timer);
 }
 
 /* Each request is complete when it was taken on. Either thread harvests those of both. */
@@ -263,7 +286,7 @@ static const struct operation {
 	{ "destroy", do_destroy },
 };
 
-TEST_F(bridge_aio, ends_at_any_time)
+TEST_F_TIMEOUT(bridge_aio, ends_at_any_time, 120)
 {
 	unsigned long rounds = parameter("FLOWFD_RACES", 5) * 10;
 	struct scene *s = &self->scene;
