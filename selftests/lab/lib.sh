@@ -262,6 +262,31 @@ stage()
 	stages_add "$name" $start $((passed)) "$failed" $((skipped))
 }
 
+declare -A beside_pid beside_log
+
+# beside NAME COMMAND...: begins a suite in which no test measures time; 'stage NAME joined
+# NAME' waits for its end, and shows what it has printed.
+beside()
+{
+	beside_log[$1]=$(mktemp)
+	{
+		"${@:2}" > "${beside_log[$1]}" 2>&1
+		echo $? > "${beside_log[$1]}.status"
+	} < /dev/null &
+	beside_pid[$1]=$!
+}
+
+# For stage, in a shell of its own.
+joined()
+{
+	local log=${beside_log[$1]} status
+	tail --pid="${beside_pid[$1]}" -f /dev/null
+	status=$(cat "$log.status") || status=1
+	cat "$log"
+	rm -f "$log" "$log.status"
+	return "$status"
+}
+
 # check NAME COMMAND...: a command that is one test by its exit status
 check()
 {
