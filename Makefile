@@ -70,6 +70,8 @@ help:
 	@echo '                compile the module for kernels that nothing else here runs'
 	@echo '  make check-containers'
 	@echo '                podman and units of systemd with the device, in Debian 13'
+	@echo '  make check-fleet'
+	@echo '                the livepatch in three hosts, with Ansible, one of which fails'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
 	@echo '  make all      the same with the compiler of this system, for the kernel whose'
 	@echo '                headers are in KDIR, into OUT=$(OUT)'
@@ -189,6 +191,9 @@ release-check:
 check-builds:
 	@$(SUDO) $(QUIET) selftests/lab/check-builds
 
+check-fleet:
+	@$(SUDO) $(QUIET) selftests/lab/check-fleet
+
 check-containers:
 	@$(SUDO) $(QUIET) selftests/lab/check-matrix 6.12-containers
 
@@ -206,5 +211,6 @@ clean:
 	$(SUDO) rm -rf build
 
 .PHONY: help all all-parts build vm check check-user check-debug check-matrix \
-	check-builds check-containers demo instructions prove livepatch check-livepatch \
-	dkms deb repository check-repository release check-release release-check lint clean fuzz soak coverage analyze
+	check-builds check-containers check-fleet demo instructions prove livepatch \
+	check-livepatch dkms deb repository check-repository release check-release release-check \
+	lint clean fuzz soak coverage analyze
