@@ -68,7 +68,8 @@ root_packages()
 
 # use_kernel KERNEL: sets series, kind, arch, source, and root with its suite, suite_number
 # and packages.
-# A KERNEL is a series, or a series and a kind of debug kernel: 6.12-kasan.
+# A KERNEL is a series, or a series and a kind of debug kernel: 6.12-kasan. If there is
+# only source of it, series is that of the root, and from its suite and version.
 use_kernel()
 {
 	kernel=$1
@@ -76,6 +77,12 @@ use_kernel()
 	known_kernel "$series" > /dev/null || series=${kernel%%-*}
 	kind=${kernel#"$series"}
 	kind=${kind#-}
+	from=
+	if known_kernel "$series" sources > /dev/null; then
+		[ "$kind" ] ||
+			die "kernel $series is built from source, as a debug kernel: $series-kasan"
+		read -r _ series from < <(known_kernel "$series" sources)
+	fi
 	arch=amd64
 	[[ $series != *-arm64* ]] || arch=arm64
 	read -r _ suite suite_number source packages < <(known_kernel "$series") ||
@@ -112,7 +119,11 @@ debug_dir()
 {
 	local key
 	key=$({
-		chroot "$root" dpkg-query -W "$source"
+		if [ "$from" ]; then
+			echo "$from"
+		else
+			chroot "$root" dpkg-query -W "$source"
+		fi
 		cat "$lab/debug/compile" "$lab/debug/common.config" \
 			"$lab/debug/$kind.config"
 		[ "$kind" != livepatch ] ||
