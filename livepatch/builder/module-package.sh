@@ -54,16 +54,18 @@ write_control()
 		 flowfd-livepatch(8) says how to load it.
 	TEXT
 	# A newer module takes over from the one that is in force. Nothing is loaded that
-	# the administrator has not enabled. In a container the kernel is another system's.
+	# the administrator has not enabled, or has unloaded. In a container the kernel is
+	# another system's.
 	cat > postinst <<-TEXT
 		#!/bin/sh
 		set -e
 		if [ "\$1" = configure ] && [ "\$(uname -r)" = "$1" ] && ! ischroot &&
 			! systemd-detect-virt -cq 2> /dev/null &&
-			systemctl -q is-enabled flowfd-livepatch 2> /dev/null; then
-			if systemctl -q is-active flowfd-livepatch; then
-				flowfd-livepatch load || true
-			else
+			systemctl -q is-enabled flowfd-livepatch.service \
+				flowfd-livepatch.timer 2> /dev/null; then
+			if ls -d /sys/module/flowfd_livepatch* > /dev/null 2>&1; then
+				systemctl restart flowfd-livepatch-upgrade || true
+			elif [ -z "\${2-}" ]; then
 				systemctl start flowfd-livepatch || true
 			fi
 		fi
@@ -73,8 +75,7 @@ write_control()
 		set -e
 		if [ "\$1" = remove ] && [ "\$(uname -r)" = "$1" ] && ! ischroot &&
 			! systemd-detect-virt -cq 2> /dev/null; then
-			! systemctl -q is-active flowfd-livepatch 2> /dev/null ||
-				systemctl stop flowfd-livepatch || true
+			systemctl stop flowfd-livepatch-upgrade flowfd-livepatch || true
 			for module in /sys/module/flowfd_livepatch*; do
 				[ -d "\$module" ] || continue
 				flowfd-livepatch unload || true

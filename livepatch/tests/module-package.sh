@@ -49,30 +49,47 @@ tap_ok "the module" cmp unsigned "tree/usr/lib/flowfd-livepatch/$kernel/$file"
 dpkg-deb -e "out/$name" control
 tap_ok "its scripts" sh -n control/postinst control/prerm
 
-# Its script, where the unit is enabled: in a container, or not.
-mkdir bin
+# Its scripts, where systemctl says what it is told, and which units are enabled.
+mkdir bin modules
 cat > bin/fake <<'TEXT'
 #!/bin/sh
-case ${0##*/} in
-uname) echo "$KERNEL" ;;
-ischroot) false ;;
-systemd-detect-virt) [ "$CONTAINER" ] ;;
-*) echo "${0##*/} $*" ;;
+case ${0##*/}:$* in
+uname:*) echo "$KERNEL" ;;
+ischroot:*) false ;;
+systemd-detect-virt:*) [ "$CONTAINER" ] ;;
+systemctl:*is-enabled*) echo "$*" | grep -q "${ENABLED:-nothing}" ;;
+flowfd-livepatch:unload) echo unload && rmdir modules/* ;;
+*) echo "$*" ;;
 esac
 TEXT
 chmod +x bin/fake
 for command in uname ischroot systemd-detect-virt systemctl flowfd-livepatch; do
 	ln -s fake "bin/$command"
 done
-# scripts CONTAINER: what they do
-scripts()
+sed -i "s|/sys/module|$PWD/modules|" control/*
+# does SCRIPT ARGUMENT...: prints what it does
+does()
 {
-	PATH=$PWD/bin:$PATH KERNEL=$kernel CONTAINER=$1 sh control/postinst configure
-	PATH=$PWD/bin:$PATH KERNEL=$kernel CONTAINER=$1 sh control/prerm remove
+	PATH=$PWD/bin:$PATH KERNEL=${kernel_that_runs:-$kernel} sh "control/$1" "${@:2}"
 }
-tap_is "$(scripts "" | head -n 2 | tail -n 1)" "systemctl -q is-active flowfd-livepatch" \
-	"they load"
-tap_is "$(scripts yes)" "" "not in a container"
+export CONTAINER='' ENABLED=''
+tap_is "$(does postinst configure "")" "" "nothing is loaded that is not enabled"
+for ENABLED in flowfd-livepatch.service flowfd-livepatch.timer; do
+	tap_is "$(does postinst configure "")" "start flowfd-livepatch" "$ENABLED: loaded"
+	tap_is "$(does postinst configure 1)" "" "$ENABLED: not if it was unloaded"
+	mkdir modules/flowfd_livepatch_1
+	tap_is "$(does postinst configure 1)" "restart flowfd-livepatch-upgrade" \
+		"$ENABLED: a newer one takes over, and is watched"
+	tap_is "$(CONTAINER=1 does postinst configure 1; CONTAINER=1 does prerm remove)" "" \
+		"not in a container"
+	tap_is "$(kernel_that_runs=6.1 does postinst configure 1
+		kernel_that_runs=6.1 does prerm remove)" "" "not for another kernel"
+	tap_is "$(does prerm upgrade)" "" "an upgrade does not unload"
+	tap_is "$(does prerm remove)" "stop flowfd-livepatch-upgrade flowfd-livepatch
+unload" "the removal does"
+done
+mkdir modules/flowfd_livepatch_1
+tap_is "$(ENABLED='' does postinst configure 1)" "" "no newer one where that is not enabled"
 
 openssl req -new -x509 -nodes -batch -subj /CN=test -keyout key -out certificate 2> /dev/null
 make_package $kernel "$PWD/built" out "$PWD/key" "$PWD/certificate" > /dev/null
