@@ -169,6 +169,35 @@ TEST_F(buffers, not_there_yet)
 	EXPECT_EQ(0, fault_end(&f));
 }
 
+/*
+ * Below the only page that a stack has yet. The room to grow is between memory that cannot
+ * be accessed, which may be close to a stack, and the stack, to which other mappings keep a
+ * distance.
+ */
+TEST_F(buffers, in_a_stack_that_must_grow)
+{
+	const size_t room = 16;
+	char *pages = pages_map(2 * room);
+	struct uffd_msg *message;
+	struct one_read cold;
+	struct faulter f;
+	char *top;
+
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, mprotect(pages, room * PAGE, PROT_NONE));
+	ASSERT_EQ(0, munmap(pages + room * PAGE, room * PAGE));
+	top = mmap(pages + (2 * room - 1) * PAGE, PAGE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED_NOREPLACE, -1, 0);
+	ASSERT_NE(MAP_FAILED, top);
+	message = (void *)(top - PAGE);
+	one_read_start(&cold, self->area.fd, message);
+	fault_start(&f, &self->area, 0);
+	EXPECT_EQ(size, one_read_end(&cold));
+	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, message->event);
+	area_fill(&self->area, (unsigned long)self->area.memory);
+	EXPECT_EQ(0, fault_end(&f));
+}
+
 /* The second page is not mapped. */
 TEST_F(buffers, half_a_message)
 {
