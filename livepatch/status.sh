@@ -29,8 +29,8 @@ print_details()
 	done
 	overridden "$1" | sed 's/\(.*\) \(.*\)/  \1 is that of \2, which came later/'
 	[ "$(cat "$modules/$1/retire" 2> /dev/null)" != 1 ] ||
-		echo "  closes take epmutex, since another livepatch has come:" \
-			"unload and load"
+		echo "  closes take epmutex, since another livepatch has come or an unload" \
+			"was taken back: unload and load"
 }
 
 # Prints which livepatches may have replaced ours, as far as the module that is left says

@@ -3,21 +3,31 @@
 # built in its directory /build. Sourced by build-steps.sh.
 # shellcheck shell=bash disable=SC2154
 
+# Sets environment to a command that runs another one in an environment of its own, but for
+# the proxies. Their values may have passwords, and all users can read arguments: so it
+# removes the other variables, by their names.
+environment_of_root()
+{
+	local others
+	mapfile -d '' -t others < <(env -0 | sed -z 's/=.*//' | grep -zvxE 'https?_proxy')
+	environment=(env "${others[@]/#/--unset=}" HOME=/root LC_ALL=C.UTF-8
+		DEBIAN_FRONTEND=noninteractive
+		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+}
+
 # inside ROOT COMMAND...: runs a command in the root's /build; the mounts that it needs
 # are in a namespace of its own and disappear with it
 inside()
 {
+	local environment
+	environment_of_root
 	unshare --mount --propagation private sh -ec '
 		root=$1
 		shift
 		mount -t proc proc "$root/proc"
 		mount --rbind /dev "$root/dev"
-		exec chroot "$root" env -i HOME=/root LC_ALL=C.UTF-8 \
-			DEBIAN_FRONTEND=noninteractive \
-			${http_proxy+http_proxy="$http_proxy"} \
-			${https_proxy+https_proxy="$https_proxy"} \
-			PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			sh -c "cd /build && exec \"\$@\"" sh "$@"' sh "$@"
+		exec chroot "$root" "$@"' sh "$1" "${environment[@]}" \
+		sh -c 'cd /build && exec "$@"' sh "${@:2}"
 }
 
 # make_root ROOT SUITES BUILDER: from the first of the suites, which are separated by

@@ -176,6 +176,8 @@ if [ "$has_epoll" ]; then
 		"1: $me not unloaded from all tasks after 40 s, and in force again. It waited for:
   waits for slow-call" "unload that does not come to an end is taken back"
 	tap_is "$(state)" "0: $me in force" "it is in force again"
+	tap_ok "closes take epmutex, too" retired
+	tap_ok "status says so" eval '"$tool" status | grep -q "an unload was taken back"'
 	tap_ok "another livepatch can come" vendor_in vendor_beside
 	tap_ok "and go" vendor_out vendor_beside
 	kill -9 "$slow"

@@ -125,6 +125,10 @@ tap_is "$(status; echo $?)" "in force in part
   patches ours,2
   ours,1 is that of vendor_later, which came later
 1" "status says so"
+echo 1 > modules/flowfd_livepatch_1/retire
+tap_is "$(status | tail -n 1)" "  closes take epmutex, since another livepatch has come or an \
+unload was taken back: unload and load" "status says what the fix of epoll does not gain"
+rm modules/flowfd_livepatch_1/retire
 echo 0 > sysfs/vendor_later/enabled
 tap_is "$(status | head -n 1; overridden flowfd_livepatch_1)" "in force" \
 	"not of one that is being unloaded"
@@ -258,6 +262,31 @@ tap_ok "a kernel without patches" eval ! is_outdated "$current" 5.10.0-1-amd64
 state=$PWD/state
 # shellcheck source-path=SCRIPTDIR source=../builder/build-steps.sh
 . "$top/livepatch/builder/build-steps.sh"
+# The language of the user: the tool calls uname(1).
+mkdir bin
+printf '#!/bin/sh\necho "$LC_ALL" > "%s"\n' "$PWD/language" > bin/uname
+chmod +x bin/uname
+tap_is "$(PATH=$PWD/bin:$PATH LC_ALL=C.UTF-8 "$top/livepatch/flowfd-livepatch" --help | head -n 1
+	cat language)" "usage: flowfd-livepatch COMMAND
+C" "the user's language changes nothing"
+
+# The environment in the build root.
+tap_is "$(
+	export https_proxy="http://me:secret@proxy
+		" other=other
+	environment=()
+	environment_of_root
+	tap_function()
+	{
+		:
+	}
+	export -f tap_function
+	[[ "${environment[*]}" != *secret* ]] || echo "secret in the arguments"
+	"${environment[@]}" sh -c 'env -0 | sort -z' | sed -z 's/\(PATH\|PWD\)=.*/\1/' |
+		tr '\0' ,)" "DEBIAN_FRONTEND=noninteractive,HOME=/root,LC_ALL=C.UTF-8,PATH,PWD,\
+https_proxy=http://me:secret@proxy
+		," "proxies are in the root's environment alone"
+
 needs="a patch"
 content=first
 mmdebstrap()
