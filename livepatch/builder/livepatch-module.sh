@@ -115,7 +115,7 @@ build_module()
 	inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' > build-id
 	inside "$root" python3 add-modinfo.py "$module" "version=$own" \
 		"flowfd_fixes=$(fixes "$@")" "flowfd_kernel=$(cat build-id)" \
-		"flowfd_functions=$functions"
+		"flowfd_package=$(cat "$dir/package")" "flowfd_functions=$functions"
 	replace_module "$dir"
 }
 

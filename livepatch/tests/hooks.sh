@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hooks.sh: what the packages of kernels run. Prints TAP.
+set -u
+
+# shellcheck source=selftests/tap.sh
+. selftests/tap.sh
+data=$PWD/livepatch
+cd "$(mktemp -d)" || exit
+mkdir -p bin sbin usr/6.1.0-50-amd64 var/6.1.0-50-amd64
+for hook in postinst postrm; do
+	sed "s|/var/lib/flowfd-livepatch|$PWD/var|; s|/usr/lib/flowfd-livepatch|$PWD/usr|
+		s|/usr/sbin|$PWD/sbin|" "$data/$hook.d/flowfd-livepatch" > $hook
+done
+touch sbin/flowfd-livepatch
+chmod +x sbin/flowfd-livepatch
+# One of the two units is enabled; the installed kernels are files.
+printf '#!/bin/sh\necho "$*" | grep -q "${ENABLED:-nothing}"\n' > bin/systemctl
+printf '#!/bin/sh\ncat "%s/installed-${4#linux-image-}"\n' "$PWD" > bin/dpkg-query
+chmod +x bin/*
+postinst()
+{
+	PATH=$PWD/bin:$PATH sh postinst "$@" 2>&1
+}
+# module DIR PACKAGE: one that was built for this version of the kernel's package
+module()
+{
+	printf '\0version=1\0flowfd_package=%s\0flowfd_kernel=1234\0' "$2" \
+		> "$1/6.1.0-50-amd64/flowfd_livepatch.ko"
+}
+# none VERSION [PACKAGE]
+none()
+{
+	echo "There is no livepatch of flowfd for $1${2:+ ($2)}. Run 'flowfd-livepatch build \
+--kernel $1', or install or upgrade flowfd-livepatch-$1 if there is one."
+}
+kernel=6.1.0-50-amd64
+export ENABLED=flowfd-livepatch.service
+tap_is "$(postinst $kernel)" "$(none $kernel)" "a kernel without a livepatch"
+ENABLED=flowfd-livepatch.timer
+tap_is "$(postinst $kernel)" "$(none $kernel)" "where the timer is enabled"
+ENABLED=
+tap_is "$(postinst $kernel)" "" "not where nothing is enabled"
+ENABLED=flowfd-livepatch.service
+tap_is "$(postinst)" "" "no kernel"
+echo 6.1.176-1 > installed-$kernel
+for dir in usr var; do
+	module $dir 6.1.176-1
+	tap_is "$(postinst $kernel)" "" "a kernel that has one in $dir"
+	echo 6.1.176-2 > installed-$kernel
+	tap_is "$(postinst $kernel)" "$(none $kernel 6.1.176-2)" "an upgrade to another build"
+	rm installed-$kernel
+	tap_is "$(postinst $kernel)" "" "a kernel without a package"
+	echo 6.1.176-1 > installed-$kernel
+	rm $dir/$kernel/*.ko
+done
+module usr 6.1.176-2
+module var 6.1.176-1
+tap_is "$(postinst $kernel)" "" "one of two is for this build"
+
+# postrm PARAMETERS [VERSION]: prints what is left
+postrm()
+{
+	DEB_MAINT_PARAMS=$1 sh postrm "${@:2}"
+	ls var
+}
+mkdir var/6.1.0-56-amd64
+touch var/failed-{$kernel,6.1.0-56-amd64} var/pending-$kernel.1
+all=$(ls var)
+tap_is "$(postrm remove $kernel)" "$all" "a kernel that is removed keeps its builds"
+tap_is "$(postrm "upgrade 6.1.176-2" $kernel)" "$all" "and one that is upgraded"
+tap_is "$(postrm purge; postrm purge ""; postrm purge ..; postrm purge 6/1)" \
+	"$all
+$all
+$all
+$all" "no version"
+tap_is "$(postrm purge $kernel)" "6.1.0-56-amd64
+failed-6.1.0-56-amd64" "one that is purged keeps nothing"
+tap_done
