@@ -43,12 +43,13 @@ struct bridge_end {
 
 /**
  * struct bridge_budget - what a source has done without a program
- * @grant: the signal of a program or device that it began with: counter and number
- * @turns: how often it has used room that the counter's own sink made
- * @rest: ticks that its work item rested for last
+ * @grant: for which act of a program or device: counter and number; 0: for none
+ * @turns: how often it moved something since then, as the counter's own sink made room or
+ *	another bridge signalled
+ * @rest: ticks that it rested for last
  */
 struct bridge_budget {
-	u64 grant;
+	unsigned long grant;
 	unsigned int turns;
 	unsigned long rest;
 };
@@ -64,8 +65,13 @@ struct bridge_budget {
  * @waiting: taken from a source, and not added yet; under the counter's lock
  * @behind: the work item of the source moves its count, wakeups do not; likewise
  * @plain: the eventfd of the source is no semaphore, as it gave more than 1; likewise
- * @grants: how many grants began here; likewise
- * @budget: of the source; likewise
+ * @moves: the source adds; likewise
+ * @reads: reads of the counter when it began; likewise
+ * @budget: of the source, and of those that the sink signals; likewise
+ * @grants: how many began here; likewise
+ * @shared_grant: the last one that another bridge handed on; likewise
+ * @added: sum of what the source added; likewise
+ * @added_by_others: of what others did, when the sink looked last; likewise
  * @mover: the work item of the sink, while it takes and signals; or NULL
  */
 struct flowfd_bridge_state {
@@ -78,8 +84,13 @@ struct flowfd_bridge_state {
 	u64 waiting;
 	bool behind;
 	bool plain;
-	u32 grants;
+	bool moves;
+	u64 reads;
 	struct bridge_budget budget;
+	u32 grants;
+	unsigned long shared_grant;
+	u64 added;
+	u64 added_by_others;
 	struct task_struct *mover;
 };
 
@@ -111,6 +122,14 @@ int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 			 struct file *file);
 void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end);
 
+/* bridge_budget.c */
+void flowfd_budget_grant(struct flowfd_bridge_state *b);
+void flowfd_budget_grant_for_adds(struct flowfd_bridge_state *b);
+bool flowfd_budget_share(struct flowfd_bridge_state *b,
+			 const struct flowfd_bridge_state *before);
+unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b);
+unsigned long flowfd_budget_turn(struct flowfd_bridge_state *b);
+
 /* bridge_source.c */
 void flowfd_source_init(struct flowfd_bridge_state *b);
 void flowfd_source_reap(struct flowfd_bridge_state *b);
@@ -119,6 +138,7 @@ void flowfd_source_start(struct flowfd_bridge_state *b);
 /* bridge_sink.c */
 void flowfd_sink_init(struct flowfd_bridge_state *b);
 void flowfd_sink_start(struct flowfd_bridge_state *b);
+bool flowfd_sink_moves(const struct flowfd_bridge_state *b);
 const struct flowfd_bridge_state *flowfd_sink_at_work(const wait_queue_head_t *queue);
 
 /* bridge.c */

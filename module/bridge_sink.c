@@ -45,6 +45,7 @@ static void sink_move(struct flowfd_bridge_state *b)
 	u64 value;
 	int err;
 
+	flowfd_budget_grant_for_adds(b);
 	WRITE_ONCE(b->mover, current);
 	err = flowfd_counter_take_ready(b->counter, &value);
 	if (err == -EBUSY)
@@ -72,6 +73,17 @@ unlock:
 }
 
 /**
+ * flowfd_sink_moves - whether the sink of a counter is what takes or signals now
+ * @b: state
+ *
+ * In any context.
+ */
+bool flowfd_sink_moves(const struct flowfd_bridge_state *b)
+{
+	return in_task() && READ_ONCE(b->mover) == current;
+}
+
+/**
  * flowfd_sink_at_work - whose sink signals an eventfd now
  * @queue: wait queue of the eventfd, whose lock the caller has if a work item signals
  *
@@ -92,7 +104,7 @@ const struct flowfd_bridge_state *flowfd_sink_at_work(const wait_queue_head_t *q
 		if (entry->func != sink_eventfd_wake)
 			continue;
 		b = container_of(entry, struct flowfd_bridge_state, sink.at_eventfd);
-		return READ_ONCE(b->mover) == current ? b : NULL;
+		return flowfd_sink_moves(b) ? b : NULL;
 	}
 	return NULL;
 }

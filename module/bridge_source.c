@@ -25,45 +25,12 @@
 #define SOURCE_RUNS_NS NSEC_PER_MSEC
 
 /*
- * How often room made by the counter's own sink is used at once. What an eventfd has can
- * be almost 2^64 times what fits, and nobody needs to be there while both ends move it.
- */
-#define SOURCE_TURNS 256
-
-/*
  * In the end, a bridge that is left alone moves 1 in a second, so that a chain of them is
  * not faster at its end.
  */
 static bool source_rests_long(const struct flowfd_bridge_state *b)
 {
 	return READ_ONCE(b->budget.rest) == HZ;
-}
-
-/*
- * Under the lock of the counter: something new came. If another bridge signalled, this one
- * goes on as slowly: a grant is for all bridges of a chain, once for each.
- *
- * Return: whether there is a new grant.
- */
-static bool source_renew_budget(struct flowfd_bridge_state *b)
-{
-	const struct flowfd_bridge_state *before = flowfd_sink_at_work(b->source.queue);
-	struct bridge_budget budget = {};
-	bool renewed;
-
-	if (before) {
-		/* Under another lock. Half of an old one does no harm. */
-		budget = data_race(before->budget);
-	} else {
-		budget.grant = (u64)b->counter->id << 32 | ++b->grants;
-	}
-	renewed = budget.grant != b->budget.grant;
-	if (!renewed) {
-		budget.turns = max(budget.turns, b->budget.turns);
-		budget.rest = max(budget.rest, b->budget.rest);
-	}
-	b->budget = budget;
-	return renewed;
 }
 
 /*
@@ -115,13 +82,19 @@ static int source_try(struct flowfd_bridge_state *b, bool *taken)
 static int source_move(struct flowfd_bridge_state *b, bool *taken)
 {
 	struct flowfd_counter *c = b->counter;
-	int err = source_try(b, taken);
+	u64 before = counter_produced(c);
+	int err;
 
+	b->moves = true;
+	b->reads = c->stats.reads;
+	err = source_try(b, taken);
 	if (err == -EAGAIN) {
 		bridge_join(b, &b->for_room);
 		flowfd_counter_want_room(c);
 		err = source_try(b, taken);
 	}
+	b->moves = false;
+	b->added += counter_produced(c) - before;
 	/* A program that takes meanwhile ends the rest, whatever it is for. */
 	if (err)
 		bridge_join(b, &b->for_room);
@@ -129,23 +102,6 @@ static int source_move(struct flowfd_bridge_state *b, bool *taken)
 		bridge_leave(&b->for_room);
 	b->behind = err;
 	return err;
-}
-
-/* Under the lock of the counter: how many ticks to rest, longer each time. */
-static unsigned long source_rest(struct flowfd_bridge_state *b)
-{
-	b->budget.rest = min(2 * b->budget.rest + 1, (unsigned long)HZ);
-	return b->budget.rest;
-}
-
-/* Likewise, if the counter's own sink has made room. */
-static unsigned long source_rest_for_room(struct flowfd_bridge_state *b)
-{
-	if (b->budget.turns < SOURCE_TURNS) {
-		b->budget.turns++;
-		return 0;
-	}
-	return source_rest(b);
 }
 
 /*
@@ -161,17 +117,37 @@ static int source_room_wake(wait_queue_entry_t *entry, unsigned int mode, int sy
 
 	if (!(key_to_poll(key) & EPOLLOUT))
 		return 0;
-	if (READ_ONCE(b->mover) != current) {
-		b->budget.rest = 0;
-	} else {
+	/* What it adds itself can tell pollers that there is still room. */
+	if (b->moves && b->counter->stats.reads == b->reads)
+		return 0;
+	if (flowfd_sink_moves(b)) {
 		if (delayed_work_pending(&b->source.work))
 			return 1;
-		ticks = source_rest_for_room(b);
+		ticks = flowfd_budget_turn(b);
+	} else {
+		b->budget.rest = 0;
 	}
 	if (!ticks)
 		bridge_leave(entry);
 	flowfd_bridge_queue_work(&b->source, ticks);
 	return 1;
+}
+
+/*
+ * Under the lock of the counter: something came, and nothing is left behind. A signal of
+ * another bridge is a turn as well: each could split what comes, and so signal once more.
+ */
+static void source_begin(struct flowfd_bridge_state *b, bool bridged, bool *taken)
+{
+	unsigned long ticks = bridged ? flowfd_budget_turn(b) : 0;
+
+	if (ticks) {
+		b->behind = true;
+		bridge_join(b, &b->for_room);
+		flowfd_bridge_queue_work(&b->source, ticks);
+	} else if (source_move(b, taken) == -EBUSY) {
+		flowfd_bridge_queue_work(&b->source, 0);
+	}
 }
 
 /*
@@ -184,19 +160,22 @@ static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, v
 	struct flowfd_bridge_state *b =
 		container_of(entry, struct flowfd_bridge_state, source.at_eventfd);
 	__poll_t events = key_to_poll(key);
-	bool taken = false, renewed;
+	const struct flowfd_bridge_state *before = flowfd_sink_at_work(b->source.queue);
+	bool taken = false, granted = true;
 
 	if (!(events & (EPOLLIN | EPOLLHUP)))
 		return 0;
 	spin_lock(&b->counter->wqh.lock);
-	renewed = source_renew_budget(b);
+	if (before)
+		granted = flowfd_budget_share(b, before);
+	else
+		flowfd_budget_grant(b);
 	if (events & EPOLLHUP) {
 		b->source.hung_up = true;
 		flowfd_bridge_queue_work(&b->source, 0);
 	} else if (!b->behind) {
-		if (source_move(b, &taken) == -EBUSY)
-			flowfd_bridge_queue_work(&b->source, 0);
-	} else if (renewed && timer_pending(&b->source.work.timer)) {
+		source_begin(b, before, &taken);
+	} else if (granted && timer_pending(&b->source.work.timer)) {
 		flowfd_bridge_queue_work(&b->source, 0);
 	}
 	spin_unlock(&b->counter->wqh.lock);
@@ -240,7 +219,7 @@ static int source_run(struct flowfd_bridge_state *b)
 static void source_run_later(struct flowfd_bridge_state *b)
 {
 	spin_lock_irq(&b->counter->wqh.lock);
-	flowfd_bridge_queue_work(&b->source, source_rest(b));
+	flowfd_bridge_queue_work(&b->source, flowfd_budget_rest(b));
 	spin_unlock_irq(&b->counter->wqh.lock);
 }
 
@@ -313,7 +292,7 @@ void flowfd_source_start(struct flowfd_bridge_state *b)
 	spin_lock_irq(&c->wqh.lock);
 	b->behind = true;
 	b->plain = false;
-	source_renew_budget(b);
+	flowfd_budget_grant(b);
 	spin_unlock_irq(&c->wqh.lock);
 	add_wait_queue(source->queue, &source->at_eventfd);
 	/* The one before may have left a rest. */

@@ -185,6 +185,12 @@ static inline u64 counter_count(const struct flowfd_counter *c)
 	return c->mapped ? mapped_count(c->mapped) : c->count;
 }
 
+/* All that was added is in the count, or was taken; under the lock. */
+static inline u64 counter_produced(const struct flowfd_counter *c)
+{
+	return c->mapped ? atomic64_read(c->mapped->produced) : c->stats.taken + c->count;
+}
+
 static inline u64 counter_maximum(const struct flowfd_counter *c)
 {
 	return c->mapped ? c->mapped->maximum : c->maximum;

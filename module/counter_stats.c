@@ -7,12 +7,6 @@
 
 #include "counter.h"
 
-/* All that was added is in the count, or was taken. */
-static u64 stats_produced(const struct flowfd_counter *c)
-{
-	return c->mapped ? atomic64_read(c->mapped->produced) : c->stats.taken + c->count;
-}
-
 /**
  * flowfd_counter_get_stats - what was counted, at one moment
  * @c: counter
@@ -26,7 +20,7 @@ void flowfd_counter_get_stats(struct flowfd_counter *c,
 	spin_lock_irq(&c->wqh.lock);
 	counter_see_count(c);
 	*answer = (struct flowfd_counter_stats){
-		.produced = stats_produced(c),
+		.produced = counter_produced(c),
 		.writes = s->writes,
 		.reads = s->reads,
 		.wakeups = s->wakeups,

@@ -493,6 +493,86 @@ TEST(long_chain_left_alone)
 	close(eventfds[LINKS]);
 }
 
+#define PARTS 8
+
+/*
+ * Up to 6.7: each has a little less room than the one before, and so makes two signals of
+ * each one that is large, as soon as it has used its turns.
+ */
+TEST(chain_that_splits_left_alone)
+{
+	int fds[PARTS], eventfds[PARTS + 1];
+	__u64 before, after;
+
+	for (int i = 0; i <= PARTS; i++)
+		eventfds[i] = new_eventfd();
+	ASSERT_EQ(8, add(eventfds[0], 1ULL << 62));
+	for (int i = 0; i < PARTS; i++) {
+		fds[i] = open_counter(CREATED, 0, EFD_NONBLOCK);
+		ASSERT_EQ(0, set_maximum(fds[i], 21 - i));
+		ASSERT_EQ(0, sink(fds[i], eventfds[i + 1]));
+		if (i)
+			take(eventfds[i], &before);
+		ASSERT_EQ(0, source(fds[i], eventfds[i]));
+		if (!i)
+			ASSERT_TRUE(source_rests(fds[i]));
+	}
+	sleep_ms(8000);
+	before = fdinfo_number(fds[PARTS - 1], "flowfd-writes", 10);
+	sleep_ms(4000);
+	after = fdinfo_number(fds[PARTS - 1], "flowfd-writes", 10);
+	EXPECT_LT(before, after);
+	EXPECT_GE(before + 12, after);
+	for (int i = 0; i < PARTS; i++) {
+		close(fds[i]);
+		close(eventfds[i]);
+	}
+	close(eventfds[PARTS]);
+}
+
+/* Its adds tell those who wait for room that there is still some: also itself. */
+TEST(source_beside_a_sleeping_writer)
+{
+	int fd = open_counter(MAPPED, 1ULL << 62, 0);
+	int in = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
+	struct call call;
+	__u64 before, value;
+
+	EXPECT_EQ(8, add(in, 1ULL << 62));
+	ASSERT_TRUE(start_write(&call, fd, ULLONG_MAX - (1ULL << 62)));
+	ASSERT_EQ(0, source(fd, in));
+	sleep_ms(3000);
+	before = fdinfo_number(fd, "flowfd-produced", 10);
+	sleep_ms(1000);
+	EXPECT_GT(before + 2 * 1024, fdinfo_number(fd, "flowfd-produced", 10));
+	EXPECT_EQ(8, take(fd, &value));
+	EXPECT_TRUE(call_join(&call));
+	close(fd);
+	close(in);
+}
+
+/* Programs write to the first counter, which has no source, and the last is too small. */
+TEST(writes_grant_turns_in_a_chain)
+{
+	int first = open_counter(CREATED, 0, EFD_NONBLOCK);
+	int last = open_counter(CREATED, 0, EFD_NONBLOCK);
+	int middle = new_eventfd(), out = new_eventfd();
+	__u64 sum = 275;
+
+	ASSERT_EQ(0, sink(first, middle));
+	ASSERT_TRUE(source_is_overloaded(last, middle, out));
+	/* More than 256 turns. */
+	for (int i = 0; i < 25; i++) {
+		sum += signalled(20);
+		EXPECT_EQ(8, add(first, 20));
+		EXPECT_TRUE(is_produced_soon(last, sum));
+	}
+	close(first);
+	close(last);
+	close(middle);
+	close(out);
+}
+
 TEST_F(bridge, source_is_removed)
 {
 	__u64 value;
