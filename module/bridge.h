@@ -65,8 +65,6 @@ struct bridge_budget {
  * @waiting: taken from a source, and not added yet; under the counter's lock
  * @behind: the work item of the source moves its count, wakeups do not; likewise
  * @plain: the eventfd of the source is no semaphore, as it gave more than 1; likewise
- * @moves: the source adds; likewise
- * @reads: reads of the counter when it began; likewise
  * @budget: of the source, and of those that the sink signals; likewise
  * @grants: how many began here; likewise
  * @shared_grant: the last one that another bridge handed on; likewise
@@ -84,8 +82,6 @@ struct flowfd_bridge_state {
 	u64 waiting;
 	bool behind;
 	bool plain;
-	bool moves;
-	u64 reads;
 	struct bridge_budget budget;
 	u32 grants;
 	unsigned long shared_grant;

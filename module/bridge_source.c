@@ -85,20 +85,14 @@ static int source_move(struct flowfd_bridge_state *b, bool *taken)
 	u64 before = counter_produced(c);
 	int err;
 
-	b->moves = true;
-	b->reads = c->stats.reads;
 	err = source_try(b, taken);
 	if (err == -EAGAIN) {
 		bridge_join(b, &b->for_room);
 		flowfd_counter_want_room(c);
 		err = source_try(b, taken);
 	}
-	b->moves = false;
 	b->added += counter_produced(c) - before;
-	/* A program that takes meanwhile ends the rest, whatever it is for. */
-	if (err)
-		bridge_join(b, &b->for_room);
-	else
+	if (err != -EAGAIN)
 		bridge_leave(&b->for_room);
 	b->behind = err;
 	return err;
@@ -116,9 +110,6 @@ static int source_room_wake(wait_queue_entry_t *entry, unsigned int mode, int sy
 	unsigned long ticks = 0;
 
 	if (!(key_to_poll(key) & EPOLLOUT))
-		return 0;
-	/* What it adds itself can tell pollers that there is still room. */
-	if (b->moves && b->counter->stats.reads == b->reads)
 		return 0;
 	if (flowfd_sink_moves(b)) {
 		if (delayed_work_pending(&b->source.work))
@@ -143,7 +134,6 @@ static void source_begin(struct flowfd_bridge_state *b, bool bridged, bool *take
 
 	if (ticks) {
 		b->behind = true;
-		bridge_join(b, &b->for_room);
 		flowfd_bridge_queue_work(&b->source, ticks);
 	} else if (source_move(b, taken) == -EBUSY) {
 		flowfd_bridge_queue_work(&b->source, 0);
