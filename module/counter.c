@@ -4,8 +4,9 @@
  * wakeups that follow from them are under one lock, that of the wait queue. The VFS
  * calls read, write and poll; counter_file.c has the rest of the file's methods.
  *
- * Reads and writes have a fast path, for a counter that nobody waits for and that has no
- * policies. Both show in the wait queue: see @marker of struct flowfd_counter.
+ * Reads and writes have a fast path, for a counter without policies that no task sleeps on.
+ * What is neither shows in the wait queue: see @marker of struct flowfd_counter. Most have
+ * an empty queue. Where something polls, it is told of each change: counter_tell().
  */
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -87,11 +88,11 @@ static int counter_lose(struct flowfd_counter *c, u64 value,
 static int counter_overflow(struct flowfd_counter *c, u64 value,
 			    const struct flowfd_terms *terms)
 {
-	if (flow_loses(&c->flow))
+	/* Without policies nothing is lost, and a count is ready. */
+	if (c->has_policies && flow_loses(&c->flow))
 		return counter_lose(c, value, terms);
 	if (!count_can_fit(c->maximum, value))
 		return -EINVAL;
-	/* Without policies a count is ready. */
 	if (c->has_policies) {
 		flowfd_counter_refused(c);
 		if (counter_has_room(c, value) && counter_has_turn(c, value, terms))
@@ -131,6 +132,22 @@ static noinline int counter_add_as_file(struct flowfd_counter *c, u64 value,
 	return counter_add_slowly(c, value, &terms);
 }
 
+/* The queue has only what polls, and no bucket limits how often that is woken. */
+static bool counter_is_plain(const struct flowfd_counter *c)
+{
+	return list_empty(&c->marker.entry) && !bucket_is_limited(&c->bucket);
+}
+
+/* What flowfd_counter_deliver() does if the counter is plain, after counter_set(). */
+static noinline void counter_tell(struct flowfd_counter *c, __poll_t event)
+{
+	if (event & EPOLLIN)
+		counter_note_wakeup(c, false);
+	else
+		c->write_refused = false;
+	flowfd_counter_wake(c, event);
+}
+
 static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool nonblock)
 {
 	int err = 0;
@@ -138,11 +155,15 @@ static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool
 	if (unlikely(value == U64_MAX))
 		return -EINVAL;
 	spin_lock_irq(&c->wqh.lock);
-	if (unlikely(!counter_has_room(c, value)) || counter_has_queue(c)) {
+	if (unlikely(!counter_has_room(c, value)) ||
+	    (counter_has_queue(c) && !counter_is_plain(c))) {
 		err = counter_add_as_file(c, value, nonblock);
 	} else {
 		counter_set(c, c->count + value);
 		counter_note_write(c, value);
+		/* For a write of 0, too: an eventfd does that. */
+		if (counter_has_queue(c))
+			counter_tell(c, EPOLLIN);
 	}
 	spin_unlock_irq(&c->wqh.lock);
 	return err;
@@ -219,12 +240,14 @@ static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
 
 	spin_lock_irq(&c->wqh.lock);
 	before = c->count;
-	if (unlikely(!before) || counter_has_queue(c)) {
+	if (unlikely(!before) || (counter_has_queue(c) && !counter_is_plain(c))) {
 		err = counter_take_as_file(c, value, nonblock);
 	} else {
 		*value = c->semaphore ? 1 : before;
 		counter_set(c, before - *value);
 		counter_note_read(c, before, *value);
+		if (counter_has_queue(c) && c->events & EPOLLOUT)
+			counter_tell(c, EPOLLOUT);
 	}
 	spin_unlock_irq(&c->wqh.lock);
 	return err;

@@ -31,12 +31,13 @@ struct flowfd_bridge_state;
  * @sealed: has its settings, and may not create others; never cleared
  * @wakeup_deferred: @timer will wake the readers; also read without the lock
  * @has_policies: @flow has settings that an eventfd has not
+ * @bridges: how many bridges it has had, or very many; what a source took may still wait
+ * @id: number shown in fdinfo; fixed
  * @stats: what is counted; behind the members above because of those that the fast paths
  *	change
  * @bucket: limits the wakeups of readers
  * @qos: settings of @bucket
  * @flow: marks, delay and overflow
- * @id: number shown in fdinfo; fixed
  * @readers: tasks that sleep in read, the first for longest
  * @writers: tasks that sleep in write
  * @marker: in @wqh while a task sleeps or @has_policies: then the queue is not empty, and
@@ -44,7 +45,6 @@ struct flowfd_bridge_state;
  * @timer: expires when @bucket has its next token, or the delay of @flow has passed
  * @hooks: into the release of its file, see closing.c
  * @bridge: what bridge.c has of it, or NULL; set once
- * @bridges: how many it has had; what a source took may still wait
  *
  * A counter lives as long as its file. Nothing else points to it but @bridge; release
  * waits for @timer and the work items of @bridge, and ends @hooks.
@@ -60,18 +60,18 @@ struct flowfd_counter {
 	bool sealed;
 	bool wakeup_deferred;
 	bool has_policies;
+	u16 bridges;
+	int id;
 	struct counter_stats stats;
 	struct bucket bucket;
 	struct eventfd_qos qos;
 	struct flow flow;
-	int id;
 	struct list_head readers;
 	struct list_head writers;
 	wait_queue_entry_t marker;
 	struct hrtimer timer;
 	struct rb_root hooks;
 	struct flowfd_bridge_state *bridge;
-	unsigned int bridges;
 };
 
 /**

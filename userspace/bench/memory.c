@@ -159,7 +159,7 @@ static void conclude(const struct settings *settings, struct table *table)
 	if (settings->only && !strcmp(settings->only, "eventfd"))
 		return;
 	conclude_size(table, "flowfd_watch", "a watch", 192);
-	conclude_size(table, "flowfd_counter", "a counter", 448);
+	conclude_size(table, "flowfd_counter", "a counter", 384);
 	conclude_mapping(table);
 }
 
