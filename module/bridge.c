@@ -4,6 +4,7 @@
  * the counter.
  */
 #include <linux/file.h>
+#include <linux/random.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -17,7 +18,8 @@ static struct flowfd_bridge_state *bridge_alloc(struct flowfd_counter *c)
 	if (!b)
 		return NULL;
 	b->counter = c;
-	mutex_init(&b->lock);
+	/* Ids of counters come again, and others remember grants: these are others. */
+	b->grants = get_random_u32();
 	flowfd_source_init(b);
 	flowfd_sink_init(b);
 	return b;
@@ -71,22 +73,30 @@ static long bridge_add_sink(struct flowfd_bridge_state *b, struct file *file)
 	return err;
 }
 
+static struct bridge_end *bridge_end_of(struct flowfd_bridge_state *b, u32 flags)
+{
+	return flags & FLOWFD_BRIDGE_SOURCE ? &b->source : &b->sink;
+}
+
 static long bridge_add(struct flowfd_counter *c, const struct flowfd_bridge *args)
 {
 	struct file *file = eventfd_fget(args->eventfd);
 	struct flowfd_bridge_state *b;
+	struct bridge_end *end;
 	long err = -ENOMEM;
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	b = bridge_state(c);
-	if (b)
-		err = mutex_lock_killable(&b->lock);
-	if (!err) {
-		err = args->flags & FLOWFD_BRIDGE_SOURCE ? bridge_add_source(b, file) :
-							   bridge_add_sink(b, file);
-		mutex_unlock(&b->lock);
-	}
+	if (!b)
+		goto put;
+	end = bridge_end_of(b, args->flags);
+	err = mutex_lock_killable(&end->lock);
+	if (err)
+		goto put;
+	err = end == &b->source ? bridge_add_source(b, file) : bridge_add_sink(b, file);
+	mutex_unlock(&end->lock);
+put:
 	fput(file);
 	return err;
 }
@@ -99,15 +109,15 @@ static long bridge_remove(struct flowfd_counter *c, u32 flags)
 
 	if (!b)
 		return -ENOENT;
-	end = flags & FLOWFD_BRIDGE_SOURCE ? &b->source : &b->sink;
-	err = mutex_lock_killable(&b->lock);
+	end = bridge_end_of(b, flags);
+	err = mutex_lock_killable(&end->lock);
 	if (err)
 		return err;
 	if (end->eventfd)
 		flowfd_bridge_detach(b, end);
 	else
 		err = -ENOENT;
-	mutex_unlock(&b->lock);
+	mutex_unlock(&end->lock);
 	return err;
 }
 
@@ -173,6 +183,13 @@ void flowfd_bridge_show(struct seq_file *m, struct flowfd_counter *c)
 	seq_printf(m, "flowfd-source-waiting: %llu\n", waiting);
 }
 
+static void bridge_disconnect(struct flowfd_bridge_state *b, struct bridge_end *end)
+{
+	mutex_lock(&end->lock);
+	flowfd_bridge_detach(b, end);
+	mutex_unlock(&end->lock);
+}
+
 /**
  * flowfd_bridge_free - end the bridges of a counter
  * @c: counter whose file is released
@@ -185,10 +202,8 @@ void flowfd_bridge_free(struct flowfd_counter *c)
 
 	if (!b)
 		return;
-	mutex_lock(&b->lock);
-	flowfd_bridge_detach(b, &b->source);
-	flowfd_bridge_detach(b, &b->sink);
-	mutex_unlock(&b->lock);
+	bridge_disconnect(b, &b->source);
+	bridge_disconnect(b, &b->sink);
 	spin_lock_irq(&c->wqh.lock);
 	b->waiting = 0;
 	bridge_leave(&b->for_room);

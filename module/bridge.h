@@ -23,7 +23,9 @@ struct seq_file;
 
 /**
  * struct bridge_end - the connection with one eventfd
- * @eventfd: NULL: none. Changed under the mutex of the state and the lock of all bridges
+ * @lock: whoever adds, removes or uses the end in process context. Nobody has those of both
+ *	ends of a counter
+ * @eventfd: NULL: none. Changed under @lock and the lock of all bridges
  * @node: in a tree of all bridges while there is an @eventfd
  * @queue: wait queue of @eventfd, which the reference to it keeps
  * @at_eventfd: in @queue
@@ -32,6 +34,7 @@ struct seq_file;
  * @work: what cannot be done under the lock of a wait queue
  */
 struct bridge_end {
+	struct mutex lock; /* of the end */
 	struct eventfd_ctx *eventfd;
 	struct rb_node node;
 	wait_queue_head_t *queue;
@@ -57,7 +60,6 @@ struct bridge_budget {
 /**
  * struct flowfd_bridge_state - the bridges of a counter
  * @counter: fixed
- * @lock: whoever adds, removes or uses an end in process context
  * @source: its eventfd feeds the counter
  * @sink: its eventfd is signalled
  * @at_counter: in the counter's wait queue while there is a sink
@@ -65,8 +67,9 @@ struct bridge_budget {
  * @waiting: taken from a source, and not added yet; under the counter's lock
  * @behind: the work item of the source moves its count, wakeups do not; likewise
  * @plain: the eventfd of the source is no semaphore, as it gave more than 1; likewise
+ * @told: readers were woken since the sink looked last; likewise
  * @budget: of the source, and of those that the sink signals; likewise
- * @grants: how many began here; likewise
+ * @grants: number of the last that began here; likewise
  * @shared_grant: the last one that another bridge handed on; likewise
  * @added: sum of what the source added; likewise
  * @added_by_others: of what others did, when the sink looked last; likewise
@@ -74,7 +77,6 @@ struct bridge_budget {
  */
 struct flowfd_bridge_state {
 	struct flowfd_counter *counter;
-	struct mutex lock; /* of the ends */
 	struct bridge_end source;
 	struct bridge_end sink;
 	wait_queue_entry_t at_counter;
@@ -82,6 +84,7 @@ struct flowfd_bridge_state {
 	u64 waiting;
 	bool behind;
 	bool plain;
+	bool told;
 	struct bridge_budget budget;
 	u32 grants;
 	unsigned long shared_grant;
@@ -104,6 +107,7 @@ static inline void bridge_leave(wait_queue_entry_t *entry)
 }
 
 /* bridge_graph.c */
+unsigned long flowfd_bridge_count(void);
 int flowfd_bridge_link(struct flowfd_bridge_state *b, struct bridge_end *end,
 		       struct eventfd_ctx *eventfd);
 void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end);
@@ -112,7 +116,7 @@ void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end)
 int flowfd_bridge_init(void);
 void flowfd_bridge_exit(void);
 void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks);
-bool flowfd_bridge_trylock(struct flowfd_bridge_state *b, struct bridge_end *end);
+bool flowfd_bridge_trylock(struct bridge_end *end);
 bool flowfd_bridge_is_hung_up(struct bridge_end *end);
 int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 			 struct file *file);

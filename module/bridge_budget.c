@@ -15,6 +15,9 @@
  */
 #define BUDGET_TURNS 256
 
+/* So many bridges may each be left alone with a round in a second. With twice as many, in two. */
+#define BUDGET_ALONE 4096
+
 /**
  * flowfd_budget_grant - a program or device was there: begin anew
  * @b: state
@@ -42,13 +45,13 @@ void flowfd_budget_grant_for_adds(struct flowfd_bridge_state *b)
 	struct flowfd_counter *c = b->counter;
 	u64 others;
 
-	spin_lock_irq(&c->wqh.lock);
+	lockdep_assert_held(&c->wqh.lock);
+
 	others = counter_produced(c) - b->added;
-	if (others != b->added_by_others) {
-		b->added_by_others = others;
-		flowfd_budget_grant(b);
-	}
-	spin_unlock_irq(&c->wqh.lock);
+	if (others == b->added_by_others)
+		return;
+	b->added_by_others = others;
+	flowfd_budget_grant(b);
 }
 
 /**
@@ -92,11 +95,13 @@ bool flowfd_budget_share(struct flowfd_bridge_state *b,
  * flowfd_budget_rest - how long to rest, longer each time
  * @b: state
  *
- * Return: ticks of the kernel, a second at most.
+ * Return: ticks of the kernel, a second at most; more if there are very many bridges.
  */
 unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b)
 {
-	b->budget.rest = min(2 * b->budget.rest + 1, (unsigned long)HZ);
+	unsigned long seconds = max(flowfd_bridge_count() / BUDGET_ALONE, 1UL);
+
+	b->budget.rest = min(2 * b->budget.rest + 1, seconds * HZ);
 	return b->budget.rest;
 }
 

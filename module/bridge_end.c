@@ -6,7 +6,9 @@
  */
 #include <linux/file.h>
 #include <linux/poll.h>
+#include <linux/sched/isolation.h>
 #include <linux/seq_file.h>
+#include <linux/smp.h>
 
 #include "bridge.h"
 #include "compat.h"
@@ -18,9 +20,12 @@
  * Per processor: the worker that signals an irqfd then carries out KVM's work item as
  * well, and of all that programs keep busy one item runs at a time on each processor. With
  * one active item: others wait in this workqueue, so that work items of everybody else come
- * in between. No item sleeps for another. Not
- * WQ_HIGHPRI: nobody is charged for the work, and a program with a low priority could have
- * it done before that of all others.
+ * in between. Not WQ_HIGHPRI: nobody is charged for the work, and a program with a low priority
+ * could have it done before that of all others.
+ *
+ * No item sleeps for another. On PREEMPT_RT it does for the lock of a wait queue, which a
+ * task may have that seldom runs. A sleep for a lock does not tell the workqueue to go on
+ * with another worker, so there the work counts as intensive: others go on beside it.
  */
 static struct workqueue_struct *bridge_workqueue;
 
@@ -29,28 +34,41 @@ static struct workqueue_struct *bridge_workqueue;
  * @end: whose work it is
  * @ticks: of the kernel, to wait before; 0 also ends the wait of an earlier call
  *
- * In any context.
+ * In any context. On this processor, after a wait as well: from 6.9 on, another one may look
+ * at the timers of one that idles, and would do the work then. Nor may this processor go
+ * before its timer is started, as it would not expire. One that goes later leaves its
+ * timers and work to others.
  */
 void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks)
 {
-	/* What is queued without a delay must not be taken from its queue and put there. */
-	if (!ticks && timer_pending(&end->work.timer))
-		mod_delayed_work(bridge_workqueue, &end->work, 0);
-	else
-		queue_delayed_work(bridge_workqueue, &end->work, ticks);
+	struct delayed_work *work = &end->work;
+	int cpu;
+
+	if (ticks) {
+		cpu = get_cpu();
+		/* With nohz_full, it is left alone. */
+		if (!housekeeping_test_cpu(cpu, HK_TYPE_TIMER))
+			cpu = WORK_CPU_UNBOUND;
+		queue_delayed_work_on(cpu, bridge_workqueue, work, ticks);
+		put_cpu();
+	} else if (timer_pending(&work->timer)) {
+		mod_delayed_work(bridge_workqueue, work, 0);
+	} else {
+		/* What is queued already must not be taken from its queue and put there. */
+		queue_delayed_work(bridge_workqueue, work, 0);
+	}
 }
 
 /**
- * flowfd_bridge_trylock - take the mutex of a state in a work item
- * @b: state
+ * flowfd_bridge_trylock - take the mutex of an end in its work item
  * @end: whose work it is, which comes back if this fails
  *
  * Work items do not sleep for it: a task that has it may be one that seldom runs, and the
  * items of all users share the workers of a processor.
  */
-bool flowfd_bridge_trylock(struct flowfd_bridge_state *b, struct bridge_end *end)
+bool flowfd_bridge_trylock(struct bridge_end *end)
 {
-	if (mutex_trylock(&b->lock))
+	if (mutex_trylock(&end->lock))
 		return true;
 	flowfd_bridge_queue_work(end, 1);
 	return false;
@@ -58,8 +76,8 @@ bool flowfd_bridge_trylock(struct flowfd_bridge_state *b, struct bridge_end *end
 
 /**
  * flowfd_bridge_detach - disconnect an end
- * @b: state, whose mutex the caller has
- * @end: @source or @sink of it
+ * @b: state
+ * @end: @source or @sink of it, whose mutex the caller has
  *
  * A work item that is queued finds no eventfd. What a source has taken, and was not added
  * yet, is added when there is room.
@@ -75,6 +93,7 @@ void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 	spin_lock_irq(&c->wqh.lock);
 	if (end == &b->sink) {
 		bridge_leave(&b->at_counter);
+		b->told = false;
 	} else if (!b->waiting) {
 		bridge_leave(&b->for_room);
 		b->behind = false;
@@ -87,7 +106,7 @@ void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 
 /**
  * flowfd_bridge_is_hung_up - whether the last file of the eventfd is gone
- * @end: with an eventfd, under the mutex of its state
+ * @end: with an eventfd, whose mutex the caller has
  */
 bool flowfd_bridge_is_hung_up(struct bridge_end *end)
 {
@@ -136,6 +155,12 @@ static int bridge_id_of(struct file *file)
 }
 
 /*
+ * The number of bridges that a counter has had ends there, or it could be 0 again while it
+ * has one.
+ */
+#define BRIDGES_MAX U16_MAX
+
+/*
  * A sink of a semaphore would take 1 for each wakeup, and a write can add more. From
  * here on the counter cannot become a semaphore.
  */
@@ -146,7 +171,8 @@ static bool bridge_is_allowed(struct flowfd_bridge_state *b, struct bridge_end *
 
 	spin_lock_irq(&c->wqh.lock);
 	allowed = end == &b->source || !c->semaphore;
-	c->bridges += allowed;
+	if (allowed && c->bridges != BRIDGES_MAX)
+		c->bridges++;
 	spin_unlock_irq(&c->wqh.lock);
 	return allowed;
 }
@@ -154,14 +180,15 @@ static bool bridge_is_allowed(struct flowfd_bridge_state *b, struct bridge_end *
 static void bridge_give_up(struct flowfd_counter *c)
 {
 	spin_lock_irq(&c->wqh.lock);
-	c->bridges--;
+	if (c->bridges != BRIDGES_MAX)
+		c->bridges--;
 	spin_unlock_irq(&c->wqh.lock);
 }
 
 /**
  * flowfd_bridge_attach - connect an end with an eventfd
- * @b: state, whose mutex the caller has
- * @end: @source or @sink of it
+ * @b: state
+ * @end: @source or @sink of it, whose mutex the caller has
  * @file: which the caller has, so that it is not released meanwhile
  *
  * The caller starts the end afterwards: it has no entry in the queue of the eventfd yet.
@@ -202,8 +229,11 @@ put:
  */
 int flowfd_bridge_init(void)
 {
-	bridge_workqueue =
-		alloc_workqueue("flowfd_bridge", WQ_PERCPU | WQ_MEM_RECLAIM, 1);
+	unsigned int flags = WQ_PERCPU | WQ_MEM_RECLAIM;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		flags |= WQ_CPU_INTENSIVE;
+	bridge_workqueue = alloc_workqueue("flowfd_bridge", flags, 1);
 	return bridge_workqueue ? 0 : -ENOMEM;
 }
 

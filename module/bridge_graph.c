@@ -11,8 +11,12 @@
 /* How many counters may follow one another through bridges. */
 #define BRIDGE_DEPTH 16
 
-/* All bridges; below the mutex of a state. */
-static DEFINE_SPINLOCK(bridges_lock);
+/*
+ * All bridges; below the mutex of an end. It does not sleep on PREEMPT_RT: who has it there
+ * may be a task that seldom runs, and what waits for it may be the work items of others.
+ */
+static DEFINE_RAW_SPINLOCK(bridges_lock);
+static unsigned long bridges_count;
 
 /* Ends by their eventfd. */
 static struct rb_root bridge_sources = RB_ROOT;
@@ -52,12 +56,14 @@ static void bridge_insert(struct rb_root *root, struct bridge_end *end)
 	}
 	rb_link_node(&end->node, parent, at);
 	rb_insert_color(&end->node, root);
+	WRITE_ONCE(bridges_count, bridges_count + 1);
 }
 
 static void bridge_erase(struct rb_root *root, struct bridge_end *end)
 {
 	rb_erase(&end->node, root);
 	end->eventfd = NULL;
+	WRITE_ONCE(bridges_count, bridges_count - 1);
 }
 
 /* The counter that is fed by what this one signals, or NULL. */
@@ -89,22 +95,28 @@ static bool bridge_loops(const struct flowfd_bridge_state *b)
 	return true;
 }
 
+/** flowfd_bridge_count - how many bridges there are now, of everybody */
+unsigned long flowfd_bridge_count(void)
+{
+	return READ_ONCE(bridges_count);
+}
+
 /**
  * flowfd_bridge_unlink - end the bridge of an end
- * @b: state, whose mutex the caller has
- * @end: @source or @sink of it, with an eventfd
+ * @b: state
+ * @end: @source or @sink of it, with an eventfd, whose mutex the caller has
  */
 void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end)
 {
-	spin_lock(&bridges_lock);
+	raw_spin_lock(&bridges_lock);
 	bridge_erase(bridge_root(b, end), end);
-	spin_unlock(&bridges_lock);
+	raw_spin_unlock(&bridges_lock);
 }
 
 /**
  * flowfd_bridge_link - connect an end with an eventfd
- * @b: state, whose mutex the caller has
- * @end: @source or @sink of it, without an eventfd
+ * @b: state
+ * @end: @source or @sink of it, without an eventfd, whose mutex the caller has
  * @eventfd: which the end keeps if this succeeds
  *
  * Return: 0; -EBUSY: the eventfd is the same end of another bridge; or -ELOOP: it would be
@@ -116,7 +128,7 @@ int flowfd_bridge_link(struct flowfd_bridge_state *b, struct bridge_end *end,
 	struct rb_root *root = bridge_root(b, end);
 	int err = -EBUSY;
 
-	spin_lock(&bridges_lock);
+	raw_spin_lock(&bridges_lock);
 	if (bridge_find(root, eventfd))
 		goto unlock;
 	end->eventfd = eventfd;
@@ -127,6 +139,6 @@ int flowfd_bridge_link(struct flowfd_bridge_state *b, struct bridge_end *end,
 		err = -ELOOP;
 	}
 unlock:
-	spin_unlock(&bridges_lock);
+	raw_spin_unlock(&bridges_lock);
 	return err;
 }

@@ -19,6 +19,7 @@ static int sink_counter_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 
 	if (!(key_to_poll(key) & EPOLLIN))
 		return 0;
+	b->told = true;
 	flowfd_bridge_queue_work(&b->sink, 0);
 	return 1;
 }
@@ -36,22 +37,61 @@ static int sink_eventfd_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 	return 0;
 }
 
+/* What programs added so far is granted. */
+static void sink_grant(struct flowfd_bridge_state *b)
+{
+	spin_lock_irq(&b->counter->wqh.lock);
+	flowfd_budget_grant_for_adds(b);
+	spin_unlock_irq(&b->counter->wqh.lock);
+}
+
+/*
+ * Whether readers were woken since the last time; then it grants, too. Who ended a sink
+ * queued the work item as well, and the one after it must not signal without a token.
+ */
+static bool sink_is_told(struct flowfd_bridge_state *b)
+{
+	bool told;
+
+	spin_lock_irq(&b->counter->wqh.lock);
+	told = b->told;
+	b->told = false;
+	if (told)
+		flowfd_budget_grant_for_adds(b);
+	spin_unlock_irq(&b->counter->wqh.lock);
+	return told;
+}
+
+/* The wakeup still holds. */
+static void sink_try_again(struct flowfd_bridge_state *b)
+{
+	spin_lock_irq(&b->counter->wqh.lock);
+	b->told = true;
+	flowfd_bridge_queue_work(&b->sink, 1);
+	spin_unlock_irq(&b->counter->wqh.lock);
+}
+
 /*
  * No loop here depends on the words of a mapped counter: nobody could end it. Sources are
- * told who makes room in the counter, and who signals the eventfd.
+ * told who makes room in the counter, and who signals the eventfd. What programs added is
+ * granted before the take, for the counter's own source, which that gives room; and once
+ * more before the signal, as it may take more than there was.
  */
 static void sink_move(struct flowfd_bridge_state *b)
 {
 	u64 value;
 	int err;
 
-	flowfd_budget_grant_for_adds(b);
+	if (!sink_is_told(b))
+		return;
 	WRITE_ONCE(b->mover, current);
 	err = flowfd_counter_take_ready(b->counter, &value);
 	if (err == -EBUSY)
-		flowfd_bridge_queue_work(&b->sink, 1);
-	if (!err)
+		sink_try_again(b);
+	if (!err) {
+		sink_grant(b);
 		eventfd_signal_count(b->sink.eventfd, value);
+	}
 	WRITE_ONCE(b->mover, NULL);
 }
 
@@ -60,7 +100,7 @@ static void sink_work(struct work_struct *work)
 	struct flowfd_bridge_state *b =
 		container_of(work, struct flowfd_bridge_state, sink.work.work);
 
-	if (!flowfd_bridge_trylock(b, &b->sink))
+	if (!flowfd_bridge_trylock(&b->sink))
 		return;
 	if (!b->sink.eventfd)
 		goto unlock;
@@ -69,7 +109,7 @@ static void sink_work(struct work_struct *work)
 	else
 		sink_move(b);
 unlock:
-	mutex_unlock(&b->lock);
+	mutex_unlock(&b->sink.lock);
 }
 
 /**
@@ -115,6 +155,7 @@ const struct flowfd_bridge_state *flowfd_sink_at_work(const wait_queue_head_t *q
  */
 void flowfd_sink_init(struct flowfd_bridge_state *b)
 {
+	mutex_init(&b->sink.lock);
 	b->sink.id = BRIDGE_NO_ID;
 	INIT_DELAYED_WORK(&b->sink.work, sink_work);
 	init_waitqueue_func_entry(&b->sink.at_eventfd, sink_eventfd_wake);

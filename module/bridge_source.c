@@ -30,7 +30,7 @@
  */
 static bool source_rests_long(const struct flowfd_bridge_state *b)
 {
-	return READ_ONCE(b->budget.rest) == HZ;
+	return READ_ONCE(b->budget.rest) >= HZ;
 }
 
 /*
@@ -58,20 +58,38 @@ static int source_take(struct flowfd_bridge_state *b)
 	return -EBUSY;
 }
 
+/*
+ * Adds what fits of what waits. Others may add meanwhile: programs in memory, or tasks that
+ * sleep in a write and go on. That is theirs, so what waits is compared; by policy, it may
+ * be lost instead.
+ */
+static int source_add(struct flowfd_bridge_state *b)
+{
+	struct flowfd_counter *c = b->counter;
+	u64 waiting = b->waiting, produced = counter_produced(c);
+	int err = flowfd_counter_add_some(c, &b->waiting);
+
+	if (flow_loses(&c->flow))
+		b->added += counter_produced(c) - produced;
+	else
+		b->added += waiting - b->waiting;
+	return err;
+}
+
 /* Returns as source_take(). */
 static int source_try(struct flowfd_bridge_state *b, bool *taken)
 {
 	int err = 0, left;
 
 	if (b->waiting)
-		err = flowfd_counter_add_some(b->counter, &b->waiting);
+		err = source_add(b);
 	if (err || !b->source.eventfd)
 		return err;
 	left = source_take(b);
 	if (!b->waiting)
 		return left;
 	*taken = true;
-	return flowfd_counter_add_some(b->counter, &b->waiting) ?: left;
+	return source_add(b) ?: left;
 }
 
 /*
@@ -81,17 +99,14 @@ static int source_try(struct flowfd_bridge_state *b, bool *taken)
  */
 static int source_move(struct flowfd_bridge_state *b, bool *taken)
 {
-	struct flowfd_counter *c = b->counter;
-	u64 before = counter_produced(c);
 	int err;
 
 	err = source_try(b, taken);
 	if (err == -EAGAIN) {
 		bridge_join(b, &b->for_room);
-		flowfd_counter_want_room(c);
+		flowfd_counter_want_room(b->counter);
 		err = source_try(b, taken);
 	}
-	b->added += counter_produced(c) - before;
 	if (err != -EAGAIN)
 		bridge_leave(&b->for_room);
 	b->behind = err;
@@ -215,7 +230,7 @@ static void source_run_later(struct flowfd_bridge_state *b)
 
 /**
  * flowfd_source_reap - end a source whose eventfd is closed
- * @b: state, whose mutex the caller has
+ * @b: state, the mutex of whose source the caller has
  *
  * What its writers left in it is moved first, and keeps it until there is room.
  */
@@ -240,7 +255,7 @@ static void source_work(struct work_struct *work)
 	unsigned int rounds = 0;
 	int err;
 
-	if (!flowfd_bridge_trylock(b, &b->source))
+	if (!flowfd_bridge_trylock(&b->source))
 		return;
 	do {
 		err = source_run(b);
@@ -251,7 +266,7 @@ static void source_work(struct work_struct *work)
 		source_run_later(b);
 	if (!err)
 		flowfd_source_reap(b);
-	mutex_unlock(&b->lock);
+	mutex_unlock(&b->source.lock);
 }
 
 /**
@@ -260,6 +275,7 @@ static void source_work(struct work_struct *work)
  */
 void flowfd_source_init(struct flowfd_bridge_state *b)
 {
+	mutex_init(&b->source.lock);
 	b->source.id = BRIDGE_NO_ID;
 	INIT_DELAYED_WORK(&b->source.work, source_work);
 	init_waitqueue_func_entry(&b->source.at_eventfd, source_wake);

@@ -2,7 +2,8 @@
 /*
  * How the locks of the module nest, outermost first:
  *
- *	mutex of a counter's bridges	the ends, and what their work items do
+ *	mutex of an end of a bridge	the end, and what its work item does; nobody has
+ *	   |				those of both ends of a counter
  *	   lock of all bridges		their graph; no other is taken in it
  *	   wait queue of an eventfd	a source adds to its counter under it
  *	      wait queue of a counter	never the other way round: a sink signals its eventfd

@@ -335,15 +335,6 @@ static void *poll_often(void *arg)
 	return NULL;
 }
 
-static bool run_on(int cpu)
-{
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	return !sched_setaffinity(0, sizeof(one), &one);
-}
-
 static int storm_event;
 
 /*

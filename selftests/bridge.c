@@ -286,6 +286,20 @@ TEST_F(bridge, set_up_later)
 	close(fd);
 }
 
+/* However many it has had. */
+TEST_F(bridge, set_up_after_many_bridges)
+{
+	struct flowfd_create_counter args = { .flags = FLOWFD_SEMAPHORE };
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+
+	for (unsigned int i = 0; i <= USHRT_MAX; i++) {
+		ASSERT_EQ(0, source(fd, self->in));
+		ASSERT_EQ(0, bridge(fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	}
+	EXPECT_EQ(-EBUSY, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
+	close(fd);
+}
+
 TEST(directions)
 {
 	int efd = eventfd(0, EFD_CLOEXEC);

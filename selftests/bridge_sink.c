@@ -131,6 +131,42 @@ TEST_F(bridge, sink_is_closed)
 				  FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE));
 }
 
+/* Keeps the work items of this processor waiting, or lets them run. */
+static bool keep_processor(bool keep)
+{
+	struct sched_param param = { .sched_priority = keep };
+
+	return run_on(0) &&
+	       !sched_setscheduler(0, keep ? SCHED_FIFO : SCHED_OTHER, &param);
+}
+
+/* The work item that ends the one before finds the next, for which there is no token. */
+TEST_F(bridge, sink_is_closed_and_replaced)
+{
+	int out = new_eventfd();
+	__u64 begin, count;
+
+	ASSERT_EQ(0, set_qos(self->fd, 1, 1));
+	ASSERT_EQ(0, sink(self->fd, self->out));
+	begin = now_ns();
+	EXPECT_EQ(8, add(self->fd, 1));
+	EXPECT_TRUE(count_becomes(self->out, signalled(1)));
+	EXPECT_EQ(8, add(self->fd, 1));
+	if (!keep_processor(true))
+		SKIP(goto end, "no right to keep a processor");
+	close(self->out);
+	self->out = -1;
+	EXPECT_EQ(0, sink(self->fd, out));
+	ASSERT_TRUE(keep_processor(false));
+	sleep_ms(QUIET_MS);
+	count = count_of(out);
+	if (now_ns() < begin + 1000000000)
+		EXPECT_EQ(0, count);
+	EXPECT_TRUE(count_becomes(out, signalled(1)));
+end:
+	close(out);
+}
+
 /* As any signal by the kernel, it stops there and reports it. */
 TEST_F(bridge, sink_overflows)
 {

@@ -289,6 +289,16 @@ static inline __u64 ms_from_now(unsigned int ms)
 	return now_ns() + ms * 1000000ULL;
 }
 
+/* Keeps the calling thread on a processor. */
+static inline bool run_on(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	return !sched_setaffinity(0, sizeof(one), &one);
+}
+
 /* Busy-waits. */
 static inline void spin_ns(__u64 ns)
 {

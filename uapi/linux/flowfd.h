@@ -492,10 +492,13 @@ struct flowfd_bridge {
  * fits below the maximum, the counter is filled; what was taken already waits
  * (flowfd-source-waiting in fdinfo), and what comes later stays in the eventfd, until there
  * is room; or it is lost, if the overflow policy says so. An eventfd with EFD_SEMAPHORE
- * gives 1 at a time; beyond what a signal moves at once, 1024 between two rests. The rests
- * grow from a tick of the kernel to a second; after that, 1 is moved in a second or for each
- * signal, until nothing is left. There are such rests as well before a source uses room that
- * its own counter's sink made, but for the first 256 times.
+ * gives 1 at a time; beyond what a signal moves at once, 1024 to 2048 between two rests. The
+ * rests grow from a tick of the kernel to a second; after that, 1 is moved in a second. There
+ * are such rests as well before a source uses room that its own counter's sink made, or moves
+ * what another bridge signalled (though there is room), but for the first 256 times of both.
+ * With a signal by a program or device all of this begins anew. A signal by another bridge
+ * ends a rest only once for each act of a program or device that caused it, and the source
+ * then goes on as slowly as that bridge. What is signalled otherwise waits for the rest.
  *
  * Sink: when the counter's readers are woken, which its maximum, bucket and other settings
  * delay as ever, its count is taken and the eventfd is signalled once. The signal adds the

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Bridges left alone: how much they move without a program, and where. */
+#include "bridge_fixture.h"
+#include "flow_user.h"
+#include "tracefs.h"
+
+/* It would take years, and nobody needs to be there. */
+TEST_F(bridge, source_that_is_a_huge_semaphore)
+{
+	int in = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
+	__u64 moved;
+
+	ASSERT_EQ(0, source(self->fd, in));
+	EXPECT_EQ(8, add(in, ULLONG_MAX - 2));
+	sleep_ms(1000);
+	moved = count_of(self->fd);
+	EXPECT_LT(64, moved);
+	/* Each rest is twice as long as the one before, and there are 1000 ticks at most. */
+	EXPECT_GT(12 * 1024, moved);
+	/* A signal makes it begin anew, once. */
+	EXPECT_EQ(8, add(in, 1));
+	sleep_ms(1000);
+	EXPECT_LT(moved + 2 * 1024, count_of(self->fd));
+	EXPECT_GT(moved + 12 * 1024, count_of(self->fd));
+	close(in);
+	EXPECT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+}
+
+/* Counters, each with a sink to the eventfd after it, which is the source of the next. */
+struct chain {
+	unsigned int stages;
+	int fds[64], eventfds[65];
+};
+
+static struct chain chain_open(unsigned int stages)
+{
+	struct chain c = { .stages = stages };
+
+	for (unsigned int i = 0; i < stages; i++) {
+		c.fds[i] = open_counter(CREATED, 0, EFD_NONBLOCK);
+		c.eventfds[i] = new_eventfd();
+	}
+	c.eventfds[stages] = new_eventfd();
+	return c;
+}
+
+static void chain_close(struct chain *c)
+{
+	for (unsigned int i = 0; i < c->stages; i++) {
+		close(c->fds[i]);
+		close(c->eventfds[i]);
+	}
+	close(c->eventfds[c->stages]);
+}
+
+/* By how much a number of a counter grows, after it was left alone for a time. */
+static __u64 growth(int fd, const char *name, unsigned int alone_ms, unsigned int ms)
+{
+	__u64 before;
+
+	sleep_ms(alone_ms);
+	before = fdinfo_number(fd, name, 10);
+	sleep_ms(ms);
+	return fdinfo_number(fd, name, 10) - before;
+}
+
+#define STAGES 8
+
+/*
+ * Each signals the next, and none needs a program. Every other one passes on 1 at a time,
+ * so that each of many makes a signal. The last must not be faster than the first.
+ */
+TEST(chain_of_sources_left_alone)
+{
+	struct chain c = chain_open(STAGES);
+	__u64 passed_on;
+
+	for (int i = 0; i <= STAGES; i += 2) {
+		close(c.eventfds[i]);
+		c.eventfds[i] = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
+		ASSERT_EQ(8, add(c.eventfds[i], 1ULL << 62));
+	}
+	for (int i = 0; i < STAGES; i++) {
+		if (i % 2)
+			ASSERT_EQ(0, set_maximum(c.fds[i], 2));
+		ASSERT_EQ(0, source(c.fds[i], c.eventfds[i]));
+		ASSERT_EQ(0, sink(c.fds[i], c.eventfds[i + 1]));
+	}
+	/* All of them rest before. */
+	passed_on = growth(c.fds[STAGES - 2], "flowfd-produced", 6000, 3000);
+	EXPECT_LT(0, passed_on);
+	EXPECT_GT(100, passed_on);
+	chain_close(&c);
+}
+
+/*
+ * Up to 6.7 a signal adds the whole count. The first still passes on 3200 in each second
+ * when it rests, and the second is not left behind for the next, nor the third, as the
+ * tokens are slow. Each signal of the second could be worth 64 of the third.
+ */
+TEST(chain_of_large_counts_left_alone)
+{
+	static const __u64 maxima[] = { 3201, 65, 2 };
+	struct chain c = chain_open(3);
+	__u64 count;
+
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(0, set_maximum(c.fds[i], maxima[i]));
+		ASSERT_EQ(0, sink(c.fds[i], c.eventfds[i + 1]));
+	}
+	ASSERT_EQ(0, set_qos(c.fds[1], 1, 60));
+	ASSERT_EQ(0, source(c.fds[2], c.eventfds[2]));
+	ASSERT_EQ(8, add(c.eventfds[0], 1ULL << 62));
+	ASSERT_EQ(0, source(c.fds[0], c.eventfds[0]));
+	ASSERT_TRUE(source_rests(c.fds[0]));
+	ASSERT_EQ(8, take(c.eventfds[1], &count));
+	ASSERT_EQ(0, source(c.fds[1], c.eventfds[1]));
+	EXPECT_GT(100, growth(c.fds[2], "flowfd-produced", 7000, 3000));
+	EXPECT_LT(0, fdinfo_number(c.fds[2], "flowfd-produced", 10));
+	chain_close(&c);
+}
+
+#define LINKS 64
+
+/* Rests that end together must not add up: each is a signal for the next. */
+TEST(long_chain_left_alone)
+{
+	struct chain c = chain_open(LINKS);
+	__u64 passed_on;
+
+	for (int i = 0; i < LINKS; i++)
+		ASSERT_EQ(8, add(c.eventfds[i], 1ULL << 62));
+	ASSERT_EQ(8, add(c.eventfds[LINKS], 1));
+	for (int i = 0; i < LINKS; i++) {
+		ASSERT_EQ(0, set_maximum(c.fds[i], 2));
+		ASSERT_EQ(0, source(c.fds[i], c.eventfds[i]));
+		ASSERT_EQ(0, sink(c.fds[i], c.eventfds[i + 1]));
+	}
+	passed_on = growth(c.fds[LINKS - 1], "flowfd-produced", 8000, 4000);
+	EXPECT_LT(0, passed_on);
+	EXPECT_GE(8, passed_on);
+	chain_close(&c);
+}
+
+#define PARTS 8
+
+/*
+ * Up to 6.7: each has a little less room than the one before, and so makes two signals of
+ * each one that is large, as soon as it has used its turns.
+ */
+TEST(chain_that_splits_left_alone)
+{
+	struct chain c = chain_open(PARTS);
+	__u64 value, writes;
+
+	ASSERT_EQ(8, add(c.eventfds[0], 1ULL << 62));
+	for (int i = 0; i < PARTS; i++) {
+		ASSERT_EQ(0, set_maximum(c.fds[i], 21 - i));
+		ASSERT_EQ(0, sink(c.fds[i], c.eventfds[i + 1]));
+		if (i)
+			take(c.eventfds[i], &value);
+		ASSERT_EQ(0, source(c.fds[i], c.eventfds[i]));
+		if (!i)
+			ASSERT_TRUE(source_rests(c.fds[i]));
+	}
+	writes = growth(c.fds[PARTS - 1], "flowfd-writes", 8000, 4000);
+	EXPECT_LT(0, writes);
+	EXPECT_GE(12, writes);
+	chain_close(&c);
+}
+
+/* Its adds tell those who wait for room that there is still some: not itself. */
+TEST(source_beside_a_sleeping_writer)
+{
+	int fd = open_counter(MAPPED, 1ULL << 62, 0);
+	int in = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
+	struct call call;
+	__u64 before, value;
+
+	/* Tokens tell them, too. */
+	EXPECT_EQ(0, set_qos(fd, 1, 1000));
+	EXPECT_EQ(8, add(in, 1ULL << 62));
+	ASSERT_TRUE(start_write(&call, fd, ULLONG_MAX - (1ULL << 62)));
+	ASSERT_EQ(0, source(fd, in));
+	sleep_ms(3000);
+	before = fdinfo_number(fd, "flowfd-produced", 10);
+	sleep_ms(1000);
+	EXPECT_GT(before + 2 * 1024, fdinfo_number(fd, "flowfd-produced", 10));
+	EXPECT_EQ(8, take(fd, &value));
+	EXPECT_TRUE(call_join(&call));
+	close(fd);
+	close(in);
+}
+
+static void *keep_busy(void *arg)
+{
+	while (run_on(1))
+		pthread_testcancel();
+	return NULL;
+}
+
+/*
+ * From 6.9 on, a processor that is busy may look at the timers of one that idles. The rests
+ * are those of a program on the first, and it sleeps meanwhile.
+ */
+TEST(rests_end_on_their_processor)
+{
+	int fd = open_counter(CREATED, 0, EFD_NONBLOCK), in = new_eventfd();
+	int out = new_eventfd();
+	pthread_t thread;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(goto end, "it needs two processors");
+	ASSERT_TRUE(run_on(0));
+	if (!tracefs_begin(fd))
+		SKIP(goto end, "no tracepoints");
+	ASSERT_EQ(0, pthread_create(&thread, NULL, keep_busy, NULL));
+	ASSERT_EQ(0, set_maximum(fd, 2));
+	ASSERT_EQ(0, source(fd, in));
+	ASSERT_EQ(0, sink(fd, out));
+	EXPECT_EQ(8, add(in, 275));
+	sleep_ms(4000);
+	EXPECT_LT(256, tracefs_entries(0));
+	EXPECT_EQ(0, tracefs_entries(1));
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	tracefs_end();
+end:
+	close(fd);
+	close(in);
+	close(out);
+}
+
+TEST_HARNESS_MAIN

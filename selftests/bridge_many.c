@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Very many bridges left alone: all of them together must not keep a kernel thread busy. */
+#include <sys/resource.h>
+
+#include "bridge_user.h"
+#include "stats_user.h"
+
+/* With a round of each in a second, one program that sleeps would have 16384. */
+#define MANY 16384
+#define ROUNDS 4096
+
+static int fds[MANY];
+
+static __u64 produced(void)
+{
+	__u64 sum = 0;
+
+	for (int i = 0; i < MANY; i++)
+		sum += stats_of(fds[i]).produced;
+	return sum;
+}
+
+FIXTURE(many)
+{
+};
+
+FIXTURE_SETUP(many)
+{
+}
+
+FIXTURE_TEARDOWN(many)
+{
+}
+
+TEST_F_TIMEOUT(many, sources_of_closed_eventfds, 100)
+{
+	struct rlimit files = { MANY + 100, MANY + 100 };
+	__u64 start = now_ns(), before, ms;
+	int in;
+
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		SKIP(return, "too many files");
+	for (int i = 0; i < MANY; i++) {
+		in = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+		fds[i] = open_counter(CREATED, 0, EFD_NONBLOCK);
+		ASSERT_LE(0, fds[i]);
+		ASSERT_EQ(8, add(in, 1ULL << 62));
+		ASSERT_EQ(0, source(fds[i], in));
+		close(in);
+	}
+	TH_LOG("there after %llu ms", (now_ns() - start) / 1000000);
+	/* Each rest is twice as long as the one before. */
+	sleep_ms(12000);
+	start = now_ns();
+	before = produced();
+	sleep_ms(8000);
+	before = produced() - before;
+	ms = (now_ns() - start) / 1000000;
+	/* After a rest of a second each moves 1. */
+	EXPECT_GT(ROUNDS * 3 / 2 * ms / 1000, before);
+	EXPECT_LT(ROUNDS / 4 * ms / 1000, before);
+	TH_LOG("%llu in %llu ms", before, ms);
+	for (int i = 0; i < MANY; i++)
+		close(fds[i]);
+}
+
+TEST_HARNESS_MAIN
