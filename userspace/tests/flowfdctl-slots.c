@@ -3,15 +3,24 @@
  * The slots of flowfdctl's child processes: how many there can be in all calls, and what
  * they know of one another. In a mount namespace with a /run of its own, as root.
  */
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <flowfd.h>
 
 #include "tests/tap.h"
 #include "tools/flowfdctl/look.h"
@@ -25,6 +34,7 @@
  * @at: where it then is
  * @blocked: when it is blocked there; 0: it does not say
  * @asked: a place about which it must ask
+ * @ending: as if it ended, and closing a file blocked that
  */
 struct task {
 	enum slot_use use;
@@ -32,14 +42,20 @@ struct task {
 	pid_t at;
 	uint64_t blocked;
 	pid_t asked;
+	bool ending;
 };
 
 struct result {
+	int error;
 	bool taken;
 	bool has;
+	bool apart;
 	struct crowd crowd;
 	unsigned long steps;
 };
+
+/* What must happen before a child process takes a slot. */
+static void (*prepare)(void);
 
 static pid_t child[64];
 static unsigned int children;
@@ -50,11 +66,17 @@ static _Noreturn void work(const struct task *task, int out)
 	struct result result = { 0 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	result.taken = slot_take(task->use, now_ns() + task->wait, &steps, &result.crowd);
+	if (prepare)
+		prepare();
+	result.error = slot_take(task->use, now_ns() + task->wait, &steps, &result.crowd);
+	result.taken = !result.error;
 	result.has = slots_have(task->asked);
+	result.apart = getsid(0) == getpid();
 	result.steps = steps;
 	if (result.taken && task->blocked)
 		slot_at(task->at, task->blocked);
+	if (task->ending)
+		close(open(SLOTS_FILE, O_RDONLY));
 	if (write(out, &result, sizeof(result)) != sizeof(result))
 		abort();
 	for (;;)
@@ -123,18 +145,74 @@ static void end_all(void)
 		end_last();
 }
 
+/* What a call prints on standard error, and its exit status, when @prepare has run. */
+static const char *message_of(void (*call)(void), int *status)
+{
+	static char text[1024];
+	FILE *file = tmpfile();
+	size_t length;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (dup2(fileno(file), STDERR_FILENO) < 0)
+			abort();
+		if (prepare)
+			prepare();
+		call();
+		_exit(0);
+	}
+	waitpid(pid, status, 0);
+	*status = WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
+	rewind(file);
+	length = fread(text, 1, sizeof(text) - 1, file);
+	text[length] = '\0';
+	fclose(file);
+	return text;
+}
+
+static bool fails_with(void (*call)(void), const char *wanted)
+{
+	int status;
+	const char *text = message_of(call, &status), *own = strchr(text, ' ');
+
+	if (status == EXIT_FAILURE && own && !strcmp(own + 1, wanted))
+		return true;
+	printf("# exit status %d: %s", status, text);
+	return false;
+}
+
+static void call_scan(void)
+{
+	struct scan *scan;
+
+	scan_free(scan_all(0));
+	scan = scan_all(0);
+	scan_remark(scan, stderr, "flowfdctl: ");
+	exit(scan_is_complete(scan) ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+static void call_bridge(void)
+{
+	const struct target target = { .pid = 1 };
+
+	connect_targets(&target, NULL, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE);
+}
+
 static void test_limit(void)
 {
 	struct result result;
 	uint64_t start_ns;
 	int told;
 
-	tap_is(start_many(SCAN_SLOTS, (struct task){ .use = FOR_SCAN }), SCAN_SLOTS,
+	tap_ok(start((struct task){ .use = FOR_SCAN }).apart,
+	       "a process with a slot has no terminal that stops it");
+	tap_is(start_many(SCAN_SLOTS - 1, (struct task){ .use = FOR_SCAN }), SCAN_SLOTS - 1,
 	       "so many can scan");
 	result = start((struct task){ .use = FOR_SCAN });
 	tap_ok(!result.taken, "no more");
 	tap_is(result.crowd.all, SCAN_SLOTS, "and they are counted");
 	tap_is(result.crowd.blocked, 0, "none of them is blocked");
+	tap_is(result.crowd.one, child[0], "one is named");
 	end_last();
 	tap_is(start_many(BRIDGE_SLOTS + 1, (struct task){ .use = FOR_BRIDGE }), BRIDGE_SLOTS,
 	       "bridges have slots of their own");
@@ -160,6 +238,57 @@ static void test_limit(void)
 	end_all();
 }
 
+/* As for lack of memory. */
+static void refuse_locks(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_OFD_SETLK, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOLCK),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		abort();
+}
+
+static void test_no_locks(void)
+{
+	prepare = refuse_locks;
+	tap_is(start((struct task){ .use = FOR_SCAN }).error, -ENOLCK, "no lock is possible");
+	end_all();
+	tap_ok(fails_with(call_scan, SLOTS_FILE ": No locks available\n"), "says a scan");
+	tap_ok(fails_with(call_bridge, SLOTS_FILE ": No locks available\n"), "and a bridge");
+	prepare = NULL;
+}
+
+static void stop(void)
+{
+	raise(SIGSTOP);
+}
+
+/* Each child of this process, before its first step. */
+static void stop_children(void)
+{
+	if (pthread_atfork(NULL, NULL, stop))
+		abort();
+}
+
+static void test_no_start(void)
+{
+	prepare = stop_children;
+	tap_ok(fails_with(call_scan, "the process that reads /proc " START_TEXT
+				     ": nothing was inspected\n"),
+	       "a child that does not start");
+	tap_ok(fails_with(call_bridge, "the process that takes descriptors " START_TEXT "\n"),
+	       "one that makes a bridge");
+	prepare = NULL;
+}
+
 static void test_places(void)
 {
 	start((struct task){ .use = FOR_SCAN, .at = 77, .blocked = 1 });
@@ -178,6 +307,90 @@ static void test_places(void)
 	end_all();
 	start((struct task){ .use = FOR_SCAN, .at = AT_MODULE, .blocked = 1 });
 	tap_ok(start((struct task){ .use = FOR_SCAN, .asked = AT_MODULE }).has, "the module");
+	end_all();
+}
+
+/* Starts a process in a new PID namespace. */
+static struct result start_elsewhere(struct task task)
+{
+	int here = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	struct result result;
+
+	if (here < 0 || unshare(CLONE_NEWPID))
+		abort();
+	result = start(task);
+	if (setns(here, CLONE_NEWPID) || close(here))
+		abort();
+	return result;
+}
+
+static void test_namespaces(void)
+{
+	const struct task task = { .use = FOR_SCAN, .at = 77, .blocked = 1 };
+	const struct task ending = {
+		.use = FOR_SCAN, .at = 88, .blocked = 1, .ending = true
+	};
+	struct result result;
+
+	start(task);
+	tap_ok(!start_elsewhere((struct task){ .use = FOR_SCAN, .asked = 77 }).has,
+	       "process IDs are not those of another PID namespace");
+	end_all();
+	start_elsewhere(task);
+	tap_ok(!start((struct task){ .use = FOR_SCAN, .asked = 77 }).has, "the other way");
+	end_last();
+	start_many(SCAN_SLOTS - 1, task);
+	result = start((struct task){ .use = FOR_SCAN, .wait = 60 * SECOND });
+	tap_is(result.crowd.blocked, SCAN_SLOTS, "all are blocked, wherever they are");
+	tap_is(result.crowd.one, child[0], "and named as they are here");
+	result = start_elsewhere((struct task){ .use = FOR_SCAN });
+	tap_is(result.crowd.one, 0, "or not");
+	end_all();
+	start(ending);
+	tap_ok(start((struct task){ .use = FOR_SCAN, .asked = 88 }).has,
+	       "what a process says counts until its very end");
+	end_all();
+}
+
+/* In the middle of the first slot. */
+static void limit_files(void)
+{
+	if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 10, 10 }))
+		abort();
+}
+
+/* This process cannot lift the limit. */
+static void limit_files_firmly(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data))
+		abort();
+	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
+	if (syscall(SYS_capset, &head, data))
+		abort();
+	limit_files();
+}
+
+static void test_limited_files(void)
+{
+	const struct task task = { .use = FOR_SCAN, .at = 77, .blocked = 1 };
+	struct task asking = { .use = FOR_SCAN, .asked = 77 };
+
+	prepare = limit_files_firmly;
+	tap_is(start_many(2, task), 2, "RLIMIT_FSIZE ends no process");
+	prepare = NULL;
+	tap_ok(!start(asking).has, "nobody reads half of a slot");
+	end_all();
+	if (prctl(PR_CAPBSET_READ, CAP_SYS_RESOURCE) != 1) {
+		tap_skip("a higher RLIMIT_FSIZE", "root may not have it here");
+		return;
+	}
+	prepare = limit_files;
+	start(task);
+	prepare = NULL;
+	tap_ok(start(asking).has, "it does not count where it can be lifted");
 	end_all();
 }
 
@@ -224,6 +437,23 @@ static void test_scan(void)
 	end_all();
 }
 
+/* Whether a call begins with this warning. */
+static bool warns_of(void (*call)(void), const char *why)
+{
+	char wanted[256];
+	int status;
+	const char *text = message_of(call, &status), *own = strchr(text, ' ');
+
+	snprintf(wanted, sizeof(wanted),
+		 SLOTS_FILE ": %s: nothing limits how many processes calls of root leave"
+			    " behind\n",
+		 why);
+	if (own && !strncmp(own + 1, wanted, strlen(wanted)) && !strstr(own + 2, SLOTS_FILE))
+		return true;
+	printf("# %s", text);
+	return false;
+}
+
 /* Whether there is a limit. */
 static bool is_counted(void)
 {
@@ -253,8 +483,11 @@ static void test_file(void)
 	if (unlink(SLOTS_FILE) || mkfifo(SLOTS_FILE, 0600))
 		abort();
 	tap_ok(!is_counted(), "not in a pipe");
+	tap_ok(warns_of(call_scan, "not a file of root's alone"), "which a scan says");
 	if (unlink(SLOTS_FILE) || mount(NULL, "/run", NULL, MS_REMOUNT | MS_RDONLY, NULL))
 		abort();
+	tap_ok(warns_of(call_scan, "Read-only file system"), "a scan says why, once");
+	tap_ok(warns_of(call_bridge, "Read-only file system"), "a bridge, too");
 	tap_ok(!is_counted(), "not where no file can be made");
 	if (mount(NULL, "/run", NULL, MS_REMOUNT, NULL) || seteuid(65534))
 		abort();
@@ -262,6 +495,11 @@ static void test_file(void)
 	if (seteuid(0))
 		abort();
 	tap_ok(stat(SLOTS_FILE, &st), "and have no file");
+	if (setreuid(65534, 0))
+		abort();
+	tap_ok(!is_counted(), "nor are processes that a user can stop");
+	if (setreuid(0, 0))
+		abort();
 }
 
 int main(void)
@@ -273,7 +511,11 @@ int main(void)
 		return tap_done();
 	}
 	test_limit();
+	test_no_locks();
+	test_no_start();
 	test_places();
+	test_namespaces();
+	test_limited_files();
 	test_scan();
 	test_file();
 	return tap_done();

@@ -536,8 +536,11 @@ static void test_table(void)
 	tap_ok(!strcmp(printed(&table, 10, 10),
 		       "   ID  NAM\n    1  one\n22222  a l\n"),
 	       "is cut off");
-	tap_ok(!strcmp(printed(&table, 10, 2), "ID\n1\n22\n"),
-	       "is cut off in the first column");
+	tap_ok(!strcmp(printed(&table, 10, 7), "   ID\n    1\n22222\n"),
+	       "no room for the last column");
+	tap_ok(!strcmp(printed(&table, 10, 5), "   ID\n    1\n22222\n"),
+	       "no room for spaces");
+	tap_ok(!strcmp(printed(&table, 10, 4), "\n\n\n"), "no number is cut off");
 	tap_ok(!strcmp(printed(&table, 1, 80),
 		       "ID  NAME\n 1  one\nand 1 more\n"),
 	       "says what is left out");
@@ -642,11 +645,16 @@ static void test_remarks(void)
 				     " nothing was inspected\n"),
 	       "no answer about the slots");
 	scan = empty;
-	scan.crowd = (struct crowd){ 12, 11 };
+	scan.crowd = (struct crowd){ .all = 12, .blocked = 11 };
 	tap_ok(remarks(&scan, false, "> there are 12 processes of flowfdctl already, and"
 				     " the kernel does not answer 11 of them: no more"
 				     " are made\n"),
 	       "too many processes");
+	scan.crowd.one = 4711;
+	tap_ok(remarks(&scan, false, "> there are 12 processes of flowfdctl already (one is"
+				     " 4711), and the kernel does not answer 11 of them:"
+				     " no more are made\n"),
+	       "one of them");
 	scan = empty;
 	scan.unknown = 1;
 	tap_ok(remarks(&scan, false,

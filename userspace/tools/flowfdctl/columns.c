@@ -6,7 +6,7 @@
 
 #include "top.h"
 
-/* The last column is not aligned; those on the right are cut on a terminal. */
+/* The last column is not aligned; those on the right may not fit on a terminal. */
 static const unsigned char columns[][COLUMNS_MAX] = {
 	[COUNTER] = { NUMBER, PID,     DESCRIPTOR, DESCRIPTORS, COUNT,	 CHANGE, PRODUCED,
 		      WRITES, READS,   WAKEUPS,	   HELD_BACK,	AGAIN,	 WAITS,	 WAIT_NS,

@@ -31,10 +31,10 @@
 #define CONNECT_NS 5000000000ULL
 
 /*
- * After a slot was taken, the counter and the eventfd are each found, taken, and checked;
- * the rest is one step.
+ * After its start the child takes a slot; then the counter and the eventfd are each found,
+ * taken, and checked; the rest is one step.
  */
-enum step { ENTER, FIND, TAKE, CHECK, CONNECT };
+enum step { START, ENTER, FIND, TAKE, CHECK, CONNECT };
 
 enum file { OTHER_FILE, COUNTER_FILE, RING_FILE, EVENTFD_FILE };
 
@@ -47,7 +47,7 @@ enum file { OTHER_FILE, COUNTER_FILE, RING_FILE, EVENTFD_FILE };
  * @file: what that descriptor is, once it was checked
  * @counter: the counter, once it was checked
  * @eventfd: number of the eventfd, once it was checked
- * @crowd: why no slot was taken
+ * @crowd: why no slot was taken, or counts
  */
 struct report {
 	bool done;
@@ -99,9 +99,12 @@ static int open_process(pid_t pid)
 static void enter(struct report *report)
 {
 	volatile unsigned long steps = 0;
+	int error;
 
-	if (!slot_take(FOR_BRIDGE, now_ns() + SLOT_NS, &steps, &report->crowd))
-		finish(report, -EBUSY);
+	step(report, ENTER);
+	error = slot_take(FOR_BRIDGE, now_ns() + SLOT_NS, &steps, &report->crowd);
+	if (error)
+		finish(report, error);
 }
 
 /* Returns the child's own descriptor of a file. */
@@ -186,7 +189,7 @@ static int take_checked(struct report *report, const struct target *target,
 static _Noreturn void connect_as_child(const struct target *counter,
 				       const struct target *eventfd, unsigned int flags)
 {
-	struct report report = { .step = ENTER };
+	struct report report = { .step = START };
 	int from, to = -1;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -234,7 +237,7 @@ static bool follow(int fd, struct report *report)
 			break;
 		now = now_ns();
 		end += stops_lasted(until, now);
-		if (!entered && report->step != ENTER) {
+		if (!entered && report->step > ENTER) {
 			entered = true;
 			end = now + CONNECT_NS;
 		}
@@ -260,9 +263,15 @@ static const char *file_name(enum file file)
 
 static _Noreturn void fail_to_enter(const struct report *report)
 {
-	if (report->crowd.all)
-		errx(EXIT_FAILURE, CROWD_TEXT, report->crowd.all, report->crowd.blocked);
-	errx(EXIT_FAILURE, "the kernel did not answer about " SLOTS_FILE);
+	switch (report->error) {
+	case -EBUSY:
+		crowd_print(&report->crowd, stderr, "flowfdctl: ");
+		exit(EXIT_FAILURE);
+	case -ETIMEDOUT:
+		errx(EXIT_FAILURE, "the kernel did not answer about " SLOTS_FILE);
+	default:
+		errx(EXIT_FAILURE, SLOTS_FILE ": %s", strerror(-report->error));
+	}
 }
 
 static _Noreturn void fail_to_find(const struct target *target, int error)
@@ -370,6 +379,8 @@ static _Noreturn void fail_to_connect(const struct report *report, unsigned int 
 static _Noreturn void fail(const struct report *report, const struct target *target,
 			   unsigned int flags)
 {
+	if (report->step == START)
+		errx(EXIT_FAILURE, "the process that takes descriptors " START_TEXT);
 	if (report->step == ENTER)
 		fail_to_enter(report);
 	if (report->error == -ETIMEDOUT)
@@ -398,7 +409,7 @@ static _Noreturn void fail(const struct report *report, const struct target *tar
 int connect_targets(const struct target *counter, const struct target *eventfd,
 		    unsigned int flags)
 {
-	struct report report = { .step = ENTER };
+	struct report report = { .step = START };
 	const struct target *target;
 	int ends[2];
 	pid_t child;
@@ -417,6 +428,7 @@ int connect_targets(const struct target *counter, const struct target *eventfd,
 		kill(child, SIGKILL);
 		report.error = -ETIMEDOUT;
 	}
+	crowd_warn(&report.crowd);
 	target = report.at == COUNTER_TARGET ? counter : eventfd;
 	if (report.error)
 		fail(&report, target, flags);

@@ -177,8 +177,15 @@ struct eventfd {
 #define WATCHES_MAX	65536
 #define EVENTFDS_MAX	32768
 
-/* Places other than a process where the kernel may not answer. */
-enum stuck_at { AT_PROC = 0, AT_MODULE = -1, AT_SLOTS = -2 };
+/*
+ * Places other than a process where the kernel may not answer. A child at its start closes
+ * the files of its caller.
+ */
+enum stuck_at { AT_PROC = 0, AT_MODULE = -1, AT_SLOTS = -2, AT_START = -3 };
+
+/* The message about the start of a child process, but for its name. */
+#define START_TEXT \
+	"did not start: it had no processor, or a file of the caller could not be closed"
 
 /* Which child processes of root's calls there are. */
 #define SLOTS_FILE "/run/flowfdctl"
@@ -187,16 +194,17 @@ enum stuck_at { AT_PROC = 0, AT_MODULE = -1, AT_SLOTS = -2 };
  * struct crowd - the child processes of all calls, if they are too many for another one
  * @all: how many there are; 0: not too many
  * @blocked: how many of these wait for an answer of the kernel
+ * @one: process ID of one of them; 0: not known
+ * @uncounted: an error number, if root's are not counted; NOT_ROOTS: the file is not its own
  */
 struct crowd {
 	unsigned int all;
 	unsigned int blocked;
+	pid_t one;
+	int uncounted;
 };
 
-/* The message about one. */
-#define CROWD_TEXT                                                                    \
-	"there are %u processes of flowfdctl already, and the kernel does not answer" \
-	" %u of them: no more are made"
+#define NOT_ROOTS -1
 
 /**
  * struct scan - every counter and every ring, at one time
@@ -275,6 +283,8 @@ uint64_t now_ns(void);
 /* remarks.c */
 #define EXIT_INCOMPLETE 2
 bool scan_is_complete(const struct scan *scan);
+void crowd_print(const struct crowd *crowd, FILE *file, const char *prefix);
+void crowd_warn(const struct crowd *crowd);
 size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix);
 
 /* module.c */

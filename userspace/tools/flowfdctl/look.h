@@ -84,7 +84,7 @@ struct user {
  * @end: when to stop, as now_ns()
  * @waited: time for which child processes waited for slots, in nanoseconds
  * @proc: descriptor of /proc
- * @error: errno of reading /proc, for the parent to print
+ * @error: errno of reading /proc or taking a slot, for the parent to print
  * @steps: changes as long as the child makes progress
  * @stat: descriptor of the child for its own /proc/PID/stat
  * @current: ID of the process that is being inspected, or an enum stuck_at
@@ -150,8 +150,8 @@ bool child_can_run(int handle, int stat);
 enum slot_use { FOR_SCAN, FOR_BRIDGE };
 
 /* slots.c */
-bool slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
-	       struct crowd *crowd);
+int slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
+	      struct crowd *crowd);
 void slot_at(pid_t at, uint64_t until);
 bool slots_have(pid_t at);
 

@@ -305,7 +305,8 @@ bool processes_skip(struct view *view)
 	struct user *user = view->turn;
 	size_t i;
 
-	if (view->current == AT_PROC || view->current == AT_SLOTS)
+	if (view->current == AT_PROC || view->current == AT_SLOTS ||
+	    view->current == AT_START)
 		return false;
 	for (i = 0; view->current != AT_MODULE && i < user->count; i++) {
 		if (user->first[i].pid == view->current) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Messages about what is missing in a scan. */
+#include <err.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,12 +32,13 @@ static size_t remark(FILE *file, const char *prefix, uint64_t count, const char 
 	return 1;
 }
 
-/* Names one process, and says whether any other was inspected. */
-static size_t remark_stuck(FILE *file, const char *prefix, const struct scan *scan)
+static void print_stuck(FILE *file, const struct scan *scan)
 {
-	if (!scan->stuck)
-		return 0;
-	fprintf(file, "%sthe kernel did not answer about ", prefix);
+	if (scan->stuck_at == AT_START) {
+		fprintf(file, "the process that reads /proc " START_TEXT);
+		return;
+	}
+	fprintf(file, "the kernel did not answer about ");
 	if (scan->stuck_at == AT_PROC)
 		fprintf(file, "/proc");
 	else if (scan->stuck_at == AT_MODULE)
@@ -47,8 +49,42 @@ static size_t remark_stuck(FILE *file, const char *prefix, const struct scan *sc
 		fprintf(file, "process %d", scan->stuck_at);
 	if (scan->stuck > 1)
 		fprintf(file, " and %u more", scan->stuck - 1);
+}
+
+/* Names one process, and says whether any other was inspected. */
+static size_t remark_stuck(FILE *file, const char *prefix, const struct scan *scan)
+{
+	if (!scan->stuck)
+		return 0;
+	fputs(prefix, file);
+	print_stuck(file, scan);
 	fprintf(file, "%s\n", scan->processes ? "" : ": nothing was inspected");
 	return 1;
+}
+
+/* crowd_print - print a line about processes that are too many */
+void crowd_print(const struct crowd *crowd, FILE *file, const char *prefix)
+{
+	fprintf(file, "%sthere are %u processes of flowfdctl already", prefix,
+		crowd->all);
+	if (crowd->one)
+		fprintf(file, " (one is %d)", crowd->one);
+	fprintf(file, ", and the kernel does not answer %u of them: no more are made\n",
+		crowd->blocked);
+}
+
+/* crowd_warn - say once that nothing limits the child processes of root's calls */
+void crowd_warn(const struct crowd *crowd)
+{
+	static bool done;
+
+	if (!crowd->uncounted || done)
+		return;
+	warnx(SLOTS_FILE ": %s: nothing limits how many processes calls of root leave"
+			 " behind",
+	      crowd->uncounted == NOT_ROOTS ? "not a file of root's alone" :
+					      strerror(crowd->uncounted));
+	done = true;
 }
 
 /**
@@ -86,8 +122,9 @@ size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix)
 				 "%sthere are more processes than can be"
 				 " inspected\n",
 				 prefix) > 0;
-	if (scan->crowd.all)
-		lines += fprintf(file, "%s" CROWD_TEXT "\n", prefix, scan->crowd.all,
-				 scan->crowd.blocked) > 0;
+	if (scan->crowd.all) {
+		crowd_print(&scan->crowd, file, prefix);
+		lines++;
+	}
 	return lines + remark_stuck(file, prefix, scan);
 }

@@ -106,7 +106,7 @@ static bool end_child(struct view *view, pid_t child, int handle)
 	}
 	if (view->error) {
 		errno = view->error;
-		err(EXIT_FAILURE, "/proc");
+		err(EXIT_FAILURE, "%s", view->current == AT_SLOTS ? SLOTS_FILE : "/proc");
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		errx(EXIT_FAILURE, "the process that reads /proc failed");
@@ -117,15 +117,17 @@ static bool end_child(struct view *view, pid_t child, int handle)
 static bool take_slot(struct view *view)
 {
 	uint64_t start = now_ns(), waited;
-	bool taken;
+	int error;
 
 	view->end += SLOT_NS;
-	taken = slot_take(FOR_SCAN, start + SLOT_NS - view->waited, &view->steps,
+	error = slot_take(FOR_SCAN, start + SLOT_NS - view->waited, &view->steps,
 			  &view->scan->crowd);
 	waited = now_ns() - start;
 	view->end -= SLOT_NS - waited;
 	view->waited += waited;
-	return taken;
+	if (error && error != -EBUSY)
+		view->error = -error;
+	return !error;
 }
 
 /*
@@ -138,6 +140,7 @@ static _Noreturn void look_as_child(struct view *view)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	closefrom(0);
+	view->current = AT_SLOTS;
 	/* Of root its file becomes standard input, which is never read; the rest is null. */
 	if (!take_slot(view))
 		_exit(EXIT_SUCCESS);
@@ -157,7 +160,7 @@ static bool look_elsewhere(struct view *view)
 	bool done;
 	int handle;
 
-	view->current = AT_SLOTS;
+	view->current = AT_START;
 	view->stat = -1;
 	child = fork();
 	if (!child)
@@ -179,7 +182,7 @@ static void look(struct view *view)
 	view->scan->stuck = left_count();
 	view->asked = left_has(AT_MODULE);
 	while (left_count() < LEFT_MAX && !left_has(AT_PROC) && !left_has(AT_SLOTS) &&
-	       !look_elsewhere(view)) {
+	       !left_has(AT_START) && !look_elsewhere(view)) {
 		view->scan->stuck++;
 		view->scan->stuck_at = view->current;
 		if (!processes_skip(view))
@@ -240,6 +243,7 @@ struct scan *scan_all(unsigned int also)
 	view->also = also;
 	view->end = now_ns() + LOOK_NS;
 	look(view);
+	crowd_warn(&scan->crowd);
 	free_shared(view, sizeof(*view));
 	qsort(scan->descriptor, __atomic_load_n(&scan->count, __ATOMIC_ACQUIRE),
 	      sizeof(*scan->descriptor), compare);

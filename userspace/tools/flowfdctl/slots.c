@@ -4,9 +4,13 @@
  * kernel for ever, and no signal ends it, so calls that a timer makes could fill the
  * machine. Each needs a slot of a file, which it locks: the kernel unlocks it when the
  * process has ended, however it ends. The slot says where the process is, so that no other
- * one is blocked there. Calls of other users are not counted: RLIMIT_NPROC limits them.
+ * one is blocked there. Calls of other users are not counted: RLIMIT_NPROC limits them. No
+ * user can stop a process that has a slot, which would keep it.
  */
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,18 +20,27 @@
 /* How often a child that waits for a slot tries again. */
 #define RETRY_NS 10000000
 
+/* Where a child process of another PID namespace is: process IDs of it mean others here. */
+#define ELSEWHERE INT_MIN
+
 /**
  * struct slot - where a child process is
  * @at: the process that it is at, or an enum stuck_at
+ * @owner: its own process ID
  * @blocked: from when on it is blocked there, as now_ns()
  */
 struct slot {
-	int64_t at;
+	pid_t at;
+	pid_t owner;
 	uint64_t blocked;
 };
 
-/* Bytes of a slot that its owner locks, the second one when the slot was filled in. */
-enum { TAKEN, FILLED };
+/*
+ * Bytes of a slot that its owner locks: FILLED when the slot was filled in, NAMED in the
+ * way that tells others the owner's process ID, as it is in their PID namespace. NAMED is
+ * unlocked early in the owner's end.
+ */
+enum { TAKEN, FILLED, NAMED };
 
 /* The slots of each use. */
 static const struct range {
@@ -55,20 +68,35 @@ static bool is_trusted(int fd)
 }
 
 /*
- * Returns -1 if it is not there and cannot be made. It is made only if it must be: while
+ * Returns -1, and in @error why, if there is no file for slots. It is made only if it must be: while
  * the directory is locked, as any user can do, a new name blocks, and others do not.
  */
-static int open_file(void)
+static int open_file(int *error)
 {
 	int fd = open(SLOTS_FILE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOENT)
 		fd = open(SLOTS_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0 && !is_trusted(fd)) {
+	if (fd < 0) {
+		*error = errno;
+	} else if (!is_trusted(fd)) {
+		*error = NOT_ROOTS;
 		close(fd);
 		fd = -1;
 	}
 	return fd;
+}
+
+/*
+ * What the caller may write says nothing about the slots. Without the right to have more,
+ * this process only cannot say where it is.
+ */
+static void lift_limit(void)
+{
+	static const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &none);
 }
 
 static off_t offset_of(unsigned int number)
@@ -90,11 +118,11 @@ static struct flock byte_of(unsigned int number, unsigned int byte)
  * The lock belongs to the open file description. That is released after all descriptors
  * of an ending process were closed, and each of these can block it, too.
  */
-static bool lock(unsigned int number, unsigned int byte)
+static int lock(unsigned int number, unsigned int byte)
 {
 	struct flock wanted = byte_of(number, byte);
 
-	return !fcntl(file, F_OFD_SETLK, &wanted);
+	return fcntl(file, byte == NAMED ? F_SETLK : F_OFD_SETLK, &wanted) ? -errno : 0;
 }
 
 static bool is_locked(unsigned int number, unsigned int byte)
@@ -104,12 +132,28 @@ static bool is_locked(unsigned int number, unsigned int byte)
 	return !fcntl(file, F_OFD_GETLK, &found) && found.l_type != F_UNLCK;
 }
 
-static bool take(const struct range *range)
+/* Returns 0 if it is not in this PID namespace, and -1 if that is not known. */
+static pid_t owner_of(unsigned int number)
 {
-	for (own = range->first; own < range->first + range->count; own++)
-		if (lock(own, TAKEN))
-			return true;
-	return false;
+	struct flock found = byte_of(number, NAMED);
+
+	if (fcntl(file, F_OFD_GETLK, &found) || found.l_type == F_UNLCK)
+		return -1;
+	return found.l_pid;
+}
+
+static int take(const struct range *range)
+{
+	int error;
+
+	for (own = range->first; own < range->first + range->count; own++) {
+		error = lock(own, TAKEN);
+		if (!error)
+			lock(own, NAMED);
+		if (error != -EAGAIN && error != -EACCES)
+			return error;
+	}
+	return -EBUSY;
 }
 
 /* Finds out where others are blocked. */
@@ -118,13 +162,33 @@ static void find_blocked(const struct range *range)
 	uint64_t now = now_ns();
 	struct slot slot;
 	unsigned int i;
+	pid_t owner;
 
 	blocked_count = 0;
-	for (i = range->first; i < range->first + range->count; i++)
-		if (is_locked(i, FILLED) &&
-		    pread(file, &slot, sizeof(slot), offset_of(i)) == sizeof(slot) &&
-		    slot.blocked <= now)
-			blocked[blocked_count++] = (pid_t)slot.at;
+	for (i = range->first; i < range->first + range->count; i++) {
+		if (!is_locked(i, FILLED) ||
+		    pread(file, &slot, sizeof(slot), offset_of(i)) != sizeof(slot) ||
+		    slot.blocked > now)
+			continue;
+		owner = owner_of(i);
+		if (owner != -1 && owner != slot.owner)
+			slot.at = ELSEWHERE;
+		blocked[blocked_count++] = slot.at;
+	}
+}
+
+static struct crowd find_crowd(const struct range *range)
+{
+	struct crowd crowd = { .all = range->count, .blocked = blocked_count };
+	unsigned int i;
+	pid_t owner;
+
+	for (i = range->first; i < range->first + range->count && !crowd.one; i++) {
+		owner = owner_of(i);
+		if (owner > 0)
+			crowd.one = owner;
+	}
+	return crowd;
 }
 
 /**
@@ -133,32 +197,39 @@ static void find_blocked(const struct range *range)
  * @until: how long to wait for one, as now_ns(), unless the kernel answers none of those
  *         that have them
  * @steps: changes while this waits
- * @crowd: is set if all are taken
+ * @crowd: is set if all are taken, or if there are none
  *
  * Call this before anything else that can block, when lower descriptors are open that
- * cannot. Returns false if all slots are taken.
+ * cannot. Returns 0 or a negative error number, -EBUSY if all slots are taken. A process
+ * that is counted leaves its session, so that no terminal stops it.
  */
-bool slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
-	       struct crowd *crowd)
+int slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
+	      struct crowd *crowd)
 {
 	static const struct timespec retry = { .tv_nsec = RETRY_NS };
 	const struct range *range = &ranges[use];
+	int error;
 
-	if (!geteuid())
-		file = open_file();
+	/* A user may send signals to programs that have that user's ID, if only as real one. */
+	if (!getuid() && !geteuid()) {
+		setsid();
+		lift_limit();
+		file = open_file(&crowd->uncounted);
+	}
 	if (file < 0)
-		return true;
-	while (!take(range)) {
+		return 0;
+	while ((error = take(range)) == -EBUSY) {
 		find_blocked(range);
 		if (blocked_count == range->count || now_ns() >= until) {
-			*crowd = (struct crowd){ range->count, blocked_count };
-			return false;
+			*crowd = find_crowd(range);
+			return error;
 		}
 		++*steps;
 		nanosleep(&retry, NULL);
 	}
-	find_blocked(range);
-	return true;
+	if (!error)
+		find_blocked(range);
+	return error;
 }
 
 /**
@@ -168,13 +239,13 @@ bool slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
  */
 void slot_at(pid_t at, uint64_t until)
 {
-	struct slot slot = { .at = at, .blocked = until };
+	struct slot slot = { .at = at, .owner = getpid(), .blocked = until };
 
 	if (file < 0)
 		return;
 	if (pwrite(file, &slot, sizeof(slot), offset_of(own)) == sizeof(slot) &&
 	    !is_filled)
-		is_filled = lock(own, FILLED);
+		is_filled = !lock(own, FILLED);
 }
 
 /* slots_have - whether another process was blocked there when this one took its slot */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Times at which this program was stopped, for instance by Ctrl-Z, and its child process
- * with it: they do not count for how long the kernel takes to answer.
+ * Times at which this program was stopped, for instance by Ctrl-Z, and perhaps its child
+ * process with it: they do not count for how long the kernel takes to answer.
  */
 #include <signal.h>
 

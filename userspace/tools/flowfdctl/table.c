@@ -58,22 +58,29 @@ static int column_width(const struct table *table, size_t column, size_t rows)
 	return (int)width;
 }
 
+/* Only the last cell is cut: what is left of a number would look like another one. */
 static void print_row(const char *const *cell, const int *widths, size_t count, int room)
 {
 	size_t i;
 
-	for (i = 0; i < count - 1 && room > widths[i] + GAP; i++) {
-		printf("%*s%*s", widths[i], cell[i], GAP, "");
-		room -= widths[i] + GAP;
+	for (i = 0; i < count - 1 && room >= widths[i]; i++) {
+		printf("%*s", widths[i], cell[i]);
+		room -= widths[i];
+		if (room <= GAP)
+			break;
+		printf("%*s", GAP, "");
+		room -= GAP;
 	}
-	printf("%.*s\n", room, cell[i]);
+	if (i == count - 1)
+		printf("%.*s", room, cell[i]);
+	putchar('\n');
 }
 
 /**
  * table_print - print a table
  * @table: table, of COLUMNS_MAX columns at most
  * @rows: how many to print at most; a line says how many are left out
- * @width: of the output in characters; longer lines are cut
+ * @width: of the output in characters; columns that do not fit are left out
  */
 void table_print(const struct table *table, size_t rows, int width)
 {

@@ -107,7 +107,7 @@ static const struct argp argp = {
 	       "  flowfdctl top --json | jq '.counters[] | [.id, .rates.writes]'",
 };
 
-/* The room for output: on a terminal tables are cut, elsewhere not. */
+/* The room for output: on a terminal it is limited, elsewhere not. */
 struct screen {
 	bool terminal;
 	size_t rows;
