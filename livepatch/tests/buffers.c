@@ -6,6 +6,7 @@
  */
 #include <kselftest_harness.h>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "uffd.h"
@@ -345,6 +346,88 @@ TEST_F(buffers, bad_one_leaves_a_fork_event)
 	area_fill(&child, message.arg.pagefault.address);
 	EXPECT_EQ(0, fault_end(&f));
 	close(child.fd);
+}
+
+/* A thread that has an event wait for readers, and waits for its answer. */
+struct event {
+	pthread_t thread;
+	pid_t tid;
+	struct area *area;
+};
+
+/* Not by fork(), whose locks pthread_create() would wait for. */
+static void *short_fork_run(void *arg)
+{
+	struct event *e = arg;
+	pid_t pid;
+
+	__atomic_store_n(&e->tid, gettid(), __ATOMIC_RELEASE);
+	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return NULL;
+}
+
+static void *late_remove_run(void *arg)
+{
+	struct event *e = arg;
+
+	__atomic_store_n(&e->tid, gettid(), __ATOMIC_RELEASE);
+	return remove_run(e->area);
+}
+
+static void event_start(struct event *e, void *(*run)(void *), long call)
+{
+	pthread_create(&e->thread, NULL, run, e);
+	uffd_wait_until_asleep(&e->tid, call);
+}
+
+static void events_start(struct event *fork, struct event *remove)
+{
+	event_start(fork, short_fork_run, SYS_clone);
+	event_start(remove, late_remove_run, SYS_madvise);
+}
+
+/* The child has what is removed after its fork: a reader must know of the fork first. */
+TEST_F(buffers, not_there_yet_for_the_first_of_two_events)
+{
+	struct event fork = { .area = &self->area }, remove = fork;
+	struct uffd_msg *message = (void *)pages_map(1), second;
+
+	ASSERT_NE(MAP_FAILED, (void *)message);
+	events_start(&fork, &remove);
+	EXPECT_EQ(size, read(self->area.fd, message, size));
+	EXPECT_EQ(size, read(self->area.fd, &second, size));
+	EXPECT_EQ(UFFD_EVENT_FORK, message->event);
+	EXPECT_EQ(UFFD_EVENT_REMOVE, second.event);
+	close(message->event == UFFD_EVENT_FORK ? message->arg.fork.ufd :
+						  second.arg.fork.ufd);
+	pthread_join(fork.thread, NULL);
+	pthread_join(remove.thread, NULL);
+}
+
+/* The second one may tell it what to close. */
+TEST_F(buffers, no_descriptor_for_the_first_of_two_events)
+{
+	struct event fork = { .area = &self->area }, remove = fork;
+	struct uffd_msg message = {};
+	struct rlimit none, before;
+
+	events_start(&fork, &remove);
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	EXPECT_EQ(-1, read(self->area.fd, &message, size));
+	EXPECT_EQ(EMFILE, errno);
+	EXPECT_EQ(size, read(self->area.fd, &message, size));
+	EXPECT_EQ(UFFD_EVENT_REMOVE, message.event);
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+	EXPECT_EQ(size, read(self->area.fd, &message, size));
+	EXPECT_EQ(UFFD_EVENT_FORK, message.event);
+	close(message.arg.fork.ufd);
+	pthread_join(fork.thread, NULL);
+	pthread_join(remove.thread, NULL);
 }
 
 TEST_HARNESS_MAIN

@@ -89,8 +89,11 @@ refused 0 "$version  $own  built here, fixes $(modinfo -F flowfd_fixes \
 tap_is "$("$tool" status --json | grep -o '"in_force": true, .*"state": "in force"')" \
 	"\"in_force\": true, \"replaced\": false, \"livepatches\": [{\"name\": \"$name\", \
 \"version\": \"$own\", \"state\": \"in force\"" "status as JSON"
-at=$(grep -abo GNU "$work/flowfd_livepatch.ko" | head -n 1 | cut -d : -f 1)
-echo -n another | dd of="$work/flowfd_livepatch.ko" bs=1 seek=$((at + 4)) \
+# Behind the head of that note: sizes of name and content, type 3, name. A module may have
+# other notes of GNU.
+at=$(LC_ALL=C grep -abPo '\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0' \
+	"$work/flowfd_livepatch.ko" | head -n 1 | cut -d : -f 1)
+echo -n another | dd of="$work/flowfd_livepatch.ko" bs=1 seek=$((at + 16)) \
 	conv=notrunc status=none
 refused 1 "$me another build of it is loaded: unload it first" "another build" load
 cp "$built/flowfd_livepatch.ko" "$work"
