@@ -37,7 +37,8 @@ remember()
 }
 
 # last_seen BOOT: prints the time of its last line in the journal, if that was kept, in
-# seconds since that boot
+# seconds since that boot. Unlike those of now, they do not run while the machine is
+# suspended: then a boot can seem to have ended in the time to watch that has not.
 last_seen()
 {
 	journalctl -q -b "${1//-/}" -n 1 -o short-monotonic 2> /dev/null |
@@ -63,20 +64,27 @@ check_guard()
 			"soon after: remove $(failed_file) to load it again"
 }
 
-# set_guard VERSION SECONDS: if the machine goes down before this process ends, but within
-# the time, it is taken as the fault of this version. The file is there with all of its
-# content, or as it was.
+# set_guard VERSION SECONDS [again]: if the machine goes down before this process ends, but
+# within the time, it is taken as the fault of this version. The file is there with all of its
+# content, or as it was, if this fails; "again": not if it goes meanwhile.
 set_guard()
 {
 	local new
-	mkdir -p "$state"
 	guard=$state/pending-$(uname -r).$BASHPID
 	new=$state/.${guard##*/}
 	trap clean_up EXIT
-	echo "$1 $(cat "$boot_id") $(($(now) + $2))" > "$new"
-	sync "$new"
-	mv "$new" "$guard"
-	sync "$state"
+	mkdir -p "$state" && echo "$1 $(cat "$boot_id") $(($(now) + $2))" > "$new" &&
+		sync "$new" && { [ -z "${3-}" ] || [ -e "$guard" ]; } &&
+		mv "$new" "$guard" && sync "$state" && return
+	rm -f "$new"
+	return 1
+}
+
+# keep_guard VERSION: has the guard of a load remember this version, in place of others: a
+# file can be renamed on a disk that is full
+keep_guard()
+{
+	grep -qsF "$1 " "${guard-}" && mv "$guard" "$(failed_file)" && sync "$state"
 }
 
 # clear_guards: what happens now is no fault of a load
@@ -101,25 +109,34 @@ trouble()
 	done | paste -sd ' '
 }
 
-# blame: remembers the versions that are loaded, not to load them again
+# blame VERSION: remembers it, not to load it again
 blame()
 {
-	local name
-	for name in $(our_names "$sysfs"); do
-		remember "$(version_of "$name")" "$(cat "$boot_id")" ||
-			say "cannot write $(failed_file)" >&2
-	done
+	remember "$1" "$(cat "$boot_id")" || keep_guard "$1" ||
+		say "cannot write $(failed_file)" >&2
+}
+
+# judge VERSION: after a load that has failed
+judge()
+{
+	local found
+	found=$(trouble)
+	[ -n "$found" ] || return 0
+	say "the kernel is not well, it has new taint flags: $found" >&2
+	blame "$1"
 }
 
 # watch VERSION SECONDS: looks at the kernel for so long. If it is not well, unloads the
 # livepatch and exits with an error; this version is not loaded again. SIGTERM ends it, as
-# a shutdown does.
+# a shutdown does; that is not a kernel that is well.
 watch()
 {
-	local end found
-	trap 'exit 0' TERM
-	# The guard of the load was for longer.
-	set_guard "$1" "$2"
+	local end found name
+	trap 'say "stopped before the end of the watch"; exit 143' TERM
+	# The guard of the load was for longer: it stays if the disk is full. Where it has gone,
+	# a shutdown has begun, or somebody has unloaded the livepatch.
+	[ ! -e "$guard" ] || set_guard "$1" "$2" again || [ ! -e "$guard" ] ||
+		say "cannot write $guard" >&2
 	end=$(($(now) + $2))
 	while :; do
 		found=$(trouble)
@@ -131,7 +148,9 @@ watch()
 		sleep 2
 	done
 	say "the kernel is not well, it has new taint flags: $found" >&2
-	blame
+	for name in $(our_names "$sysfs"); do
+		blame "$(version_of "$name")"
+	done
 	# Tasks can keep an unload from coming to an end; then it is in force again.
 	until (unload) || [ -z "$(our_names "$modules")" ]; do
 		sleep 30

@@ -24,13 +24,13 @@ remove_rest()
 }
 
 # check_others MODULE: exits with an error if another livepatch patches a function that
-# this one does: its fix would no longer be in force.
+# this one does: its fix would no longer be in force. Those of modules only have its name.
 check_others()
 {
 	local functions other function
 	functions=" $(field "$1" flowfd_functions) "
 	for other in $(other_names); do
-		for function in "$sysfs/$other"/*/*,*; do
+		for function in "$sysfs/$other"/vmlinux/*,*; do
 			function=${function##*/}
 			function=${function%,*}
 			[[ $functions != *" $function "* ]] ||
@@ -40,11 +40,28 @@ check_others()
 	done
 }
 
-# die_waiting LIVEPATCH WHAT: dies of a transition that ends in neither direction
+# die_waiting WHAT: dies of a transition that ends in neither direction. The guard of a load
+# stays, as tasks still run the new code.
 die_waiting()
 {
-	die "$2 after 2 * $patience s: the kernel goes on, and until then no livepatch can be" \
-		"loaded or unloaded. Kill what it waits for:"$'\n'"$(blockers "$1" print_blocker)"
+	local names name waits=
+	guard=
+	names=$(in_transition)
+	[ "$names" ] || die "$1"
+	for name in $names; do
+		waits+=$'\n'$(blockers "$name" print_blocker)
+	done
+	die "$1: the kernel goes on, and until that ends no livepatch can be loaded or" \
+		"unloaded. Kill what it waits for:$waits"
+}
+
+# disable LIVEPATCH: begins its unload. The kernel refuses that while another livepatch is
+# in transition.
+disable()
+{
+	! is_gone "$1" || return 0
+	grep -qs 1 "$sysfs/$1/transition" || all_settled || return
+	{ echo 0 > "$sysfs/$1/enabled"; } 2> /dev/null
 }
 
 # take_back LIVEPATCH: ends a load's transition that does not come to an end. As long as
@@ -55,21 +72,26 @@ take_back()
 	blockers=$(blockers "$1" print_blocker)
 	# Refused if it has gone.
 	{ echo 0 > "$sysfs/$1/enabled"; } 2> /dev/null || true
-	wait_for is_gone "$1" || die_waiting "$1" "neither in force nor taken back"
+	wait_for is_gone "$1" || die_waiting "neither in force nor taken back"
 	remove_rest "$1" || die "taken back, but the module is still in use"
 	die "not in force for all tasks after $patience s, and taken back." \
 		"It waited for:"$'\n'"$blockers"
 }
 
-# withdraw LIVEPATCH: ends a load by a signal. Without that, the livepatch would come into
-# force when nobody knows any more that it was loaded.
+# withdraw LIVEPATCH OLDER: ends a load by a signal. Without that, the livepatch would come
+# into force when nobody knows any more that it was loaded. An older build whose unload has
+# not ended stays.
 withdraw()
 {
 	trap '' TERM INT HUP
-	! in_force "$1" || retire "$1" || true
-	# Refused if it was not inserted.
-	{ echo 0 > "$sysfs/$1/enabled"; } 2> /dev/null || true
-	wait_for is_gone "$1" || die_waiting "$1" "stopped, but not taken back"
+	# Refused if it has ended.
+	[ -z "$2" ] || [ "$2" = "$1" ] || is_enabled "$2" ||
+		{ echo 1 > "$sysfs/$2/enabled"; } 2> /dev/null || true
+	if is_enabled "$1"; then
+		! in_force "$1" || retire "$1" || true
+		wait_for disable "$1" || die_waiting "stopped, but not taken back"
+	fi
+	wait_for is_gone "$1" || die_waiting "stopped, but not taken back"
 	remove_rest "$1" || die "stopped, but the module is still in use"
 	say "stopped, and taken back"
 	exit 143
@@ -82,7 +104,7 @@ put_back()
 	blockers=$(blockers "$1" print_blocker)
 	# Refused if it has ended.
 	{ echo 1 > "$sysfs/$1/enabled"; } 2> /dev/null || true
-	wait_for is_settled "$1" || die_waiting "$1" "neither unloaded nor in force again"
+	wait_for is_settled "$1" || die_waiting "neither unloaded nor in force again"
 	is_gone "$1" || die "not unloaded from all tasks after $patience s, and in force again." \
 		"It waited for:"$'\n'"$blockers"
 }
@@ -96,19 +118,22 @@ copy_module()
 	[ ! -e "$1/$file" ] || cp "$1/$file" "$copy"
 }
 
-# Removes the files that this process has made.
+# Removes the files that this process has made. Before that, a load that has failed is judged:
+# tasks ran the new code.
 clean_up()
 {
+	[ -z "${tried-}" ] || judge "$tried"
 	rm -f "${copy-}" "${guard-}"
 }
 
-# insert LIVEPATCH NAME OVERRIDE: inserts the copy of the module NAME
+# insert LIVEPATCH NAME OVERRIDE VERSION: inserts the copy of the module NAME
 insert()
 {
 	check_signature "$copy" "$2"
 	[ "$3" ] || check_others "$copy"
 	remove_rest "$1" || die "the module is still in use"
 	wait_for all_settled || die "another livepatch is in transition"
+	tried=$4
 	insmod "$copy" || die "the kernel refused the module: see dmesg"
 }
 
@@ -144,15 +169,18 @@ load()
 	is_gone flowfd_livepatch ||
 		die "a livepatch of an old version is loaded: unload it first"
 	# No load takes that long, also if it has to wait at each step.
-	[ -z "$2" ] || set_guard "$version" $((20 * patience + $2))
+	[ -z "$2" ] || set_guard "$version" $((20 * patience + $2)) || die "cannot write $guard"
+	# So that a shutdown is no crash, also after this process. The unit has started it before.
+	systemctl -q --no-block start flowfd-livepatch-guard 2> /dev/null || true
 	mark
 	is_enabled "$new" || wait_for is_gone "$new" || die "it is being unloaded: see status"
 	if is_gone "$new"; then
-		trap 'withdraw "$new"' TERM INT HUP
-		insert "$new" "$dir/$file" "$1"
+		trap 'withdraw "$new" "${old-}"' TERM INT HUP
+		insert "$new" "$dir/$file" "$1" "$version"
 	elif ! is_loaded_from "$new" "$copy"; then
 		die "another build of it is loaded: unload it first"
 	fi
+	tried=$version
 	wait_for in_force "$new" || take_back "$new"
 	for old in $(our_names "$sysfs"); do
 		[ "$old" = "$new" ] || (unload_one "$old") || say "warning: $old stays loaded" >&2
@@ -164,6 +192,7 @@ load()
 	rm -f "$copy"
 	notify
 	trap - TERM INT HUP
+	tried=
 	[ -z "$2" ] || watch "$version" "$2"
 }
 
@@ -173,16 +202,16 @@ notify()
 	[ -z "${NOTIFY_SOCKET-}" ] || systemd-notify --ready
 }
 
-# unload_one LIVEPATCH
+# unload_one LIVEPATCH: one that was not enabled is never put back: its load has failed, or an
+# unload goes on
 unload_one()
 {
 	if is_enabled "$1"; then
 		retire "$1" || die "$1: tasks do not leave its critical sections"
-		grep -qs 1 "$sysfs/$1/transition" || wait_for all_settled ||
-			die "another livepatch is in transition"
-		echo 0 > "$sysfs/$1/enabled"
+		wait_for disable "$1" || die "another livepatch is in transition"
+		wait_for is_gone "$1" || put_back "$1"
 	fi
-	wait_for is_gone "$1" || put_back "$1"
+	wait_for is_gone "$1" || die_waiting "not unloaded yet"
 	remove_rest "$1" || die "the module is still in use"
 }
 

@@ -101,7 +101,16 @@ is_settled()
 	is_gone "$1" || in_force "$1"
 }
 
-# Whether no livepatch is in transition: the kernel has one transition at a time.
+# Prints the livepatches in transition: the kernel has one transition at a time.
+in_transition()
+{
+	local path
+	for path in "$sysfs"/*/; do
+		! grep -qs 1 "$path/transition" || basename "$path"
+	done
+}
+
+# Whether no livepatch is in transition.
 all_settled()
 {
 	! grep -qs 1 "$sysfs"/*/transition
@@ -123,11 +132,13 @@ is_loaded_from()
 }
 
 # retire LIVEPATCH: prepares the fix of epoll for other code, where it is part of the
-# livepatch (docs/livepatch.md). May wait; ends with this process.
+# livepatch (docs/livepatch.md). May wait; ends with this process. In the foreground: a
+# terminal's signals must reach it, or the unload would go on after them.
 retire()
 {
 	local attribute=$modules/$1/retire
-	[ ! -e "$attribute" ] || timeout "$patience" sh -c 'echo 1 > "$1"' sh "$attribute"
+	[ ! -e "$attribute" ] ||
+		timeout --foreground "$patience" sh -c 'echo 1 > "$1"' sh "$attribute"
 }
 
 # task_name TASK: prints its name, which a user can choose, so that root's terminal gets
@@ -140,11 +151,12 @@ task_name()
 }
 
 # blockers LIVEPATCH COMMAND: calls the command for each task that has not reached the
-# target state of the transition, with its ID, name, and stack. Only root can read their
-# state.
+# target state of its transition, with its ID, name, and stack. Only root can read their
+# state. During another livepatch's transition the states are that one's.
 blockers()
 {
 	local task target state
+	grep -qs 1 "$sysfs/$1/transition" || return 0
 	target=$(cat "$sysfs/$1/enabled" 2> /dev/null) || return 0
 	for task in /proc/[0-9]*/task/[0-9]*; do
 		# Without a process for each: the transition may be over before the end.

@@ -55,7 +55,7 @@ write_control()
 	TEXT
 	# A newer module takes over from the one that is in force. Nothing is loaded that
 	# the administrator has not enabled, or has unloaded. In a container the kernel is
-	# another system's.
+	# another system's; one that has no systemd cannot be told from a host that has none.
 	cat > postinst <<-TEXT
 		#!/bin/sh
 		set -e
@@ -73,8 +73,9 @@ write_control()
 	cat > prerm <<-TEXT
 		#!/bin/sh
 		set -e
-		if [ "\$1" = remove ] && [ "\$(uname -r)" = "$1" ] && ! ischroot &&
-			! systemd-detect-virt -cq 2> /dev/null; then
+		if [ "\$1" = remove ] && [ "\$(uname -r)" = "$1" ] &&
+			[ -d /run/systemd/system ] && ! ischroot &&
+			! systemd-detect-virt -cq; then
 			systemctl stop flowfd-livepatch-upgrade flowfd-livepatch || true
 			for module in /sys/module/flowfd_livepatch*; do
 				[ -d "\$module" ] || continue

@@ -7,31 +7,8 @@ set -u
 
 # shellcheck source=selftests/tap.sh
 . selftests/tap.sh
-top=$PWD
-cd "$(mktemp -d)" || exit
-data=$top/livepatch
-state=$PWD/state
-say()
-{
-	echo "$@"
-}
-die()
-{
-	say "$@"
-	exit 1
-}
-# shellcheck source-path=SCRIPTDIR source=../built-module.sh
-. "$top/livepatch/built-module.sh"
-# shellcheck source-path=SCRIPTDIR source=../loaded-livepatch.sh
-. "$top/livepatch/loaded-livepatch.sh"
-# shellcheck source-path=SCRIPTDIR source=../load.sh
-. "$top/livepatch/load.sh"
-# shellcheck source-path=SCRIPTDIR source=../status.sh
-. "$top/livepatch/status.sh"
-# shellcheck source-path=SCRIPTDIR source=../status-json.sh
-. "$top/livepatch/status-json.sh"
-# shellcheck source-path=SCRIPTDIR source=../health.sh
-. "$top/livepatch/health.sh"
+# shellcheck source=livepatch/tests/functions.sh
+. livepatch/tests/functions.sh
 cmdline=cmdline
 off_file=off
 taint_file=taint
@@ -123,7 +100,7 @@ crashed()
 failed=$state/failed-6.1.0-50-amd64
 echo fi-rst > boot
 guarded 1
-tap_is "$(check_guard 1)" "" "a load that failed is no crash"
+tap_is "$(check_guard 1)" "" "a load that has ended is no crash"
 crashed 2> /dev/null
 tap_is "$(check_guard 1)" "" "the same boot is no crash"
 echo second > boot
@@ -253,6 +230,22 @@ rm "$failed"
 mkdir modules/flowfd_livepatch_1
 echo 1 > modules/flowfd_livepatch_1/version
 
+# A watcher that is stopped.
+echo 0 > taint
+mark
+tap_is "$(
+	(
+		sleep()
+		{
+			kill "$BASHPID"
+		}
+		set_guard 1 5000
+		watch 1 10
+	)
+	echo "status $?")" "stopped before the end of the watch
+status 143" "a watch that is stopped is not a kernel that is well"
+tap_is "$(ls "$state")" "" "nor a crash"
+
 # A watcher that is killed at once, after a load that may have taken long.
 echo 0 > taint
 mark
@@ -267,6 +260,30 @@ mark
 tap_is "$(cut -d ' ' -f 3 "$state"/pending-*)" "$(($(now) + 10))" \
 	"the guard is for the time to watch"
 rm "$state"/pending-*
+(
+	set_guard 1 5000
+	sh -c "$stop"
+	sleep()
+	{
+		kill -9 "$BASHPID"
+	}
+	watch 1 10
+) 2> /dev/null
+tap_is "$(ls "$state")" "" "a shutdown during the load ends the guard for good"
+(
+	set_guard 1 5000
+	# The shutdown comes while the disk is busy.
+	sync()
+	{
+		[ "$1" = "$state" ] || sh -c "$stop"
+	}
+	sleep()
+	{
+		kill -9 "$BASHPID"
+	}
+	watch 1 10 > output 2>&1
+) 2> /dev/null
+tap_is "$(ls "$state")$(cat output)" "" "also when the next one is about to be written"
 eval "$(declare -f sleep | sed '1s/sleep/pass/')"
 tap_is "$(
 	sleep()
@@ -295,6 +312,66 @@ echo 0 > taint
 mark
 echo 16 > taint
 tap_is "$(trouble)" M "the flag M"
+
+# full_disk COMMAND...: with a guard on a disk that is full since then: prints what the
+# command says, how it ends, and what is on the disk after that
+full_disk()
+{
+	local status
+	echo 0 > taint
+	mark
+	mount -t tmpfs -o size=8k full "$state"
+	(
+		set -e
+		unload()
+		{
+			clear_guards
+			say unloaded
+		}
+		set_guard 1 5000
+		cat /dev/zero > "$state/rest" 2> /dev/null || true
+		"$@"
+	) > output 2> errors
+	status=$?
+	grep -hv 'No space left' output errors | sed "s|$state/||; s/\.[0-9]*$/.N/"
+	echo "status $status"
+	(cd "$state" && rm rest && grep -rc '^1 boot-of-full 6[0-9]*$' . | sed 's/\.[0-9]*:/.N:/')
+	umount "$state"
+}
+killed()
+{
+	sleep()
+	{
+		kill -9 "$BASHPID"
+	}
+	watch 1 10
+}
+not_well()
+{
+	echo 16 > taint
+	watch 1 10
+}
+echo boot-of-full > boot
+if unshare --mount mount -t tmpfs full "$state" 2> /dev/null; then
+	tap_is "$(full_disk watch 1 10)" "the kernel is well after 10 s
+cannot write pending-6.1.0-50-amd64.N
+status 0" "a disk that is full after the load"
+	tap_is "$(full_disk killed 2> /dev/null)" "cannot write pending-6.1.0-50-amd64.N
+status 137
+./pending-6.1.0-50-amd64.N:1" "the guard of the load stays"
+	tap_is "$(full_disk not_well)" "unloaded
+cannot write pending-6.1.0-50-amd64.N
+the kernel is not well, it has new taint flags: M
+status 1
+./failed-6.1.0-50-amd64:1" "and remembers what made trouble"
+	tap_is "$(
+		mount -t tmpfs -o size=4k full "$state"
+		cat /dev/zero > "$state/rest" 2> /dev/null
+		set_guard 1 100 2> /dev/null || ls -A "$state"
+		umount "$state")" "rest" "a guard that cannot be written leaves nothing"
+else
+	tap_skip "a disk that is full" "no mounts"
+fi
 rm -r modules/* sysfs/*
 
 # status as JSON, of one in force, one in transition, and a vendor's

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# hooks.sh: what the packages of kernels run. Prints TAP.
+# hooks.sh: what the packages of kernels run, and the removal of ours. Prints TAP.
 set -u
 
 # shellcheck source=selftests/tap.sh
 . selftests/tap.sh
 data=$PWD/livepatch
+prerm=$PWD/debian/flowfd-livepatch.prerm
 cd "$(mktemp -d)" || exit
 mkdir -p bin sbin usr/6.1.0-50-amd64 var/6.1.0-50-amd64
 for hook in postinst postrm; do
@@ -76,4 +77,30 @@ $all
 $all" "no version"
 tap_is "$(postrm purge $kernel)" "6.1.0-56-amd64
 failed-6.1.0-56-amd64" "one that is purged keeps nothing"
+
+# The removal of the package, where a livepatch is loaded: on a host, in a chroot, in a
+# container with systemd, and in one without, which has no systemd-detect-virt.
+mkdir -p modules/flowfd_livepatch_1 systemd with without
+sed "s|/sys/module|$PWD/modules|; s|/run/systemd/system|$PWD/systemd|; /^#DEBHELPER#/d" \
+	"$prerm" > removal
+for command in deb-systemd-invoke flowfd-livepatch; do
+	printf '#!/bin/sh\necho "%s $1"\n' $command > without/$command
+done
+printf '#!/bin/sh\n[ "$CHROOT" ]\n' > without/ischroot
+printf '#!/bin/sh\n[ "$CONTAINER" ]\n' > with/systemd-detect-virt
+chmod +x with/* without/*
+cp -p without/* with
+# prerm_in PATH ARGUMENT: prints what it does
+prerm_in()
+{
+	PATH=$PWD/$1 /bin/sh removal "$2" 2>&1
+}
+export CHROOT='' CONTAINER=''
+tap_is "$(prerm_in with upgrade)" "" "an upgrade does not unload"
+tap_is "$(prerm_in with remove)" "deb-systemd-invoke stop
+flowfd-livepatch unload" "the removal does"
+tap_is "$(CHROOT=1 prerm_in with remove; CONTAINER=1 prerm_in with remove)" "" \
+	"not in a chroot or a container"
+rmdir systemd
+tap_is "$(prerm_in without remove)" "" "nor in a container without systemd"
 tap_done

@@ -1,34 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # load.sh: load and unload, with files in place of the kernel's. Prints TAP.
-# shellcheck disable=SC2034,SC2317 # variables of the functions; called by name
+# shellcheck disable=SC2034,SC2154,SC2317 # variables of and for the functions; called by name
 set -u
 
 # shellcheck source=selftests/tap.sh
 . selftests/tap.sh
-top=$PWD
-cd "$(mktemp -d)" || exit
-data=$top/livepatch
-state=$PWD/state
-say()
-{
-	echo "$@"
-}
-die()
-{
-	say "$@"
-	exit 1
-}
-# shellcheck source-path=SCRIPTDIR source=../built-module.sh
-. "$data/built-module.sh"
-# shellcheck source-path=SCRIPTDIR source=../loaded-livepatch.sh
-. "$data/loaded-livepatch.sh"
-# shellcheck source-path=SCRIPTDIR source=../load.sh
-. "$data/load.sh"
-# shellcheck source-path=SCRIPTDIR source=../installed-modules.sh
-. "$data/installed-modules.sh"
-# shellcheck source-path=SCRIPTDIR source=../health.sh
-. "$data/health.sh"
+# shellcheck source=livepatch/tests/functions.sh
+. livepatch/tests/functions.sh
 patience=1
 
 # A lock that users cannot hold; they can hold that of a file that they can read.
@@ -39,6 +18,9 @@ as_user()
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$@" 2> /dev/null
 }
 touch readable
+units=$(grep -l '^\s*ExecStart=.*load' "$data"/*.service "$data/ansible/flowfd/files/host.sh")
+tap_is "$(xargs grep -LE 'TimeoutStopSec=(5min|infinity)' <<< "$units")" "" \
+	"units give a load the time to be taken back"
 tap_ok "the lock" lock
 tap_ok "users can lock what they can open" as_user flock readable true
 tap_ok "they cannot open the lock" eval ! as_user cat private/lock
@@ -134,6 +116,8 @@ is_outdated()
 sysfs=sysfs
 module_list=/dev/null
 off_file=off
+cpuinfo=cpuinfo
+echo "flags : fpu vme" > cpuinfo
 mkdir -p sysfs
 built=$state/6.1.0-48-amd64
 # while_locked COMMAND...: loads, and runs the command while that waits for the lock
@@ -174,6 +158,13 @@ build "$built" 1 1234
 tap_is "$(while_locked build "$built" 2 1234)" "inserted flowfd_livepatch_2
 in force" "and loaded"
 rm -r sysfs/* modules/*
+echo "flags : fpu ibt vme" > cpuinfo
+tap_is "$(load "" "" 2>&1)" "warning: this processor has IBT, with which the livepatch was \
+never tried
+inserted flowfd_livepatch_2
+in force" "a processor with IBT"
+echo "flags : fpu vme" > cpuinfo
+rm -r sysfs/* modules/*
 tap_is "$(while_locked touch off)" "switched off by off" "switched off while load waits"
 rm off
 # As late as it can be.
@@ -187,7 +178,7 @@ unset -f check_others
 # shellcheck source-path=SCRIPTDIR source=../load.sh
 . "$data/load.sh"
 private=$PWD/private
-cpuinfo=/dev/null
+cpuinfo=cpuinfo
 
 # A build that takes over from one that does not unload, and what comes after that.
 watch()
@@ -202,10 +193,12 @@ check_guard()
 {
 	:
 }
-mark()
+systemctl()
 {
-	:
+	echo "$*" > told
 }
+taint_file=taint
+echo 0 > taint
 boot_id=boot
 echo boot > boot
 unload_one()
@@ -279,6 +272,151 @@ tap_is "$(signalled TERM in_force | head -n 4)" "status 143
 inserted flowfd_livepatch_3
 in force
 stopped, and taken back" "SIGTERM before systemd knows that it is in force"
+touch stop
+wait
+
+# A signal while the older build is unloaded, which goes to all processes of the load. The
+# kernel has one transition at a time, and refuses another. "held" keeps the unload of the
+# older build from coming to an end, "stuck" any transition.
+# shellcheck source-path=SCRIPTDIR source=../load.sh
+. "$data/load.sh"
+private=$PWD/private
+cpuinfo=cpuinfo
+kernel()
+{
+	local path
+	while [ ! -e stop ]; do
+		sleep 0.05
+		for path in sysfs/*; do
+			case $(cat "$path/enabled" "$path/transition" | xargs) in
+			"0 0")
+				if all_settled; then
+					echo 1 > "$path/transition"
+				else
+					echo 1 > "$path/enabled"
+				fi
+				;;
+			"0 1")
+				[ -e stuck ] || { [ -e held ] && [[ $path = *_2 ]]; } ||
+					rm -r "$path"
+				;;
+			"1 1") [ -e stuck ] || [ -e blocked ] || echo 0 > "$path/transition" ;;
+			esac
+		done
+	done
+}
+blockers()
+{
+	echo "  somebody keeps $1"
+}
+overridden()
+{
+	:
+}
+# interrupted SIGNAL COMMAND...: loads over an older build, sends the signal when the command
+# succeeds, and prints the rest
+interrupted()
+{
+	local signal=$1
+	shift
+	mkdir -p {sysfs,modules}/flowfd_livepatch_2
+	echo 1 > sysfs/flowfd_livepatch_2/enabled
+	echo 0 > sysfs/flowfd_livepatch_2/transition
+	set -m
+	load "" "" > output 2>&1 &
+	set +m
+	# The load may be slow to get there, on a machine that is busy.
+	patience=60 wait_for "$@"
+	kill "-$signal" -- "-$!"
+	wait $!
+	echo "status $?"
+	grep -vE 'Terminated|Interrupted system call' output
+	find sysfs -mindepth 1 -maxdepth 1 -printf '%f\n' | sort
+}
+rm stop
+kernel 2> /dev/null &
+is_unloading()
+{
+	grep -qsx 1 sysfs/flowfd_livepatch_2/transition
+}
+touch held
+tap_is "$(interrupted TERM is_unloading)" "status 143
+inserted flowfd_livepatch_3
+stopped, and taken back
+flowfd_livepatch_2" "SIGTERM while the older build is unloaded: that stays"
+patience=2
+touch stuck
+tap_is "$(interrupted TERM is_unloading)" "status 1
+inserted flowfd_livepatch_3
+stopped, but not taken back: the kernel goes on, and until that ends no livepatch can be \
+loaded or unloaded. Kill what it waits for:
+  somebody keeps flowfd_livepatch_2
+flowfd_livepatch_2
+flowfd_livepatch_3" "it ends in no direction: what it waits for"
+rm held stuck
+patience=10
+wait_for all_settled
+rm -r sysfs/* modules/*
+# As while the older build waits for tasks that hold a mutex of epoll.
+mkdir -p modules/flowfd_livepatch_2
+mkfifo modules/flowfd_livepatch_2/retire
+is_retiring()
+{
+	in_force flowfd_livepatch_3 && sleep 0.5
+}
+{
+	sleep 4
+	timeout 1 cat modules/flowfd_livepatch_2/retire
+} > /dev/null 2>&1 &
+tap_is "$(interrupted INT is_retiring)" "status 143
+inserted flowfd_livepatch_3
+stopped, and taken back
+flowfd_livepatch_2" "Ctrl-C before the unload of the older build: that stays"
+rm -r sysfs/* modules/*
+mkdir -p {sysfs,modules}/{flowfd_livepatch_2,vendor}
+echo 1 | tee sysfs/{flowfd_livepatch_2,vendor}/enabled > sysfs/vendor/transition
+echo 0 > sysfs/flowfd_livepatch_2/transition
+touch stuck
+(
+	sleep 0.5
+	rm stuck
+) &
+tap_is "$(unload)" "unloaded" "an unload waits for another livepatch's transition"
+rm -r sysfs/* modules/*
+
+# Loads that fail: taken back, or ending in neither direction; in a kernel that is well, or
+# not.
+patience=2
+# failing TAINT: loads with a guard; the kernel has these flags after that. Prints what is
+# remembered and guarded.
+failing()
+{
+	insmod()
+	{
+		insert_at_once "$1"
+		echo 1 > sysfs/flowfd_livepatch_3/transition
+		echo "$taint_after" > taint
+	}
+	echo 0 > taint
+	taint_after=$1
+	(load "" 5) > output 2>&1
+	echo "status $?"
+	(cd "$state" && grep -H . failed-* pending-*) 2> /dev/null |
+		sed -E 's/\.[0-9]*:/:/; s/ [0-9]+$//'
+}
+touch blocked
+tap_is "$(failing 0)" "status 1" "a load that is taken back, in a kernel that is well"
+tap_is "$(cat told)" "-q --no-block start flowfd-livepatch-guard" \
+	"a shutdown from then on is no crash"
+tap_is "$(failing 512)" "status 1
+failed-6.1.0-48-amd64:0.1.0-3 boot" "one in a kernel that is not well"
+tap_is "$(sed -n '$p' output)" "the kernel is not well, it has new taint flags: W" "and why"
+rm blocked "$state"/failed-*
+touch stuck
+tap_is "$(failing 0)" "status 1
+pending-6.1.0-48-amd64:0.1.0-3 boot" "new code still runs: the guard stays"
+rm stuck "$state"/pending-*
+wait_for is_gone flowfd_livepatch_3
 touch stop
 wait
 tap_done

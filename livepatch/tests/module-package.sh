@@ -50,7 +50,7 @@ dpkg-deb -e "out/$name" control
 tap_ok "its scripts" sh -n control/postinst control/prerm
 
 # Its scripts, where systemctl says what it is told, and which units are enabled.
-mkdir bin modules
+mkdir bin modules systemd
 cat > bin/fake <<'TEXT'
 #!/bin/sh
 case ${0##*/}:$* in
@@ -66,7 +66,7 @@ chmod +x bin/fake
 for command in uname ischroot systemd-detect-virt systemctl flowfd-livepatch; do
 	ln -s fake "bin/$command"
 done
-sed -i "s|/sys/module|$PWD/modules|" control/*
+sed -i "s|/sys/module|$PWD/modules|; s|/run/systemd/system|$PWD/systemd|" control/*
 # does SCRIPT ARGUMENT...: prints what it does
 does()
 {
@@ -85,6 +85,11 @@ for ENABLED in flowfd-livepatch.service flowfd-livepatch.timer; do
 	tap_is "$(kernel_that_runs=6.1 does postinst configure 1
 		kernel_that_runs=6.1 does prerm remove)" "" "not for another kernel"
 	tap_is "$(does prerm upgrade)" "" "an upgrade does not unload"
+	rmdir systemd
+	rm bin/systemd-detect-virt
+	tap_is "$(does prerm remove)" "" "nor a removal in a container without systemd"
+	mkdir systemd
+	ln -s fake bin/systemd-detect-virt
 	tap_is "$(does prerm remove)" "stop flowfd-livepatch-upgrade flowfd-livepatch
 unload" "the removal does"
 done

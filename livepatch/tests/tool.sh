@@ -2,24 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # tool.sh: functions of flowfd-livepatch that need neither a kernel nor a build root.
 # Prints TAP.
-# shellcheck disable=SC2317 # functions that are called by name
+# shellcheck disable=SC2034,SC2154,SC2317 # variables of and for the functions; called by name
 set -u
 
 # shellcheck source=selftests/tap.sh
 . selftests/tap.sh
-top=$PWD
-cd "$(mktemp -d)" || exit
-data=$top/livepatch
-# shellcheck source-path=SCRIPTDIR source=../loaded-livepatch.sh
-. "$top/livepatch/loaded-livepatch.sh"
-# shellcheck source-path=SCRIPTDIR source=../load.sh
-. "$top/livepatch/load.sh"
-# shellcheck source-path=SCRIPTDIR source=../status.sh
-. "$top/livepatch/status.sh"
+# shellcheck source=livepatch/tests/functions.sh
+. livepatch/tests/functions.sh
 
 printf 'a\e]0;x\a\nb c' > ./comm
-# shellcheck source-path=SCRIPTDIR source=../built-module.sh
-. "$top/livepatch/built-module.sh"
 tap_is "$(task_name .)" "a?]0;x??b c" "a name with control characters"
 tap_is "$(task_name /nothing)" "" "a task that has ended"
 
@@ -65,7 +56,6 @@ echo 'const char info[] __attribute__((section(".modinfo"))) = "license=GPL";' >
 gcc -c -o info.ko info.c
 tap_ok "fields are added" python3 "$data/builder/add-modinfo.py" info.ko version=1 \
 	"flowfd_functions=ours both"
-# shellcheck source-path=SCRIPTDIR source=../built-module.sh
 tap_is "$(field "$PWD/info.ko" license) $(field "$PWD/info.ko" version)" "GPL 1" \
 	"they are there, and those that were"
 tap_is "$(modinfo -F flowfd_functions "$PWD/info.ko")" "ours both" "modinfo shows them"
@@ -107,10 +97,6 @@ blockers()
 {
 	"$2" 12 stuck ""
 }
-say()
-{
-	echo "$@"
-}
 need_livepatching()
 {
 	:
@@ -145,12 +131,6 @@ tap_is "$(status)" "not loaded" "nor by one that it did not notice"
 rm -r sysfs/vendor_{later,earlier} modules/flowfd_livepatch_1 away
 unset -f uname
 
-die()
-{
-	say "$@"
-	exit 1
-}
-
 # Transitions that do not end by themselves.
 mkdir sysfs/flowfd_livepatch_2
 state_is()
@@ -160,17 +140,21 @@ state_is()
 }
 patience=1
 state_is 0 1
-tap_is "$(put_back flowfd_livepatch_2)" "neither unloaded nor in force again after 2 * 1 s: \
-the kernel goes on, and until then no livepatch can be loaded or unloaded. Kill what it \
+tap_is "$(put_back flowfd_livepatch_2)" "neither unloaded nor in force again: the \
+kernel goes on, and until that ends no livepatch can be loaded or unloaded. Kill what it \
 waits for:
   waits for 12 stuck" "an unload that ends in no direction"
 tap_is "$(cat sysfs/flowfd_livepatch_2/enabled)" 1 "it is reversed"
-tap_is "$(take_back flowfd_livepatch_2)" "neither in force nor taken back after 2 * 1 s: \
-the kernel goes on, and until then no livepatch can be loaded or unloaded. Kill what it \
+tap_is "$(take_back flowfd_livepatch_2)" "neither in force nor taken back: the \
+kernel goes on, and until that ends no livepatch can be loaded or unloaded. Kill what it \
 waits for:
   waits for 12 stuck" "a load that ends in no direction"
 tap_is "$(cat sysfs/flowfd_livepatch_2/enabled)" 0 "it is reversed"
-state_is 0 0
+tap_is "$(unload_one flowfd_livepatch_2)" "not unloaded yet: the kernel goes on, and until \
+that ends no livepatch can be loaded or unloaded. Kill what it waits for:
+  waits for 12 stuck" "an unload after that"
+tap_is "$(cat sysfs/flowfd_livepatch_2/enabled)" 0 "does not put it in force"
+state_is 1 0
 tap_is "$(unload_one flowfd_livepatch_2)" "not unloaded from all tasks after 1 s, and in \
 force again. It waited for:
   waits for 12 stuck" "an unload that is reversed"
@@ -187,10 +171,10 @@ tap_is "$(check_others "$PWD/info.ko")" "the livepatch vendor patches both, too:
 'load --override' puts this one in its place" "another livepatch patches the same function"
 mv sysfs/vendor/vmlinux/both,1 sysfs/vendor/vmlinux/bothers,1
 tap_ok "another livepatch patches other functions" check_others "$PWD/info.ko"
+mkdir -p sysfs/vendor/module/both,1
+tap_ok "or one of a module, of the same name" check_others "$PWD/info.ko"
 
 # Where modules are, and the list.
-# shellcheck source-path=SCRIPTDIR source=../installed-modules.sh
-. "$top/livepatch/installed-modules.sh"
 state=$PWD/list
 packaged=$PWD/packaged
 mkdir -p list/6.1.0-50-amd64 list/6.1.0-56-amd64 list/6.1.0-47-amd64 packaged/6.1.0-47-amd64

@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# role.sh: what the role of Ansible does on a host with livepatches and units, with files in
+# place of the kernel's, and without packages (selftests/lab/try-role has those). Prints TAP.
+set -u
+
+# shellcheck source=selftests/tap.sh
+. selftests/tap.sh
+role=$PWD/livepatch/ansible/flowfd
+cd "$(mktemp -d)" || exit
+mkdir -p bin sys/kernel/livepatch sys/module lib/flowfd-livepatch run/systemd/system units
+sed "s|\([=\"]\)/sys/|\1$PWD/sys/|g; s|/var/lib/|$PWD/lib/|g; s|/run/|$PWD/run/|g
+	s|^export PATH=|&$PWD/bin:|" "$role/files/host.sh" > host.sh
+before=$PWD/lib/flowfd-livepatch/rollout/before
+
+# The commands that it calls are noted. What the tool does then is in on-COMMAND.
+cat > bin/flowfd-livepatch <<TEXT
+#!/bin/sh
+cd $PWD
+echo "\$*" >> calls
+[ ! -e "on-\$1" ] || . "./on-\$1"
+TEXT
+# There is a file for each unit that is enabled.
+cat > bin/systemctl <<TEXT
+#!/bin/sh
+cd $PWD
+echo "systemctl \$*" >> calls
+for unit; do :; done
+case "\$*" in
+*is-enabled*) [ -e "units/\$unit" ] ;;
+*is-active*) false ;;
+*SubState*) cat "state-\$unit" 2> /dev/null ;;
+*enable*) touch "units/\$unit" ;;
+*disable*) rm "units/\$unit" ;;
+*) [ ! -e on-systemctl ] || . ./on-systemctl ;;
+esac
+TEXT
+# No package is there to be configured.
+printf '#!/bin/sh\n' > bin/dpkg
+chmod +x bin/*
+
+# host COMMAND...: prints what it says, and its status
+host()
+{
+	true > calls
+	sh -s "$@" < host.sh 2>&1
+	echo "status $?"
+}
+
+# state NUMBER ENABLED TRANSITION: a livepatch that is loaded
+state()
+{
+	mkdir -p sys/{kernel/livepatch,module}/flowfd_livepatch_"$1"
+	echo "0.1.0-$1" > "sys/module/flowfd_livepatch_$1/version"
+	echo "$2" > "sys/kernel/livepatch/flowfd_livepatch_$1/enabled"
+	echo "$3" > "sys/kernel/livepatch/flowfd_livepatch_$1/transition"
+}
+
+# new_host: without a livepatch and a rollout
+new_host()
+{
+	rm -rf sys/*/*/* lib/flowfd-livepatch units/* run/systemd/system/* on-* state-*
+}
+
+# tool_calls: what was called but systemctl
+tool_calls()
+{
+	grep -v '^systemctl' calls | paste -sd ,
+}
+
+# --- the way back from a newer livepatch
+state 5 1 0
+tap_is "$(host remember)" "status 0" "an older livepatch is in force"
+state 7 0 1
+not_as_before="what is loaded now is '0.1.0-5 0.1.0-7', of which '0.1.0-5' is in force, and \
+it was '0.1.0-5'
+status 1"
+tap_is "$(host back)" "$not_as_before" "the newer one is neither in force nor taken back"
+tap_is "$(tool_calls)" load "that was waited for"
+tap_ok "there is still a way back" [ -e "$before" ]
+echo 'rm -r sys/*/*/flowfd_livepatch_7' > on-load
+tap_is "$(host back)" "status 0" "the same, and it is taken back then"
+tap_ok "the rollout has ended" [ ! -e "$before" ]
+
+for newer in 7 3; do
+	new_host
+	state 5 1 0
+	host remember > remembered
+	state $newer 1 0
+	echo "rm -r sys/*/*/flowfd_livepatch_$newer" > on-load
+	tap_is "$(host back) $(tool_calls)" "status 0 load" "both are in force, the newer one is $newer"
+done
+
+new_host
+host remember > remembered
+tap_is "$(host back) $(tool_calls)" "status 0 " "none is loaded, and none was"
+host remember > remembered
+state 7 0 1
+echo 'exit 1' > on-unload
+tap_is "$(host back) $(tool_calls)" "status 1 unload" "a load that was not taken back"
+tap_ok "there is still a way back" [ -e "$before" ]
+echo 'rm -r sys/*/*/flowfd_livepatch_7' > on-unload
+tap_is "$(host back) $(tool_calls)" "status 0 unload" "none was in force"
+
+new_host
+state 5 1 0
+state 7 1 0
+host remember > remembered
+rm -r sys/*/*/flowfd_livepatch_5
+tap_is "$(host back)" "status 0" "two were in force, and one is"
+
+# --- units
+new_host
+touch units/flowfd-livepatch.timer
+host remember > remembered
+host prepare > prepared
+tap_is "$(ls units)" "" "during a rollout no unit is enabled"
+echo 'exit 1' > on-systemctl
+tap_is "$(host end flowfd-livepatch.service) $(ls units)" "status 1 " "one that does not start"
+rm on-systemctl
+# As of a host that is lost there.
+touch units/flowfd-livepatch.service
+tap_is "$(host back) $(ls units)" "status 0 flowfd-livepatch.timer" "goes back to the other"
+host remember > remembered
+host prepare > prepared
+tap_is "$(host end flowfd-livepatch.service) $(ls units)" "status 0 flowfd-livepatch.service" \
+	"one that starts"
+
+# --- the watch since the boot
+# changed: what systemctl was told to change
+changed()
+{
+	sed -n 's/^systemctl \(kill\|start\|stop\) //p' calls | paste -sd ,
+}
+new_host
+state 5 1 0
+echo running > state-flowfd-livepatch.service
+host remember > remembered
+tap_is "$(host prepare) $(changed)" "status 0 " "it goes on while packages are installed"
+tap_is "$(host back) $(changed)" "status 0 " "and when there is no trial"
+host remember > remembered
+tap_is "$(host trial 5) $(changed)" \
+	"status 0 flowfd-livepatch.service,flowfd-livepatch-trial.service" "a trial ends it"
+echo exited > state-flowfd-livepatch.service
+tap_is "$(host back) $(changed)" \
+	"status 0 flowfd-livepatch-trial.service,flowfd-livepatch-upgrade" \
+	"and there is another one on the way back"
+
+# --- the timer, before it has started the service, and after that
+new_host
+echo waiting > state-flowfd-livepatch.timer
+touch units/flowfd-livepatch.timer
+for command in back "end none"; do
+	host remember > remembered
+	tap_is "$(host prepare) $(changed)" "status 0 flowfd-livepatch.timer" "a timer is stopped"
+	# shellcheck disable=SC2086
+	tap_is "$(host $command) $(changed) $(ls units)" \
+		"status 0 flowfd-livepatch.timer flowfd-livepatch.timer" "and started again by $command"
+done
+echo elapsed > state-flowfd-livepatch.timer
+host remember > remembered
+tap_is "$(host prepare) $(changed)" "status 0 " "one that has done its work is left alone"
+tap_is "$(host back) $(changed)" "status 0 " "also on the way back"
+tap_done
