@@ -45,19 +45,20 @@ taint() {
 	cat /proc/sys/kernel/tainted
 }
 
-# Prints the version of the livepatch that is in force.
-in_force() {
+# loaded [STATE]: prints the versions of the livepatches that are loaded, in this state
+loaded() {
 	for path in "$sysfs"/flowfd_livepatch*/; do
-		[ "$(cat "$path/enabled" "$path/transition" 2> /dev/null | xargs)" != "1 0" ] ||
-			cat "/sys/module/$(basename "$path")/version"
-	done | head -n 1
+		[ -d "$path" ] || continue
+		is=$(cat "$path/enabled" "$path/transition" 2> /dev/null | xargs)
+		[ "${1:-$is}" != "$is" ] ||
+			cat "/sys/module/$(basename "$path")/version" || echo unknown
+	done | sort | xargs
 }
 
-is_loaded() {
-	for path in "$sysfs"/flowfd_livepatch*/; do
-		[ ! -d "$path" ] || return 0
-	done
-	return 1
+# Prints the version of the livepatch that is in force. There are two if a load could not
+# unload the older one.
+in_force() {
+	loaded "1 0"
 }
 
 # Prints the units that load the livepatch at boot.
@@ -65,6 +66,24 @@ enabled_units() {
 	for unit in "$tool.service" "$tool.timer"; do
 		! systemctl -q is-enabled "$unit" 2> /dev/null || echo "$unit"
 	done | xargs
+}
+
+# Prints the units that watch the kernel since a load.
+watching() {
+	for unit in $tool.service $tool-upgrade.service; do
+		[ "$(systemctl show -P SubState "$unit")" != running ] || echo "$unit"
+	done | xargs
+}
+
+# Whether the timer is still to start the service in this boot.
+is_waiting() {
+	[ "$(systemctl show -P SubState $tool.timer)" = waiting ]
+}
+
+disable_units() {
+	for unit in $(enabled_units); do
+		systemctl -q disable "$unit"
+	done
 }
 
 # truth COMMAND...
@@ -126,6 +145,17 @@ get_index() {
 		refuse "$index_uri cannot be read: $(tail -n 1 "$index/log")"
 }
 
+# Prints the newest of the versions in its input.
+newest() {
+	newest=
+	while read -r line; do
+		if [ -z "$newest" ] || dpkg --compare-versions "$line" gt "$newest"; then
+			newest=$line
+		fi
+	done
+	echo "$newest"
+}
+
 # offered NAME: prints its newest version in the repository, or that apt knows
 offered() {
 	{
@@ -133,15 +163,7 @@ offered() {
 			$1 == "Package:" { found = $2 == name }
 			$1 == "Version:" && found { print $2 }' "$index/packages"
 		apt-cache policy "$1" | sed -n '/(none)/d; s/^  Candidate: //p'
-	} | {
-		newest=
-		while read -r version; do
-			if [ -z "$newest" ] || dpkg --compare-versions "$version" gt "$newest"; then
-				newest=$version
-			fi
-		done
-		echo "$newest"
-	}
+	} | newest
 }
 
 # refuse REASON...: the first counts
@@ -159,9 +181,16 @@ check_livepatch() {
 		refuse "livepatches are switched off by flowfd_livepatch=off"
 	elif [ -e /etc/flowfd-livepatch/off ]; then
 		refuse "livepatches are switched off by /etc/flowfd-livepatch/off"
-	elif [ "$(systemctl show -P SubState $trial)" = running ]; then
-		refuse "the livepatch of another rollout is watched here: wait until that ends"
 	fi
+}
+
+# check_trial: whether another rollout loads, watches or unloads its livepatch here
+check_trial() {
+	case $(systemctl show -P SubState $trial) in
+	start* | running | stop*)
+		refuse "the livepatch of another rollout is watched here: wait until that ends"
+		;;
+	esac
 }
 
 # look_at NAME: puts it into names if it is to be installed, or is ours and there is a newer
@@ -221,6 +250,7 @@ look() {
 	arch=$(dpkg --print-architecture)
 	module=$tool-$kernel
 	refused='' files='' names='' given=' ' index=/nonexistent
+	check_trial
 	[ "$livepatch" = no ] || check_livepatch
 	[ "$uri" = none ] || get_index "$uri"
 	for word; do
@@ -230,8 +260,12 @@ look() {
 		esac
 		name=${word%%_*}
 		version=${word#*_}
+		version=${version%_*}
 		given="$given$name "
-		! is_newer "${version%_*}" "$name" || files="$files $word"
+		# A directory may still have those of earlier rollouts.
+		[ "$version" = "$(printf '%s\n' "$@" |
+			sed -n "s/^${name}_\(.*\)_\(all\|$arch\)\.deb$/\1/p" | newest)" ] || continue
+		! is_newer "$version" "$name" || files="$files $word"
 	done
 	[ "$livepatch" = no ] || set -- "$@" $tool "$module"
 	for word; do
@@ -265,7 +299,7 @@ remember() {
 	mkdir -p "$state"
 	umask 077
 	mkdir -p "$rollout/kept"
-	rm -rf "$rollout/new" "$rollout/old" "$rollout"/packages*
+	rm -rf "$rollout/new" "$rollout/old" "$rollout"/packages* "$rollout/names"
 	mkdir "$rollout/new" "$rollout/old"
 	cat > "$rollout/before.new" <<-TEXT
 		boot='$(boot_id)'
@@ -273,6 +307,8 @@ remember() {
 		in_force='$(in_force)'
 		units='$(enabled_units)'
 		active=$(truth systemctl -q is-active $tool)
+		watching='$(watching)'
+		waiting=$(truth is_waiting)
 		keyring_version='$(installed $keyring)'
 		had_source=$(truth test -e "$source_file")
 	TEXT
@@ -290,9 +326,10 @@ read_before() {
 	. "$rollout/before"
 }
 
+# Nobody is there to be asked: what the administrator has changed in /etc stays.
 apt_get() {
 	apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 \
-		-o Dpkg::Use-Pty=0 "$@"
+		-o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold "$@"
 }
 
 # As docs/install.md says.
@@ -332,6 +369,8 @@ get_old() {
 
 prepare() {
 	[ $# = 0 ] || apt-get -q update
+	# For install_packages: one word each.
+	echo "$*" > "$rollout/names"
 	(
 		cd "$rollout/new"
 		set -- "$@" ./*.deb
@@ -360,23 +399,33 @@ prepare() {
 		"went down soon after: remove $state/failed-$(uname -r) to load it again"
 	sync
 	mv "$rollout/packages.new" "$rollout/packages"
-	# Until the trial has ended nothing is loaded at boot, or by a package.
-	for unit in $(enabled_units); do
-		systemctl -q disable "$unit"
-	done
-	# What the unit may still watch since the boot: the trial has a watch of its own.
-	[ "$(systemctl show -P SubState $tool.service)" != running ] ||
-		systemctl kill $tool.service
+	# Until the trial has ended nothing is loaded at boot, by a timer or by a package.
+	disable_units
+	! is_waiting || systemctl stop $tool.timer
 }
 
+# Ours as files, which prepare has fetched, to be kept for the way back; others by name.
 install_packages() {
-	set -- "$rollout"/new/*.deb
-	[ -e "$1" ] || return 0
-	apt_get install "$@"
+	set --
+	words=$(cat "$rollout/names")
+	for word in $words; do
+		case $word in
+		flowfd* | libflowfd*) ;;
+		*) set -- "$@" "$word" ;;
+		esac
+	done
+	for deb in "$rollout"/new/*.deb; do
+		[ ! -e "$deb" ] || set -- "$@" "$deb"
+	done
+	[ $# = 0 ] || apt_get install "$@"
 }
 
 # The unit outlives the connection. It ends with this boot.
 trial() {
+	# It has a watch of its own.
+	for unit in $(watching); do
+		systemctl kill "$unit"
+	done
 	cat > "$trial_file" <<-TEXT
 		[Unit]
 		Description=flowfd's livepatch, on trial in a rollout
@@ -388,6 +437,7 @@ trial() {
 		StandardOutput=truncate:$trial_log
 		StandardError=inherit
 		TimeoutStartSec=infinity
+		TimeoutStopSec=5min
 	TEXT
 	systemctl daemon-reload
 	systemctl start $trial 2> /dev/null || die "$(cat "$trial_log")"
@@ -395,12 +445,13 @@ trial() {
 
 watched() {
 	read_before
+	now=$(systemctl show -P SubState $trial)
 	if [ "$boot" != "$(boot_id)" ]; then
 		echo failed
 		echo "the machine has rebooted meanwhile"
-	elif [ "$(systemctl show -P SubState $trial)" = running ]; then
+	elif [ "$now" = start ] || [ "$now" = running ]; then
 		echo watched
-	elif [ "$(systemctl show -P SubState $trial)" != exited ]; then
+	elif [ "$now" != exited ]; then
 		echo failed
 		cat "$trial_log"
 	elif [ $((~taint & $(taint) & trouble)) != 0 ]; then
@@ -427,18 +478,20 @@ stop_trial() {
 # forget: the rollout has ended here
 forget() {
 	rm -f "$rollout/before"
-	rm -rf "$rollout/new" "$rollout/old" "$rollout"/packages* "$rollout/simulated"
+	rm -rf "$rollout/new" "$rollout/old" "$rollout"/packages* "$rollout/names" \
+		"$rollout/simulated"
 }
 
 end() {
 	read_before
 	if [ "$1" != none ]; then
-		systemctl -q enable "$1"
 		systemctl start "$1"
+		systemctl -q enable "$1"
 	else
 		for unit in $units; do
 			systemctl -q enable "$unit"
 		done
+		[ "${waiting-false}" = false ] || systemctl start $tool.timer
 	fi
 	stop_trial
 	# For the way back from the next version.
@@ -453,10 +506,19 @@ end() {
 
 # ---- the way back
 
+# needing NAME...: prints the packages that would go with those of the rollout, when apt is told
+# NAME... to install, or to remove with a dash
+needing() {
+	apt_get -s --allow-downgrades install "$@" > "$rollout/simulated" 2>&1 ||
+		die "$(cat "$rollout/simulated")"
+	awk 'NR == FNR { came[$1] = $2 == "-"; next }
+		$1 == "Remv" && !came[$2] { print $2 }' "$rollout/packages" "$rollout/simulated"
+}
+
 # packages_back: removes what was new, and puts back what was replaced
 packages_back() {
 	# Of an installation that was interrupted.
-	dpkg --configure -a || true
+	dpkg --force-confold --configure -a || true
 	set --
 	while read -r name old _; do
 		if [ "$old" = - ]; then
@@ -470,7 +532,11 @@ packages_back() {
 			done
 		fi
 	done < "$rollout/packages"
-	[ $# = 0 ] || apt_get --allow-downgrades install "$@"
+	[ $# != 0 ] || return 0
+	others=$(needing "$@")
+	[ -z "$others" ] || die "installed since, and in need of what is to be removed:" \
+		"$others: remove it, or take what it needs out of $rollout/packages"
+	apt_get --allow-downgrades install "$@"
 }
 
 source_back() {
@@ -484,23 +550,40 @@ source_back() {
 	[ "$keyring_version" ] || [ -z "$(installed $keyring)" ] || apt_get remove $keyring
 }
 
+# as_before: whether the same livepatch is in force, or one of two, and no other is loaded
+as_before() {
+	now=$(in_force)
+	[ "$now" = "$(loaded)" ] || return
+	case " $in_force " in
+	*" $now "*) ;;
+	*) return 1 ;;
+	esac
+}
+
 back() {
 	read_before
 	stop_trial
 	# Packages that are removed unload it, too, but do not fail if they cannot.
-	[ "$in_force" ] || ! is_loaded || $tool unload
+	[ "$in_force" ] || [ -z "$(loaded)" ] || $tool unload
 	[ ! -e "$rollout/packages" ] || packages_back
 	source_back
-	[ -z "$in_force" ] || [ "$(in_force)" = "$in_force" ] || $tool load
+	as_before || [ -z "$in_force" ] || $tool load
+	disable_units
 	for unit in $units; do
 		systemctl -q enable "$unit"
 	done
 	systemctl reset-failed $tool 2> /dev/null || true
 	[ "$active" = false ] || systemctl -q is-active $tool || systemctl start $tool
-	[ "$(in_force)" = "$in_force" ] || die "the livepatch in force is '$(in_force)'," \
+	as_before || die "what is loaded now is '$(loaded)', of which '$(in_force)' is in force," \
 		"and it was '$in_force'"
+	# If the trial has ended a watch, there is a new one.
+	if [ "$in_force" ] && [ "${watching-}" ] && [ -z "$(watching)" ]; then
+		systemctl start $tool-upgrade || true
+	fi
 	forget
 	rmdir "$rollout/kept" "$rollout" "$state" 2> /dev/null || true
+	# It may load at once.
+	[ "${waiting-false}" = false ] || systemctl start $tool.timer
 }
 
 # ----
