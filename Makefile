@@ -30,6 +30,10 @@ VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 # To the guest's shell as it was typed: a dollar sign there is not make's.
 override RUN := $(value RUN)
 export RUN
+# To a script likewise: quotes there are not the shell's.
+override KEY := $(value KEY)
+override URI := $(value URI)
+export KEY URI
 
 help:
 	@echo 'flowfd $(VERSION): event file descriptors with flow control'
@@ -56,7 +60,8 @@ help:
 	@echo '  make deb      the Debian packages, into build/KERNEL/deb'
 	@echo '  make repository KEY=name URI=https://...'
 	@echo '                an apt repository of all suites and architectures, signed with'
-	@echo "                that secret key of gpg, into build/repository, for any web server"
+	@echo "                that secret key of gpg, into build/repository, for any web server;"
+	@echo '                FROM=build/repository publishes that again, with other keys'
 	@echo '  make check-repository'
 	@echo '                install and upgrade from such a repository, in fresh systems'
 	@echo '  make release KEY=name URI=https://...'
@@ -173,16 +178,17 @@ deb:
 	@ls build/$(KERNEL)/deb/*.deb
 
 repository:
-	@selftests/lab/make-repository build/repository '$(URI)' '$(KEY)' $(SUDO)
+	@selftests/lab/make-repository build/repository "$$URI" "$$KEY" $(SUDO)
 
 check-repository:
 	@$(SUDO) $(QUIET) selftests/lab/check-repository $(SYSTEM)
 
 release:
-	@selftests/lab/make-release build/release '$(URI)' '$(KEY)' $(SUDO)
+	@selftests/lab/make-release build/release "$$URI" "$$KEY" $(SUDO)
 
 check-release:
-	@$(SUDO) $(QUIET) env FLOWFD_TEST_SECONDS=3600 selftests/run selftests/lab/check-release
+	@$(SUDO) $(QUIET) env FLOWFD_TEST_SECONDS=3600 selftests/run \
+		selftests/lab/try-release selftests/lab/check-release
 
 release-check:
 	@selftests/run selftests/lab/release-check

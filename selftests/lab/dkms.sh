@@ -25,6 +25,13 @@ for old in 4.19.0-27-amd64 5.10.0-32-amd64 6.0.0-6-amd64; do
 done
 tap_is "$(make -C module KDIR="/lib/modules/$kernel/build" VERSION=6 PATCHLEVEL=0 2>&1 |
 	grep -o 'flowfd needs Linux 6.1')" "flowfd needs Linux 6.1" "nor by make alone, which says so"
+# As docs/install.md says: an error for DKMS of Debian 12, and for no other.
+mkdir /lib/modules/5.10.0-32-amd64
+ln -s "/lib/modules/$kernel/build" /lib/modules/5.10.0-32-amd64/build
+dkms autoinstall -k 5.10.0-32-amd64 > /dev/null 2>&1
+tap_is $? "$(sed -n 's/^VERSION_ID="12".*/11/p' /etc/os-release | grep . || echo 0)" \
+	"what the hook of 5.10.0-32-amd64 gets"
+rm -r /lib/modules/5.10.0-32-amd64
 tap_ok "for 10.0.0-1-amd64" build_for 10.0.0-1-amd64
 tap_ok "dkms build" dkms build "$name/$version" -k "$kernel"
 tap_ok "dkms install" dkms install "$name/$version" -k "$kernel"

@@ -66,6 +66,13 @@ root_packages()
 		awk -v a="[$1]" 'NF && (NF == 1 || $2 == a) { print $1 }' | xargs
 }
 
+# use_arch: sets arch, of the series
+use_arch()
+{
+	arch=amd64
+	[[ $series != *-arm64* ]] || arch=arm64
+}
+
 # use_kernel KERNEL: sets series, kind, arch, source, and root with its suite, suite_number
 # and packages.
 # A KERNEL is a series, or a series and a kind of debug kernel: 6.12-kasan. If there is
@@ -83,8 +90,7 @@ use_kernel()
 			die "kernel $series is built from source, as a debug kernel: $series-kasan"
 		read -r _ series from < <(known_kernel "$series" sources)
 	fi
-	arch=amd64
-	[[ $series != *-arm64* ]] || arch=arm64
+	use_arch
 	read -r _ suite suite_number source packages < <(known_kernel "$series") ||
 		die "unknown kernel '$kernel'; known: $(
 			awk '/^[0-9]/ { printf "%s ", $1 }' "$lab/kernels")"
@@ -97,6 +103,23 @@ use_kernel()
 	root=$(root_path "$series")
 }
 
+# install_here PROGRAMS PACKAGE...: installs packages on this machine, unless the PROGRAMS are
+# there. One at a time: apt-get fails where another one is at work.
+install_here()
+(
+	# shellcheck disable=SC2086 # words
+	hash $1 2> /dev/null && exit
+	mkdir -p "$cache"
+	exec 8> "$cache/lock-apt"
+	flock 8
+	# shellcheck disable=SC2086
+	hash $1 2> /dev/null && exit
+	{
+		apt-get -q update &&
+			apt-get -q install -y --no-install-recommends "${@:2}"
+	} >&2
+)
+
 # emulate: has this machine run the programs of $arch, also in a chroot
 emulate()
 {
@@ -105,10 +128,7 @@ emulate()
 	arm64) interpreter=qemu-aarch64 ;;
 	esac
 	[ -e $misc/register ] || mount -t binfmt_misc binfmt_misc $misc || return
-	hash arch-test "$interpreter-static" 2> /dev/null || {
-		apt-get -q update
-		apt-get -q install -y --no-install-recommends qemu-user-static arch-test
-	} >&2
+	install_here "arch-test $interpreter-static" qemu-user-static arch-test
 	# It opens the interpreter now, for systems that do not have it.
 	[ -e "$misc/$interpreter" ] ||
 		cat "/usr/lib/binfmt.d/$interpreter.conf" > $misc/register
@@ -140,7 +160,7 @@ systems_that_are()
 		"$lab/systems"
 }
 
-# use_system NAME: sets series, image, beside, and system with its suite and packages.
+# use_system NAME: sets series, arch, image, beside, and system with its suite and packages.
 # Beside the kernel and what boots it, it has what selftests/run and the programs that
 # it runs need.
 use_system()
@@ -150,7 +170,9 @@ use_system()
 		die "unknown system '$1'; known: $(
 			systems_that_are user early named older | xargs)"
 	beside=${beside#-}
-	packages="systemd-sysv udev kmod tiny-initramfs procps liburing2 libc6-i386"
+	use_arch
+	packages="systemd-sysv udev kmod tiny-initramfs procps liburing2"
+	[ $arch != amd64 ] || packages+=" libc6-i386"
 	packages+=" ${image//,/ }"
 	system=$(root_path "user-$1")
 }
@@ -170,7 +192,7 @@ use_copy()
 	local copy
 	case $1 in
 	cross-*) use_cross "${1#cross-}" && "$lab/root" "$1" ;;
-	*) use_system "$1" && "$lab/root" "user-$1" ;;
+	*) use_system "$1" && { [ $arch = amd64 ] || emulate; } && "$lab/root" "user-$1" ;;
 	esac || exit
 	copy=$(mktemp -d "$cache/scratch.XXXXXX") || exit
 	# shellcheck disable=SC2064 # as it is now
