@@ -342,14 +342,14 @@ silent()
 	[ -z "$output" ]
 }
 
-# if_time {stage|check} NAME COMMAND...: counts one as skipped where FLOWFD_UNTIL,
-# seconds since 1970, has passed.
+# if_time SECONDS {stage|check} NAME COMMAND...: counts one as skipped that takes so long and
+# would not end before FLOWFD_UNTIL, in seconds since 1970.
 if_time()
 {
-	if [ "$(date +%s)" -lt "${FLOWFD_UNTIL-9999999999}" ]; then
-		"$@"
+	if [ $(($(date +%s) + $1)) -le "${FLOWFD_UNTIL-9999999999}" ]; then
+		"${@:2}"
 	else
-		echo "== $2: skipped, out of time"
+		echo "== $3: skipped, out of time"
 		stages_skipped=$((stages_skipped + 1))
 	fi
 }
