@@ -8,6 +8,8 @@ cmdline=/proc/cmdline
 off_file=/etc/flowfd-livepatch/off
 taint_file=/proc/sys/kernel/tainted
 boot_id=/proc/sys/kernel/random/boot_id
+# Seconds to wait for a disk, before an unload: what the kernel has trouble with may be that.
+disk_patience=10
 
 # The taint flags that are trouble, as in the kernel's documentation: a machine check, a
 # bad page, an oops, a warning, a lockup. Its log is no proof: users can write what looks
@@ -41,7 +43,7 @@ remember()
 # suspended: then a boot can seem to have ended in the time to watch that has not.
 last_seen()
 {
-	journalctl -q -b "${1//-/}" -n 1 -o short-monotonic 2> /dev/null |
+	timeout $disk_patience journalctl -q -b "${1//-/}" -n 1 -o short-monotonic 2> /dev/null |
 		sed -nE 's/^\[ *([0-9]+)\..*/\1/p'
 }
 
@@ -87,10 +89,13 @@ keep_guard()
 	grep -qsF "$1 " "${guard-}" && mv "$guard" "$(failed_file)" && sync "$state"
 }
 
-# clear_guards: what happens now is no fault of a load
+# clear_guards [VERSION]: what happens now is no fault of a load, or of one of this version
 clear_guards()
 {
-	rm -f "$state/pending-$(uname -r)".*
+	local guard
+	for guard in "$state/pending-$(uname -r)".*; do
+		[ "${1-}" ] && ! grep -qsF "$1 " "$guard" || rm -f "$guard"
+	done
 }
 
 # mark: remembers how the kernel was before a load
@@ -109,30 +114,53 @@ trouble()
 	done | paste -sd ' '
 }
 
+# in_time COMMAND...: false if it fails, or has not ended in time; it then goes on without the
+# lock of loads and unloads
+in_time()
+{
+	local pid end
+	end=$(($(now) + disk_patience))
+	"$@" 8>&- &
+	pid=$!
+	while kill -0 $pid 2> /dev/null; do
+		[ "$(now)" -lt "$end" ] || return
+		sleep 0.1
+	done
+	wait $pid
+}
+
+# note VERSION
+note()
+{
+	remember "$1" "$(cat "$boot_id")" || keep_guard "$1"
+}
+
 # blame VERSION: remembers it, not to load it again
 blame()
 {
-	remember "$1" "$(cat "$boot_id")" || keep_guard "$1" ||
-		say "cannot write $(failed_file)" >&2
+	in_time note "$1" || say "cannot write $(failed_file)" >&2
 }
 
-# judge VERSION: after a load that has failed
+# judge VERSION: after a load, or a watch that was stopped
 judge()
 {
 	local found
 	found=$(trouble)
 	[ -n "$found" ] || return 0
-	say "the kernel is not well, it has new taint flags: $found" >&2
 	blame "$1"
+	say "the kernel is not well, it has new taint flags: $found" >&2
 }
 
 # watch VERSION SECONDS: looks at the kernel for so long. If it is not well, unloads the
 # livepatch and exits with an error; this version is not loaded again. SIGTERM ends it, as
-# a shutdown does; that is not a kernel that is well.
+# a shutdown does, and so does SIGINT; that is not a kernel that is well, and clean_up() looks
+# at it once more. A terminal that is lost does not end it.
 watch()
 {
 	local end found name
-	trap 'say "stopped before the end of the watch"; exit 143' TERM
+	tried=$1
+	trap '' HUP
+	trap 'say "stopped before the end of the watch"; exit 143' TERM INT
 	# The guard of the load was for longer: it stays if the disk is full. Where it has gone,
 	# a shutdown has begun, or somebody has unloaded the livepatch.
 	[ ! -e "$guard" ] || set_guard "$1" "$2" again || [ ! -e "$guard" ] ||
@@ -142,15 +170,19 @@ watch()
 		found=$(trouble)
 		[ -z "$found" ] || break
 		if [ "$(now)" -ge "$end" ]; then
+			tried=
 			say "the kernel is well after $2 s"
 			return
 		fi
 		sleep 2
 	done
-	say "the kernel is not well, it has new taint flags: $found" >&2
+	trap '' TERM INT
 	for name in $(our_names "$sysfs"); do
 		blame "$(version_of "$name")"
 	done
+	tried=
+	trap 'exit 143' TERM INT
+	say "the kernel is not well, it has new taint flags: $found" >&2
 	# Tasks can keep an unload from coming to an end; then it is in force again.
 	until (unload) || [ -z "$(our_names "$modules")" ]; do
 		sleep 30

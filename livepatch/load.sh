@@ -7,6 +7,8 @@
 cpuinfo=/proc/cpuinfo
 # For root alone: whoever can open a file can hold its lock.
 private=/run/flowfd-livepatch
+# There if systemd runs.
+systemd=/run/systemd/system
 
 # Waits until no other load or unload runs. The lock ends with this process.
 lock()
@@ -49,7 +51,7 @@ die_waiting()
 	names=$(in_transition)
 	[ "$names" ] || die "$1"
 	for name in $names; do
-		waits+=$'\n'$(blockers "$name" print_blocker)
+		waits+=$'\n'$(blockers "$name" print_blocker 20)
 	done
 	die "$1: the kernel goes on, and until that ends no livepatch can be loaded or" \
 		"unloaded. Kill what it waits for:$waits"
@@ -65,11 +67,13 @@ disable()
 }
 
 # take_back LIVEPATCH: ends a load's transition that does not come to an end. As long as
-# there is one, no livepatch can be loaded or unloaded.
+# there is one, no livepatch can be loaded or unloaded. Returns if that ends after all: then
+# this would be an unload.
 take_back()
 {
 	local blockers
-	blockers=$(blockers "$1" print_blocker)
+	blockers=$(blockers "$1" print_blocker 20)
+	! in_force "$1" || return 0
 	# Refused if it has gone.
 	{ echo 0 > "$sysfs/$1/enabled"; } 2> /dev/null || true
 	wait_for is_gone "$1" || die_waiting "neither in force nor taken back"
@@ -101,7 +105,7 @@ withdraw()
 put_back()
 {
 	local blockers
-	blockers=$(blockers "$1" print_blocker)
+	blockers=$(blockers "$1" print_blocker 20)
 	# Refused if it has ended.
 	{ echo 1 > "$sysfs/$1/enabled"; } 2> /dev/null || true
 	wait_for is_settled "$1" || die_waiting "neither unloaded nor in force again"
@@ -122,6 +126,7 @@ copy_module()
 # tasks ran the new code.
 clean_up()
 {
+	trap '' TERM INT HUP
 	[ -z "${tried-}" ] || judge "$tried"
 	rm -f "${copy-}" "${guard-}"
 }
@@ -130,11 +135,21 @@ clean_up()
 insert()
 {
 	check_signature "$copy" "$2"
-	[ "$3" ] || check_others "$copy"
 	remove_rest "$1" || die "the module is still in use"
 	wait_for all_settled || die "another livepatch is in transition"
+	# After the waits, as another one may have come meanwhile.
+	[ "$3" ] || check_others "$copy"
 	tried=$4
 	insmod "$copy" || die "the kernel refused the module: see dmesg"
+}
+
+# start_guard: has a shutdown remove the guards from now on, so that it is no crash, also
+# after the end of this process. The unit of a load has started it before.
+start_guard()
+{
+	[ -d "$systemd" ] && systemctl -q cat flowfd-livepatch-guard > /dev/null 2>&1 || return 0
+	timeout $((patience / 2 + 1)) systemctl -q start flowfd-livepatch-guard ||
+		die "flowfd-livepatch-guard.service does not start: is the system shut down?"
 }
 
 # load OVERRIDE SECONDS: the command; SECONDS is empty or says how long to watch the
@@ -142,7 +157,7 @@ insert()
 # in force.
 load()
 {
-	local dir new old version
+	local dir new old version older
 	need_root
 	need_livepatching
 	# Before all checks: what they find must not change while this waits.
@@ -168,10 +183,9 @@ load()
 	# notice when another takes over.
 	is_gone flowfd_livepatch ||
 		die "a livepatch of an old version is loaded: unload it first"
+	[ -z "$2" ] || start_guard
 	# No load takes that long, also if it has to wait at each step.
 	[ -z "$2" ] || set_guard "$version" $((20 * patience + $2)) || die "cannot write $guard"
-	# So that a shutdown is no crash, also after this process. The unit has started it before.
-	systemctl -q --no-block start flowfd-livepatch-guard 2> /dev/null || true
 	mark
 	is_enabled "$new" || wait_for is_gone "$new" || die "it is being unloaded: see status"
 	if is_gone "$new"; then
@@ -183,17 +197,28 @@ load()
 	tried=$version
 	wait_for in_force "$new" || take_back "$new"
 	for old in $(our_names "$sysfs"); do
-		[ "$old" = "$new" ] || (unload_one "$old") || say "warning: $old stays loaded" >&2
+		[ "$old" != "$new" ] || continue
+		older=$(version_of "$old")
+		if (unload_one "$old"); then
+			# A crash is not its fault any more.
+			clear_guards "$older"
+		else
+			say "warning: $old stays loaded" >&2
+		fi
 	done
 	say "in force"
 	[ -z "$(overridden "$new")" ] ||
 		say "warning: a later livepatch patches the same functions: see status" >&2
-	flock -u 8
 	rm -f "$copy"
 	notify
 	trap - TERM INT HUP
-	tried=
-	[ -z "$2" ] || watch "$version" "$2"
+	flock -u 8
+	if [ "$2" ]; then
+		watch "$version" "$2"
+	else
+		tried=
+		judge "$version"
+	fi
 }
 
 # Tells systemd that the unit has started, if it is one that waits for that.

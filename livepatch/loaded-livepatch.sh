@@ -6,6 +6,7 @@
 
 sysfs=/sys/kernel/livepatch
 modules=/sys/module
+proc=/proc
 # The newest module first.
 module_list=/proc/modules
 uptime=/proc/uptime
@@ -150,20 +151,24 @@ task_name()
 	echo "${name//[![:print:]]/?}"
 }
 
-# blockers LIVEPATCH COMMAND: calls the command for each task that has not reached the
-# target state of its transition, with its ID, name, and stack. Only root can read their
+# blockers LIVEPATCH COMMAND [MAX]: calls the command for each task that has not reached the
+# target state of its transition, with its ID, name, and stack; after MAX of them, prints
+# how many more there are: users can make very many. Only root can read their
 # state. During another livepatch's transition the states are that one's.
 blockers()
 {
-	local task target state
+	local task target state count=0
 	grep -qs 1 "$sysfs/$1/transition" || return 0
 	target=$(cat "$sysfs/$1/enabled" 2> /dev/null) || return 0
-	for task in /proc/[0-9]*/task/[0-9]*; do
+	for task in "$proc"/[0-9]*/task/[0-9]*; do
 		# Without a process for each: the transition may be over before the end.
 		{ read -r state < "$task/patch_state"; } 2> /dev/null || continue
 		[ "$state" = $((1 - target)) ] || continue
+		count=$((count + 1))
+		[ $count -le "${3:-$count}" ] || continue
 		"$2" "${task##*/}" "$(task_name "$task")" "$(task_stack "$task")"
 	done
+	[ $count -le "${3:-$count}" ] || echo "  and for $((count - $3)) more"
 }
 
 # task_stack TASK: prints the functions in which it sleeps

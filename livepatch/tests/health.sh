@@ -28,10 +28,10 @@ dmesg()
 	echo "INFO: task fuse:1 blocked for more than 120 seconds."
 }
 # journalctl ... BOOT ...: each boot has its last line
-journalctl()
-{
-	cat "seen-$3" 2> /dev/null
-}
+mkdir bin
+printf '#!/bin/sh\ncat "%s/seen-$3" 2> /dev/null\n' "$PWD" > bin/journalctl
+chmod +x bin/journalctl
+PATH=$PWD/bin:$PATH
 unload()
 {
 	say unloaded | tee -a calls
@@ -202,6 +202,52 @@ tap_is "$(recorded watch_with 7 > /dev/null 2>&1; in_order | grep -o "sync faile
 	"sync ${failed##*/} $state,unloaded,rm -f pending-6.1.0-50-amd64.N" \
 	"trouble is on the disk before the unload"
 rm "$failed"
+# Nobody reads what the watch says: the connection is lost, or a log is full.
+# unread COMMAND...: watches with the tool's own say(), as the command runs it
+unread()
+(
+	eval "$(sed -n '/^say()/,/^}/p' "$data/flowfd-livepatch")"
+	unload()
+	{
+		echo unloaded >> calls
+	}
+	true > calls
+	echo 0 > taint
+	mark
+	echo 128 > taint
+	set -e
+	trap '' PIPE
+	"$@"
+)
+full_log()
+{
+	watch 1 10 > /dev/full 2>&1
+}
+lost_reader()
+{
+	{ watch 1 10; } 2>&1 | true
+}
+for reader in full_log lost_reader; do
+	unread $reader
+	tap_is "$(cat calls) $(cut -d ' ' -f 1 "$failed")" "unloaded 1" "$reader: unloaded, and remembered"
+	rm "$failed"
+done
+# The disk is what the kernel has trouble with.
+tap_is "$(
+	sync()
+	{
+		command sleep 3
+	}
+	sleep()
+	{
+		echo "$(($(now) + 1)).00 0" > uptime
+		command sleep 0.01
+	}
+	watch_with 7 2>&1)" "cannot write $failed
+the kernel is not well, it has new taint flags: D
+unloaded
+status 1" "an unload does not wait for a disk"
+rm -f "$failed"
 # An unload that tasks keep from coming to an end, and one by somebody else.
 tap_is "$(
 	unload()
@@ -245,6 +291,34 @@ tap_is "$(
 	echo "status $?")" "stopped before the end of the watch
 status 143" "a watch that is stopped is not a kernel that is well"
 tap_is "$(ls "$state")" "" "nor a crash"
+tap_is "$(
+	(
+		sleep()
+		{
+			echo 512 > taint
+			kill "$BASHPID"
+		}
+		set_guard 1 5000
+		watch 1 10
+	) 2>&1
+	echo "status $?")" "stopped before the end of the watch
+the kernel is not well, it has new taint flags: W
+status 143" "trouble just before that"
+tap_is "$(check_guard 1)" "$refused" "is remembered"
+rm "$failed"
+echo 0 > taint
+mark
+tap_is "$(
+	pass()
+	{
+		echo "$(($(now) + 5)).00 0" > uptime
+	}
+	sleep()
+	{
+		kill -HUP "$BASHPID"
+		pass
+	}
+	watch 1 10)" "the kernel is well after 10 s" "a terminal that is lost does not end a watch"
 
 # A watcher that is killed at once, after a load that may have taken long.
 echo 0 > taint

@@ -193,10 +193,15 @@ check_guard()
 {
 	:
 }
-systemctl()
-{
-	echo "$*" > told
-}
+mkdir bin
+cat > bin/systemctl <<TEXT
+#!/bin/sh
+echo "\$*" > $PWD/told
+[ "\$2" != start ] || [ ! -e $PWD/going_down ]
+TEXT
+chmod +x bin/systemctl
+PATH=$PWD/bin:$PATH
+systemd=$PWD
 taint_file=taint
 echo 0 > taint
 boot_id=boot
@@ -281,6 +286,7 @@ wait
 # shellcheck source-path=SCRIPTDIR source=../load.sh
 . "$data/load.sh"
 private=$PWD/private
+systemd=$PWD
 cpuinfo=cpuinfo
 kernel()
 {
@@ -339,6 +345,18 @@ is_unloading()
 {
 	grep -qsx 1 sysfs/flowfd_livepatch_2/transition
 }
+# A crash after that is no fault of the older build, whose guard a watch may have left.
+mkdir -p {sysfs,modules}/flowfd_livepatch_2
+echo 1 > sysfs/flowfd_livepatch_2/enabled
+echo 0 > sysfs/flowfd_livepatch_2/transition
+echo 0.1.0-2 > modules/flowfd_livepatch_2/version
+echo "0.1.0-2 boot 300" > "$state/pending-6.1.0-48-amd64.1"
+echo "0.1.0-20 boot 300" > "$state/pending-6.1.0-48-amd64.2"
+tap_is "$(load "" ""; ls "$state")" "inserted flowfd_livepatch_3
+in force
+6.1.0-48-amd64
+pending-6.1.0-48-amd64.2" "the older build is unloaded, and its guard goes"
+rm -r sysfs/* modules/* "$state"/pending-*
 touch held
 tap_is "$(interrupted TERM is_unloading)" "status 143
 inserted flowfd_livepatch_3
@@ -406,8 +424,12 @@ failing()
 }
 touch blocked
 tap_is "$(failing 0)" "status 1" "a load that is taken back, in a kernel that is well"
-tap_is "$(cat told)" "-q --no-block start flowfd-livepatch-guard" \
-	"a shutdown from then on is no crash"
+tap_is "$(cat told)" "-q start flowfd-livepatch-guard" "a shutdown from then on is no crash"
+touch going_down
+tap_is "$(failing 0)" "status 1" "a load during a shutdown"
+tap_is "$(cat output)" "flowfd-livepatch-guard.service does not start: is the system shut \
+down?" "is refused"
+rm going_down
 tap_is "$(failing 512)" "status 1
 failed-6.1.0-48-amd64:0.1.0-3 boot" "one in a kernel that is not well"
 tap_is "$(sed -n '$p' output)" "the kernel is not well, it has new taint flags: W" "and why"

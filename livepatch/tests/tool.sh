@@ -13,6 +13,18 @@ set -u
 printf 'a\e]0;x\a\nb c' > ./comm
 tap_is "$(task_name .)" "a?]0;x??b c" "a name with control characters"
 tap_is "$(task_name /nothing)" "" "a task that has ended"
+proc=$PWD/proc
+sysfs=$PWD/waiting
+mkdir -p "$sysfs/one" "$proc"/{11,12,13,14}/task/1
+echo 1 | tee "$sysfs"/one/{enabled,transition} > "$proc/12/task/1/patch_state"
+echo 0 | tee "$proc"/{11,13,14}/task/1/patch_state > zero
+name_only()
+{
+	echo "$1"
+}
+tap_is "$(blockers one name_only | xargs) $(blockers one name_only 2 | xargs)" \
+	"1 1 1 1 1 and for 1 more" "very many tasks are counted"
+proc=/proc
 
 sysfs=sysfs
 modules=modules
