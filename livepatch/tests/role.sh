@@ -35,6 +35,11 @@ case "\$*" in
 *) [ ! -e on-systemctl ] || . ./on-systemctl ;;
 esac
 TEXT
+# The version of the module that is installed
+printf '#!/bin/sh\n[ ! "${3##*/usr/*}" ] && cat %s/installed\n' "$PWD" > bin/modinfo
+printf '#!/bin/sh\ncat %s/kernel\n' "$PWD" > bin/uname
+echo 6.1.0-50-amd64 > kernel
+echo 0.1.0-5 > installed
 # No package is there to be configured.
 printf '#!/bin/sh\n' > bin/dpkg
 chmod +x bin/*
@@ -125,6 +130,47 @@ host remember > remembered
 host prepare > prepared
 tap_is "$(host end flowfd-livepatch.service) $(ls units)" "status 0 flowfd-livepatch.service" \
 	"one that starts"
+
+# --- another kernel, for which there is no livepatch, and an older one that cannot be loaded
+new_host
+state 5 1 0
+touch units/flowfd-livepatch.service
+host remember > remembered
+host prepare > prepared
+rm -r sys/*/*/*
+echo 'exit 1' > on-load
+tap_is "$(host back) $(ls units)" "status 1 flowfd-livepatch.service" \
+	"a livepatch that cannot be loaded again: the units are as before"
+tap_ok "there is still a way back" [ -e "$before" ]
+echo 6.1.0-56-amd64 > kernel
+tap_is "$(host back) $(tool_calls)" "status 0 " "a host with another kernel goes back without it"
+tap_is "$([ -e "$before" ] || ls units)" "flowfd-livepatch.service" "and has its units"
+echo 6.1.0-50-amd64 > kernel
+
+# --- no way back, which is said before anything is changed
+new_host
+state 5 1 0
+touch units/flowfd-livepatch.service
+host remember > remembered
+echo 0.1.0-7 > installed
+tap_is "$(host prepare) $(ls units)" "there would be no way back: version 0.1.0-5 is in \
+force, and what is installed is 0.1.0-7: load that first
+status 1 flowfd-livepatch.service" "what is in force is not what is installed"
+echo 0.1.0-5 > installed
+echo "0.1.0-5 boot" > lib/flowfd-livepatch/failed-6.1.0-50-amd64
+tap_is "$(host prepare)" "there would be no way back: version 0.1.0-5 is in force, and has \
+made trouble: see $PWD/lib/flowfd-livepatch/failed-6.1.0-50-amd64
+status 1" "what is in force would not be loaded again"
+
+# --- a unit that the end of a rollout has started
+new_host
+state 5 1 0
+host remember > remembered
+sed -i 's/^\*is-active\*) false/*is-active*) [ -e active ]/' bin/systemctl
+touch active
+host back > said
+tap_is "$(grep -c '^systemctl stop flowfd-livepatch$' calls)" 1 "is stopped on the way back"
+rm active
 
 # --- the watch since the boot
 # changed: what systemctl was told to change

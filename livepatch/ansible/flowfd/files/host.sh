@@ -303,6 +303,7 @@ remember() {
 	mkdir "$rollout/new" "$rollout/old"
 	cat > "$rollout/before.new" <<-TEXT
 		boot='$(boot_id)'
+		kernel='$(uname -r)'
 		taint='$(taint)'
 		in_force='$(in_force)'
 		units='$(enabled_units)'
@@ -367,6 +368,21 @@ get_old() {
 			"neither in a repository nor in $rollout/kept"
 }
 
+# check_way_back: whether what is in force could be loaded again: it is what is installed, and has
+# made no trouble
+check_way_back() {
+	now=$(in_force)
+	case $now in
+	"" | *" "*) return 0 ;;
+	esac
+	there=$(module_version || true; modinfo -F version \
+		"$state/$(uname -r)/flowfd_livepatch.ko" 2> /dev/null || true)
+	echo "$there" | grep -qxF "$now" || die "there would be no way back: version $now is in" \
+		"force, and what is installed is ${there:-none}: load that first"
+	! grep -qsF "$now " "$state/failed-$(uname -r)" || die "there would be no way back:" \
+		"version $now is in force, and has made trouble: see $state/failed-$(uname -r)"
+}
+
 prepare() {
 	[ $# = 0 ] || apt-get -q update
 	# For install_packages: one word each.
@@ -397,6 +413,7 @@ prepare() {
 	bad=$(known_bad)
 	[ -z "$bad" ] || die "version $bad was loaded here and made trouble, or the machine" \
 		"went down soon after: remove $state/failed-$(uname -r) to load it again"
+	check_way_back
 	sync
 	mv "$rollout/packages.new" "$rollout/packages"
 	# Until the trial has ended nothing is loaded at boot, by a timer or by a package.
@@ -562,17 +579,27 @@ as_before() {
 
 back() {
 	read_before
+	if [ "${kernel-$(uname -r)}" != "$(uname -r)" ]; then
+		# The machine has come up with another kernel, for which that livepatch is not.
+		in_force=$(in_force)
+		active=false
+		watching=
+	fi
 	stop_trial
 	# Packages that are removed unload it, too, but do not fail if they cannot.
 	[ "$in_force" ] || [ -z "$(loaded)" ] || $tool unload
 	[ ! -e "$rollout/packages" ] || packages_back
 	source_back
-	as_before || [ -z "$in_force" ] || $tool load
+	# Before what may fail: it loads the livepatch at the next boot, whatever comes now.
 	disable_units
 	for unit in $units; do
 		systemctl -q enable "$unit"
 	done
 	systemctl reset-failed $tool 2> /dev/null || true
+	# The end of the rollout may have started it.
+	[ "$active" = true ] || ! systemctl -q is-active $tool || systemctl stop $tool
+	[ "${waiting-false}" = true ] || ! is_waiting || systemctl stop $tool.timer
+	as_before || [ -z "$in_force" ] || $tool load
 	[ "$active" = false ] || systemctl -q is-active $tool || systemctl start $tool
 	as_before || die "what is loaded now is '$(loaded)', of which '$(in_force)' is in force," \
 		"and it was '$in_force'"
