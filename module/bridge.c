@@ -95,7 +95,7 @@ static long bridge_add(struct flowfd_counter *c, const struct flowfd_bridge *arg
 	if (err)
 		goto put;
 	err = end == &b->source ? bridge_add_source(b, file) : bridge_add_sink(b, file);
-	mutex_unlock(&end->lock);
+	flowfd_bridge_unlock(end);
 put:
 	fput(file);
 	return err;
@@ -117,7 +117,7 @@ static long bridge_remove(struct flowfd_counter *c, u32 flags)
 		flowfd_bridge_detach(b, end);
 	else
 		err = -ENOENT;
-	mutex_unlock(&end->lock);
+	flowfd_bridge_unlock(end);
 	return err;
 }
 
@@ -187,7 +187,7 @@ static void bridge_disconnect(struct flowfd_bridge_state *b, struct bridge_end *
 {
 	mutex_lock(&end->lock);
 	flowfd_bridge_detach(b, end);
-	mutex_unlock(&end->lock);
+	flowfd_bridge_unlock(end);
 }
 
 /**

@@ -32,6 +32,7 @@ struct seq_file;
  * @id: of @eventfd, as in its fdinfo, or BRIDGE_NO_ID; also read without a lock
  * @hung_up: the last file of @eventfd is gone; under the lock of @queue
  * @work: what cannot be done under the lock of a wait queue
+ * @missed: @work found @lock taken
  */
 struct bridge_end {
 	struct mutex lock; /* of the end */
@@ -42,6 +43,7 @@ struct bridge_end {
 	int id;
 	bool hung_up;
 	struct delayed_work work;
+	bool missed;
 };
 
 /**
@@ -117,6 +119,7 @@ int flowfd_bridge_init(void);
 void flowfd_bridge_exit(void);
 void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks);
 bool flowfd_bridge_trylock(struct bridge_end *end);
+void flowfd_bridge_unlock(struct bridge_end *end);
 bool flowfd_bridge_is_hung_up(struct bridge_end *end);
 int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 			 struct file *file);

@@ -61,17 +61,33 @@ void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks)
 
 /**
  * flowfd_bridge_trylock - take the mutex of an end in its work item
- * @end: whose work it is, which comes back if this fails
+ * @end: whose work it is; if this fails, whoever has the mutex queues it again
  *
  * Work items do not sleep for it: a task that has it may be one that seldom runs, and the
- * items of all users share the workers of a processor.
+ * items of all users share the workers of a processor. Nor do they try again by
+ * themselves: very many such tasks would keep a worker busy.
  */
 bool flowfd_bridge_trylock(struct bridge_end *end)
 {
 	if (mutex_trylock(&end->lock))
 		return true;
-	flowfd_bridge_queue_work(end, 1);
-	return false;
+	WRITE_ONCE(end->missed, true);
+	/* Before the second try: who unlocks after that must see it. Pairs with unlock. */
+	smp_mb();
+	return mutex_trylock(&end->lock);
+}
+
+/**
+ * flowfd_bridge_unlock - release the mutex of an end
+ * @end: which stays there, as the caller has the counter's file or is the end's work item
+ */
+void flowfd_bridge_unlock(struct bridge_end *end)
+{
+	mutex_unlock(&end->lock);
+	/* Not before it is released. Pairs with trylock. */
+	smp_mb();
+	if (READ_ONCE(end->missed) && xchg(&end->missed, false))
+		flowfd_bridge_queue_work(end, 0);
 }
 
 /**

@@ -76,23 +76,35 @@ static const struct flowfd_bridge_state *bridge_next(const struct flowfd_bridge_
 	return source ? container_of(source, struct flowfd_bridge_state, source) : NULL;
 }
 
+/* The counter that signals what feeds this one, or NULL. */
+static const struct flowfd_bridge_state *bridge_before(const struct flowfd_bridge_state *b)
+{
+	struct bridge_end *sink = NULL;
+
+	if (b->source.eventfd)
+		sink = bridge_find(&bridge_sinks, b->source.eventfd);
+	return sink ? container_of(sink, struct flowfd_bridge_state, sink) : NULL;
+}
+
 /*
  * A cycle would pass its count on for ever. One that the last new bridge closes leads
- * back to it. A limit on the length keeps others from waiting for the lock.
+ * back to it. An act of a program is worth some rounds of each counter behind it, so the
+ * whole chain is limited; that also keeps others from waiting for the lock.
  */
 static bool bridge_loops(const struct flowfd_bridge_state *b)
 {
-	const struct flowfd_bridge_state *at = b;
-	unsigned int depth;
+	const struct flowfd_bridge_state *at;
+	unsigned int length = 1;
 
-	for (depth = 0; depth < BRIDGE_DEPTH; depth++) {
-		at = bridge_next(at);
-		if (!at)
-			return false;
-		if (at == b)
+	for (at = bridge_next(b); at; at = bridge_next(at)) {
+		if (at == b || ++length > BRIDGE_DEPTH)
 			return true;
 	}
-	return true;
+	for (at = bridge_before(b); at; at = bridge_before(at)) {
+		if (++length > BRIDGE_DEPTH)
+			return true;
+	}
+	return false;
 }
 
 /** flowfd_bridge_count - how many bridges there are now, of everybody */

@@ -109,7 +109,7 @@ static void sink_work(struct work_struct *work)
 	else
 		sink_move(b);
 unlock:
-	mutex_unlock(&b->sink.lock);
+	flowfd_bridge_unlock(&b->sink);
 }
 
 /**

@@ -266,7 +266,7 @@ static void source_work(struct work_struct *work)
 		source_run_later(b);
 	if (!err)
 		flowfd_source_reap(b);
-	mutex_unlock(&b->source.lock);
+	flowfd_bridge_unlock(&b->source);
 }
 
 /**

@@ -168,27 +168,35 @@ TEST_F(bridge, cycle_of_two)
 	EXPECT_EQ(0, source(self->fd, self->in));
 }
 
-#define LONG_CHAIN 20
+#define LONGEST 16
 
+/* However it is built: from its end, from its beginning, or of two parts. */
 TEST(chain_that_is_too_long)
 {
-	int counters[LONG_CHAIN], eventfds[LONG_CHAIN + 1], i;
+	int counters[LONGEST + 1], eventfds[LONGEST + 2], i;
 
-	for (i = 0; i <= LONG_CHAIN; i++)
+	for (i = 0; i <= LONGEST + 1; i++)
 		eventfds[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	for (i = 0; i < LONG_CHAIN; i++) {
+	for (i = 0; i <= LONGEST; i++) {
 		counters[i] = open_counter(CREATED, 0, EFD_NONBLOCK);
 		ASSERT_EQ(0, sink(counters[i], eventfds[i + 1]));
 	}
-	/* From the last one back: each leads to all that follow. */
-	for (i = LONG_CHAIN - 1; i > LONG_CHAIN - 16; i--)
-		ASSERT_EQ(0, source(counters[i], eventfds[i]));
-	EXPECT_EQ(0, source(counters[i], eventfds[i]));
-	i--;
-	EXPECT_EQ(-ELOOP, source(counters[i], eventfds[i])) TH_LOG("%d", i);
-	EXPECT_EQ(8, add(eventfds[i + 1], 1));
-	EXPECT_TRUE(count_becomes(eventfds[LONG_CHAIN], 1));
-	for (i = 0; i < LONG_CHAIN; i++) {
+	for (i = LONGEST; i > 1; i--)
+		ASSERT_EQ(0, source(counters[i], eventfds[i])) TH_LOG("%d", i);
+	EXPECT_EQ(-ELOOP, source(counters[1], eventfds[1]));
+	ASSERT_EQ(0, bridge(counters[LONGEST], -1,
+			    FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	EXPECT_EQ(0, source(counters[1], eventfds[1]));
+	EXPECT_EQ(-ELOOP, source(counters[LONGEST], eventfds[LONGEST]));
+	ASSERT_EQ(0, bridge(counters[8], -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	EXPECT_EQ(0, source(counters[LONGEST], eventfds[LONGEST]));
+	EXPECT_EQ(-ELOOP, source(counters[8], eventfds[8]));
+	/* Two that are shorter, and what they pass on. */
+	EXPECT_EQ(8, add(eventfds[1], 1));
+	EXPECT_TRUE(count_becomes(eventfds[8], 1));
+	EXPECT_EQ(8, add(counters[8], 1));
+	EXPECT_TRUE(count_becomes(eventfds[LONGEST + 1], 1));
+	for (i = 0; i <= LONGEST; i++) {
 		close(counters[i]);
 		close(eventfds[i]);
 	}

@@ -515,8 +515,8 @@ struct flowfd_bridge {
  * one of the first two, or an unknown bit; @eventfd is no eventfd; or the counter is a
  * semaphore (sink). E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EBUSY: the counter has a source or
  * a sink already, or the eventfd is the same end of another. ELOOP: bridges would lead from
- * the counter back to itself, or through more than 16 counters. ENOENT: there is nothing to
- * remove. ENOMEM: no memory.
+ * the counter back to itself, or more than 16 counters would follow one another. ENOENT:
+ * there is nothing to remove. ENOMEM: no memory.
  */
 #define FLOWFD_IOC_COUNTER_BRIDGE _IOW('J', 0x20, struct flowfd_bridge)
 #define FLOWFD_BRIDGE_SIZE_VER0	  8
