@@ -41,9 +41,9 @@ make_root()
 	mmdebstrap --mode=root --variant=minbase \
 		--aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
 		"$first" "$root"
-	# From the mirrors that mmdebstrap has chosen.
+	# From the mirrors that mmdebstrap has chosen. Backports have no updates of their own.
 	for suite in $(echo "${2#"$first"}" | tr , ' '); do
-		sed "s/$first/$suite/" "$root/etc/apt/sources.list" \
+		sed "s/$first/$suite/; /-backports-/d" "$root/etc/apt/sources.list" \
 			> "$root/etc/apt/sources.list.d/$suite.list"
 	done
 	# Any user can reach these programs, and nothing here upgrades them.
