@@ -167,6 +167,39 @@ end:
 	close(out);
 }
 
+/* Keeps the mutex of a sink busy. */
+static void *add_refused_sinks(void *arg)
+{
+	int *fds = arg;
+
+	run_on(1);
+	while (sink(fds[0], fds[1]) == -EBUSY)
+		pthread_testcancel();
+	return NULL;
+}
+
+/* A work item that finds the mutex taken comes back. */
+TEST_F(bridge, sink_beside_refused_ones)
+{
+	int fds[2] = { self->fd, new_eventfd() };
+	pthread_t thread;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(goto end, "it needs two processors");
+	ASSERT_EQ(0, sink(self->fd, self->out));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, add_refused_sinks, fds));
+	run_on(0);
+	for (int i = 0; i < 2000; i++) {
+		ASSERT_EQ(8, add(self->fd, 1));
+		ASSERT_TRUE(count_becomes(self->out, 1)) TH_LOG("%d", i);
+		ASSERT_EQ(8, take(self->out, &(__u64){ 0 }));
+	}
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+end:
+	close(fds[1]);
+}
+
 /* As any signal by the kernel, it stops there and reports it. */
 TEST_F(bridge, sink_overflows)
 {
