@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What is made must follow what was made, and perhaps published, before it. To be sourced.
-# shellcheck shell=bash
+# What is made must follow what was made, and perhaps published, before it. To be sourced,
+# after lib.sh. COMMAND of who does is in 'privileged'.
+# shellcheck shell=bash disable=SC2154
 
 # date_of REPOSITORY: of the newest of its suites, in seconds; 0 if there is none
 date_of()
@@ -24,4 +25,63 @@ later_than()
 	before=$(date_of "$1")
 	[ "$2" -gt "$before" ] ||
 		die "debian/changelog must have a time after that of $1, $(date -Rud "@$before")"
+}
+
+# public_key KEY: prints the fingerprint of the one public key that KEY names
+public_key()
+{
+	local listed
+	listed=$(gpg --batch --with-colons --list-keys -- "$1") || die "gpg has no key '$1'"
+	[ "$(grep -c '^pub:' <<< "$listed")" = 1 ] ||
+		die "'$1' names several keys; name one by its fingerprint"
+	awk -F: '$1 == "fpr" { print $10; exit }' <<< "$listed"
+}
+
+# use_keys KEY: sets key and signer, of what signs, and exported, which has KEYS, too; all are
+# fingerprints. A name may be that of other keys, too, which anybody may have made.
+use_keys()
+{
+	local found name
+	found=$(debian/signing-key "$1")
+	read -r key signer _ <<< "$found"
+	exported=("$key")
+	for name in ${KEYS-}; do
+		found=$(public_key "$name")
+		exported+=("$found")
+	done
+}
+
+# users_have_key DIR: the keyring that is published there has what signs now
+users_have_key()
+{
+	local keyring keys
+	keyring=$(find "$1" -name 'flowfd-archive-keyring*.deb' -print -quit)
+	keys=$("${privileged[@]}" "$lab/enter" 6.1 dpkg-deb --fsys-tarfile "$keyring" |
+		tar -xO ./usr/share/keyrings/flowfd-archive-keyring.gpg |
+		gpg --batch --with-colons --show-keys)
+	grep -q "^fpr:.*:$signer:" <<< "$keys" ||
+		die "users do not have the key that signs, $signer: first publish it with KEYS="
+}
+
+# signed_before REPOSITORY: what signed it is one of KEY and KEYS. Who has the keyring that is
+# made now may get that repository once more.
+signed_before()
+{
+	local release signed
+	for release in "$1"/dists/*/InRelease; do
+		signed=$(gpg --batch --status-fd 1 --verify "$release" 2> /dev/null |
+			awk '$2 == "VALIDSIG" { print $NF }') || true
+		[[ " ${exported[*]} " = *" ${signed:-none} "* ]] ||
+			die "$release is not signed by one of KEY and KEYS"
+	done
+}
+
+# follows REPOSITORY TIME: what will be made, of that time and signed by these keys, can be
+# published after it
+follows()
+{
+	later_than "$1" "$2"
+	[ -e "$1" ] || return 0
+	users_have_key "$1"
+	signed_before "$1"
 }
