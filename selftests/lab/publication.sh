@@ -1,7 +1,43 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What is made must follow what was made, and perhaps published, before it. To be sourced,
-# after lib.sh. COMMAND of who does is in 'privileged'.
+# after lib.sh. COMMAND of who does is in 'privileged', and what is made is of a 'version'.
 # shellcheck shell=bash disable=SC2154
+
+# begin DIR...: one at a time makes these. The lock is of a file that is there: what makes DIR
+# may be root, and this somebody else. Where the last time ended within in_place, DIR is again
+# what it was.
+begin()
+{
+	local dir
+	exec 9< "$lab/make-repository"
+	flock 9
+	for dir; do
+		[ -e "$dir" ] || [ ! -e "$dir.old" ] ||
+			"${privileged[@]}" mv -T "$dir.old" "$dir"
+	done
+}
+
+# in_place DIR: DIR.new is DIR now. What DIR was goes last, as it may be the only copy.
+in_place()
+{
+	if [ -e "$1" ]; then
+		"${privileged[@]}" rm -rf "$1.old"
+		"${privileged[@]}" mv -T "$1" "$1.old"
+	fi
+	"${privileged[@]}" mv -T "$1.new" "$1"
+	"${privileged[@]}" rm -rf "$1.old"
+}
+
+# never_built REPOSITORY...: none has this version, perhaps with other contents, which users
+# have the hashes of
+never_built()
+{
+	local repository
+	for repository; do
+		[ ! "$(find "$repository" -name "flowfd*_$version+deb*" -print -quit 2> /dev/null)" ] ||
+			die "$repository has $version already; FROM=$repository publishes that again"
+	done
+}
 
 # date_of REPOSITORY: of the newest of its suites, in seconds; 0 if there is none
 date_of()
@@ -76,10 +112,11 @@ signed_before()
 	done
 }
 
-# follows REPOSITORY TIME: what will be made, of that time and signed by these keys, can be
+# follows REPOSITORY TIME: this version, of that time and signed by these keys, can be
 # published after it
 follows()
 {
+	never_built "$1" build/release/repository
 	later_than "$1" "$2"
 	[ -e "$1" ] || return 0
 	users_have_key "$1"
