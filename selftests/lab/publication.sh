@@ -63,14 +63,16 @@ later_than()
 		die "debian/changelog must have a time after that of $1, $(date -Rud "@$before")"
 }
 
-# public_key KEY: prints the fingerprint of the one public key that KEY names
+# public_key KEY: prints the fingerprint of the one public key that KEY names, which apt accepts
 public_key()
 {
-	local listed
+	local listed fingerprint
 	listed=$(gpg --batch --with-colons --list-keys -- "$1") || die "gpg has no key '$1'"
 	[ "$(grep -c '^pub:' <<< "$listed")" = 1 ] ||
 		die "'$1' names several keys; name one by its fingerprint"
-	awk -F: '$1 == "fpr" { print $10; exit }' <<< "$listed"
+	fingerprint=$(awk -F: '$1 == "fpr" { print $10; exit }' <<< "$listed")
+	debian/accepted-key "$fingerprint"
+	echo "$fingerprint"
 }
 
 # use_keys KEY: sets key and signer, of what signs, and exported, which has KEYS, too; all are
