@@ -2,7 +2,7 @@
 # Whether the livepatch may be loaded, and whether the kernel is well with it: the kill
 # switch, a crash after the last load, and new taint flags. Sourced by flowfd-livepatch,
 # which defines $state, say and die, after loaded-livepatch.sh.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154 # variables of and for the other files
 
 cmdline=/proc/cmdline
 off_file=/etc/flowfd-livepatch/off
@@ -94,7 +94,9 @@ clear_guards()
 {
 	local guard
 	for guard in "$state/pending-$(uname -r)".*; do
-		[ "${1-}" ] && ! grep -qsF "$1 " "$guard" || rm -f "$guard"
+		if [ -z "${1-}" ] || grep -qsF "$1 " "$guard"; then
+			rm -f "$guard"
+		fi
 	done
 }
 

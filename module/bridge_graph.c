@@ -77,7 +77,8 @@ static const struct flowfd_bridge_state *bridge_next(const struct flowfd_bridge_
 }
 
 /* The counter that signals what feeds this one, or NULL. */
-static const struct flowfd_bridge_state *bridge_before(const struct flowfd_bridge_state *b)
+static const struct flowfd_bridge_state *
+bridge_before(const struct flowfd_bridge_state *b)
 {
 	struct bridge_end *sink = NULL;
 
