@@ -145,6 +145,12 @@ static void end_all(void)
 		end_last();
 }
 
+/* Blocked for ever: its process ID is not known any more, so nobody kills it. */
+static struct task stuck(enum slot_use use, pid_t at)
+{
+	return (struct task){ .use = use, .at = at, .blocked = 1, .ending = true };
+}
+
 /* What a call prints on standard error, and its exit status, when @prepare has run. */
 static const char *message_of(void (*call)(void), int *status)
 {
@@ -226,7 +232,7 @@ static void test_limit(void)
 	tap_ok(result.taken && result.steps, "a process that waits gets a free slot");
 	end_all();
 
-	start_many(SCAN_SLOTS, (struct task){ .use = FOR_SCAN, .at = 77, .blocked = 1 });
+	start_many(SCAN_SLOTS, stuck(FOR_SCAN, 77));
 	start_ns = now_ns();
 	result = start((struct task){ .use = FOR_SCAN, .wait = 60 * SECOND });
 	tap_ok(!result.taken, "all are blocked");
@@ -291,9 +297,9 @@ static void test_no_start(void)
 
 static void test_places(void)
 {
-	start((struct task){ .use = FOR_SCAN, .at = 77, .blocked = 1 });
+	start(stuck(FOR_SCAN, 77));
 	start((struct task){ .use = FOR_SCAN, .at = 88, .blocked = now_ns() + 1000 * SECOND });
-	start((struct task){ .use = FOR_BRIDGE, .at = 99, .blocked = 1 });
+	start(stuck(FOR_BRIDGE, 99));
 	tap_ok(start((struct task){ .use = FOR_SCAN, .asked = 77 }).has, "a process blocks");
 	tap_ok(!start((struct task){ .use = FOR_SCAN, .asked = 88 }).has, "not yet");
 	tap_ok(!start((struct task){ .use = FOR_SCAN, .asked = 99 }).has, "a bridge to it is");
@@ -305,7 +311,7 @@ static void test_places(void)
 	tap_ok(!start((struct task){ .use = FOR_SCAN, .asked = 77 }).has,
 	       "what an ended process said does not count");
 	end_all();
-	start((struct task){ .use = FOR_SCAN, .at = AT_MODULE, .blocked = 1 });
+	start(stuck(FOR_SCAN, AT_MODULE));
 	tap_ok(start((struct task){ .use = FOR_SCAN, .asked = AT_MODULE }).has, "the module");
 	end_all();
 }
@@ -326,10 +332,7 @@ static struct result start_elsewhere(struct task task)
 
 static void test_namespaces(void)
 {
-	const struct task task = { .use = FOR_SCAN, .at = 77, .blocked = 1 };
-	const struct task ending = {
-		.use = FOR_SCAN, .at = 88, .blocked = 1, .ending = true
-	};
+	struct task task = { .use = FOR_SCAN, .at = 77, .blocked = now_ns() };
 	struct result result;
 
 	start(task);
@@ -339,6 +342,8 @@ static void test_namespaces(void)
 	start_elsewhere(task);
 	tap_ok(!start((struct task){ .use = FOR_SCAN, .asked = 77 }).has, "the other way");
 	end_last();
+	/* Not for so long that they are killed. */
+	task.blocked = now_ns();
 	start_many(SCAN_SLOTS - 1, task);
 	result = start((struct task){ .use = FOR_SCAN, .wait = 60 * SECOND });
 	tap_is(result.crowd.blocked, SCAN_SLOTS, "all are blocked, wherever they are");
@@ -346,9 +351,64 @@ static void test_namespaces(void)
 	result = start_elsewhere((struct task){ .use = FOR_SCAN });
 	tap_is(result.crowd.one, 0, "or not");
 	end_all();
-	start(ending);
+	start(stuck(FOR_SCAN, 88));
 	tap_ok(start((struct task){ .use = FOR_SCAN, .asked = 88 }).has,
 	       "what a process says counts until its very end");
+	end_all();
+}
+
+/* Whether the last process was killed by another one. */
+static bool was_killed(void)
+{
+	pid_t pid = child[children - 1];
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT))
+		abort();
+	return info.si_pid == pid && info.si_status == SIGKILL;
+}
+
+/* Whether others learn that nobody is blocked there any more. */
+static bool is_free(pid_t at)
+{
+	struct result result;
+	int tries = 100;
+
+	do {
+		result = start((struct task){ .use = FOR_SCAN, .asked = at });
+		end_last();
+	} while (result.has && --tries);
+	return tries;
+}
+
+/* It does not run, as if it were frozen with its call, which so cannot kill it. */
+static void test_frozen(void)
+{
+	struct task task = { .use = FOR_SCAN, .at = AT_PROC, .blocked = 1 };
+
+	start(task);
+	kill(child[0], SIGSTOP);
+	tap_ok(is_free(AT_PROC), "a process that does not run is in nobody's way");
+	tap_ok(was_killed(), "it was killed");
+	end_all();
+	task.blocked = now_ns();
+	start(task);
+	start((struct task){ .use = FOR_SCAN });
+	end_last();
+	tap_ok(!was_killed(), "not before its own call has given up");
+	end_all();
+	task.blocked = 1;
+	start_elsewhere(task);
+	start((struct task){ .use = FOR_SCAN });
+	end_last();
+	tap_ok(!was_killed(), "nor one of another PID namespace");
+	end_all();
+	/* All at once: while they start, none kills another one. */
+	task.blocked = now_ns() - 3 * SECOND;
+	start_many(SCAN_SLOTS, task);
+	usleep(2100000);
+	tap_ok(start((struct task){ .use = FOR_SCAN, .wait = 60 * SECOND }).taken,
+	       "a process that waits gets the slot of one that it killed");
 	end_all();
 }
 
@@ -375,7 +435,7 @@ static void limit_files_firmly(void)
 
 static void test_limited_files(void)
 {
-	const struct task task = { .use = FOR_SCAN, .at = 77, .blocked = 1 };
+	const struct task task = stuck(FOR_SCAN, 77);
 	struct task asking = { .use = FOR_SCAN, .asked = 77 };
 
 	prepare = limit_files_firmly;
@@ -398,7 +458,7 @@ static void test_scan(void)
 {
 	struct scan *scan;
 
-	start_many(SCAN_SLOTS, (struct task){ .use = FOR_SCAN, .at = 77, .blocked = 1 });
+	start_many(SCAN_SLOTS, stuck(FOR_SCAN, 77));
 	scan = scan_all(0);
 	tap_is(scan->crowd.all, SCAN_SLOTS, "a scan finds too many");
 	tap_ok(!scan->processes && !scan_is_complete(scan), "and inspects nothing");
@@ -418,18 +478,18 @@ static void test_scan(void)
 	scan_free(scan);
 	end_all();
 
-	start((struct task){ .use = FOR_SCAN, .at = getpid(), .blocked = 1 });
+	start(stuck(FOR_SCAN, getpid()));
 	scan = scan_all(0);
 	tap_is(scan->stuck, 1, "one process is left out");
 	tap_is(scan->stuck_at, getpid(), "which is known");
 	tap_is(scan->finished, scan->processes, "all others are inspected");
 	scan_free(scan);
-	start((struct task){ .use = FOR_SCAN, .at = AT_MODULE, .blocked = 1 });
+	start(stuck(FOR_SCAN, AT_MODULE));
 	scan = scan_all(0);
 	tap_is(scan->stuck, 2, "the module, too");
 	scan_free(scan);
 	end_all();
-	start((struct task){ .use = FOR_SCAN, .at = AT_PROC, .blocked = 1 });
+	start(stuck(FOR_SCAN, AT_PROC));
 	scan = scan_all(0);
 	tap_ok(scan->stuck == 1 && scan->stuck_at == AT_PROC && !scan->processes,
 	       "/proc is left alone");
@@ -515,6 +575,7 @@ int main(void)
 	test_no_start();
 	test_places();
 	test_namespaces();
+	test_frozen();
 	test_limited_files();
 	test_scan();
 	test_file();

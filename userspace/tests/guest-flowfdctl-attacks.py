@@ -29,8 +29,8 @@ import time
 import pytest
 import tap
 from ctl import (CTL, NOBODY, PATIENCE, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG,
-                 SCAN_SLOTS, SLOTS, Process, ctl, flowfd, forbid, kept, left_behind, libc,
-                 needs_module, own_children)
+                 SCAN_SLOTS, SLOTS, Held, Process, ctl, flowfd, forbid, kept, left_behind,
+                 libc, needs_module, own_children)
 from tap import settles
 
 MEMORY_KB = 64 << 10
@@ -41,7 +41,7 @@ PRINT_SECONDS = 5
 SLOT_SECONDS = 5  # that a call waits for others
 CLONE_FILES = 0x400
 CLONE_NEWNS = 0x20000
-KCMP = 312
+GETDENTS, KCMP = 217, 312
 MS_BIND = 0x1000
 MS_REC_PRIVATE = 0x4000 | 0x40000
 pytestmark = needs_module
@@ -282,9 +282,8 @@ def lock(directory, *targets):
     libc.mmap.restype = ctypes.c_void_p
     memory = ctypes.c_void_p(libc.mmap(None, 4096, mmap.PROT_WRITE,
                                        mmap.MAP_SHARED, file, 0))
-    getdents64 = 217
     opened = [os.open(target, os.O_RDONLY) for target in targets]
-    for calls in ([(libc.syscall, getdents64, fd, memory, 4096) for fd in opened],
+    for calls in ([(libc.syscall, GETDENTS, fd, memory, 4096) for fd in opened],
                   [(os.mkdir, target + "/x") for target in targets]):
         for call, *args in calls:
             threading.Thread(target=call, args=args).start()
@@ -548,6 +547,52 @@ def test_crowd():
             os.close(event)
     assert settles(left, 0, PATIENCE)
     attacked(0)
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def is_removed(directory):
+    with contextlib.suppress(OSError):
+        os.rmdir(directory)
+    return not os.path.exists(directory)
+
+
+@contextlib.contextmanager
+def cgroup():
+    with tempfile.TemporaryDirectory() as top:
+        mount(b"none", top.encode(), b"cgroup2", 0, None)
+        group = f"{top}/flowfdctl-test"
+        os.mkdir(group)
+        try:
+            yield group
+        finally:
+            write(f"{group}/cgroup.kill", "1")
+            assert settles(lambda: is_removed(group), True, PATIENCE)
+            libc.umount(top.encode())
+
+
+def test_frozen():
+    """A call is frozen with its cgroup while its child finds all processes."""
+    def enter():
+        write(f"{group}/cgroup.procs", "0")
+        held.before()
+
+    held = Held(GETDENTS)
+    with cgroup() as group:
+        call = subprocess.Popen([CTL, "list"], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL, close_fds=False,
+                                preexec_fn=enter)
+        listener, _ = held.wait(call.pid)
+        write(f"{group}/cgroup.freeze", "1")
+        time.sleep(SCAN_SECONDS + 1)
+        assert ctl("list").stderr == ("flowfdctl: the kernel did not answer about /proc:"
+                                      " nothing was inspected\n")
+        assert settles(lambda: ctl("list").returncode, 0, PATIENCE)
+        os.close(listener)
+    call.wait()
 
 
 def test_hidden():

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,6 +20,10 @@
 
 /* How often a child that waits for a slot tries again. */
 #define RETRY_NS 10000000
+/* No call goes on for so long with a child that is blocked. */
+#define GIVE_UP_NS 5000000000ULL
+/* Time for a killed child to end. */
+#define KILL_NS 50000000
 
 /* Where a child process of another PID namespace is: process IDs of it mean others here. */
 #define ELSEWHERE INT_MIN
@@ -156,8 +161,23 @@ static int take(const struct range *range)
 	return -EBUSY;
 }
 
-/* Finds out where others are blocked. */
-static void find_blocked(const struct range *range)
+/*
+ * Its own call could not do it, or was killed; or the child stays. It can be frozen with
+ * its cgroup, or wait for what only SIGKILL ends.
+ */
+static void kill_owner(unsigned int number, pid_t owner)
+{
+	int handle = pidfd_open(owner, 0);
+
+	/* Not a process that has got the ID of one that has ended. */
+	if (handle >= 0 && owner_of(number) == owner)
+		pidfd_send_signal(handle, SIGKILL, NULL, 0);
+	if (handle >= 0)
+		close(handle);
+}
+
+/* Finds out where others are blocked, and kills those that were given up. */
+static void list_blocked(const struct range *range)
 {
 	uint64_t now = now_ns();
 	struct slot slot;
@@ -173,8 +193,21 @@ static void find_blocked(const struct range *range)
 		owner = owner_of(i);
 		if (owner != -1 && owner != slot.owner)
 			slot.at = ELSEWHERE;
+		else if (owner > 0 && now - slot.blocked >= GIVE_UP_NS)
+			kill_owner(i, owner);
 		blocked[blocked_count++] = slot.at;
 	}
+}
+
+static void find_blocked(const struct range *range)
+{
+	static const struct timespec end = { .tv_nsec = KILL_NS };
+
+	list_blocked(range);
+	if (!blocked_count)
+		return;
+	nanosleep(&end, NULL);
+	list_blocked(range);
 }
 
 static struct crowd find_crowd(const struct range *range)
