@@ -34,6 +34,7 @@
  * @at: where it then is
  * @blocked: when it is blocked there; 0: it does not say
  * @asked: a place about which it must ask
+ * @last: it says that it was the last place
  * @ending: as if it ended, and closing a file blocked that
  */
 struct task {
@@ -42,6 +43,7 @@ struct task {
 	pid_t at;
 	uint64_t blocked;
 	pid_t asked;
+	bool last;
 	bool ending;
 };
 
@@ -75,6 +77,8 @@ static _Noreturn void work(const struct task *task, int out)
 	result.steps = steps;
 	if (result.taken && task->blocked)
 		slot_at(task->at, task->blocked);
+	if (task->last)
+		slot_end();
 	if (task->ending)
 		close(open(SLOTS_FILE, O_RDONLY));
 	if (write(out, &result, sizeof(result)) != sizeof(result))
@@ -313,6 +317,11 @@ static void test_places(void)
 	end_all();
 	start(stuck(FOR_SCAN, AT_MODULE));
 	tap_ok(start((struct task){ .use = FOR_SCAN, .asked = AT_MODULE }).has, "the module");
+	end_all();
+	start((struct task){ .use = FOR_BRIDGE, .at = 66, .last = true,
+			     .blocked = now_ns() + 1000 * SECOND });
+	tap_ok(start((struct task){ .use = FOR_BRIDGE, .asked = 66 }).has,
+	       "a process that should end blocks at once");
 	end_all();
 }
 

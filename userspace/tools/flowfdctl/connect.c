@@ -17,6 +17,8 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <flowfd.h>
@@ -80,8 +82,9 @@ static _Noreturn void finish(struct report *report, int error)
 {
 	report->done = true;
 	report->error = error;
+	/* Closes what it took, which can take for ever: other calls must know then. */
+	slot_end();
 	tell(report);
-	/* Closes what it took, which can take for ever. */
 	_exit(EXIT_SUCCESS);
 }
 
@@ -243,6 +246,16 @@ static bool follow(int fd, struct report *report)
 		}
 	}
 	return report->done;
+}
+
+/* Usually at once. Until then the next call would take it for blocked. */
+static void wait_for_end(pid_t child)
+{
+	static const struct timespec retry = { .tv_nsec = 1000000 };
+	uint64_t end = now_ns() + STALL_NS;
+
+	while (!waitpid(child, NULL, WNOHANG) && now_ns() < end)
+		nanosleep(&retry, NULL);
 }
 
 static const char *end_name(unsigned int flags)
@@ -424,7 +437,9 @@ int connect_targets(const struct target *counter, const struct target *eventfd,
 		connect_as_child(counter, eventfd, flags);
 	}
 	close(ends[1]);
-	if (!follow(ends[0], &report)) {
+	if (follow(ends[0], &report)) {
+		wait_for_end(child);
+	} else {
 		kill(child, SIGKILL);
 		report.error = -ETIMEDOUT;
 	}

@@ -153,6 +153,7 @@ enum slot_use { FOR_SCAN, FOR_BRIDGE };
 int slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
 	      struct crowd *crowd);
 void slot_at(pid_t at, uint64_t until);
+void slot_end(void);
 bool slots_have(pid_t at);
 
 /* stops.c */

@@ -22,8 +22,8 @@
 #define RETRY_NS 10000000
 /* No call goes on for so long with a child that is blocked. */
 #define GIVE_UP_NS 5000000000ULL
-/* Time for a killed child to end. */
-#define KILL_NS 50000000
+/* Time for a child to end. */
+#define END_NS 50000000
 
 /* Where a child process of another PID namespace is: process IDs of it mean others here. */
 #define ELSEWHERE INT_MIN
@@ -201,11 +201,12 @@ static void list_blocked(const struct range *range)
 
 static void find_blocked(const struct range *range)
 {
-	static const struct timespec end = { .tv_nsec = KILL_NS };
+	static const struct timespec end = { .tv_nsec = END_NS };
 
 	list_blocked(range);
 	if (!blocked_count)
 		return;
+	/* For those that were killed, and those at their end. */
 	nanosleep(&end, NULL);
 	list_blocked(range);
 }
@@ -279,6 +280,15 @@ void slot_at(pid_t at, uint64_t until)
 	if (pwrite(file, &slot, sizeof(slot), offset_of(own)) == sizeof(slot) &&
 	    !is_filled)
 		is_filled = !lock(own, FILLED);
+}
+
+/* slot_end - say in the slot that this process is blocked there if it does not end now */
+void slot_end(void)
+{
+	struct slot slot;
+
+	if (is_filled && pread(file, &slot, sizeof(slot), offset_of(own)) == sizeof(slot))
+		slot_at(slot.at, now_ns());
 }
 
 /* slots_have - whether another process was blocked there when this one took its slot */
