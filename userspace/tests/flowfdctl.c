@@ -234,6 +234,25 @@ static void test_many_watches(void)
 	free(text);
 }
 
+/* Whether a text that fills its memory is cut before the end of what must be known. */
+static bool is_cut(const char *text)
+{
+	return fdinfo_is_cut(text, strlen(text) + 1);
+}
+
+static void test_cut(void)
+{
+	tap_ok(!fdinfo_is_cut(COUNTER_LINES, sizeof(COUNTER_LINES) + 1),
+	       "all of a counter");
+	tap_ok(is_cut(COUNTER_LINES), "its policies and statistics can be missing");
+	tap_ok(is_cut(COUNTER_LINES FLOW_LINES), "its statistics");
+	tap_ok(is_cut(RING_LINES RING_STATS_LINES WATCHED), "posts of a ring");
+	tap_ok(!is_cut(RING_LINES RING_STATS_LINES WATCHED WATCH_LINES),
+	       "no more than watches");
+	tap_ok(!is_cut(RING_LINES "flowfd-ring-watches: 0\nflowfd-ring-posts: 7\npost: "),
+	       "no more than posts");
+}
+
 /* fdinfo of other files, which must not be taken for flowfd's. */
 static void test_others(void)
 {
@@ -728,6 +747,7 @@ int main(void)
 	test_ring();
 	test_values();
 	test_many_watches();
+	test_cut();
 	test_others();
 	test_eventfds();
 	test_unknown();

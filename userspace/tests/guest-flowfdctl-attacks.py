@@ -182,6 +182,35 @@ def test_locks():
         assert rings_of(attacker, attacked(2)) == []
 
 
+def test_locks_before_a_part():
+    """As many that the number of posts is the first line that does not fit."""
+    def lock(how, start):
+        fcntl.fcntl(kept[0], fcntl.F_OFD_SETLK,
+                    struct.pack("@hhqqi", how, os.SEEK_SET, start, 1, 0))
+
+    def room():
+        with open(f"/proc/self/fdinfo/{kept[0].fd}") as lines:
+            return 4095 - lines.read().index("flowfd-ring-posts:")
+
+    def attack():
+        kept.append(flowfd.Ring(4))
+        start = 1001
+        while room() > 110:
+            lock(fcntl.F_WRLCK, start)
+            start += 2
+        for digits in range(1, 19):
+            lock(fcntl.F_WRLCK, 10**digits)
+            if 0 <= room() < len("flowfd-ring-posts: 0"):
+                return kept[0].fd
+            lock(fcntl.F_UNLCK, 10**digits)
+
+    with Attacker(attack) as attacker:
+        assert attacker.facts
+        assert rings_of(attacker, attacked(2)) == []
+        place = (attacker.pid, attacker.facts)
+        assert bridge(place, place) == (1, "flowfdctl: %d:%d: File too large\n" % place)
+
+
 def serve_fuse(device, mute):
     """Serves one file: it can be opened, but reads, polls and requests with the numbers
     in @mute get no answer."""

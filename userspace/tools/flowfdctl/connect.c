@@ -167,6 +167,8 @@ static void check(struct report *report, int fd)
 			finish(report, -EPROTO);
 		return;
 	}
+	if (fdinfo_is_cut(text, sizeof(text)))
+		finish(report, -EFBIG);
 	kind = fdinfo_parse(text, &object, NULL, 0);
 	if (kind == FDINFO_UNKNOWN)
 		finish(report, -EPROTO);

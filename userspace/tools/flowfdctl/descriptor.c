@@ -177,8 +177,7 @@ static void look_at_text(struct place *place, int fd, int number)
 	struct object object;
 	enum fdinfo kind = fdinfo_parse(text, &object, NULL, 0);
 
-	if (kind != FDINFO_OBJECT && strlen(text) == HEADER_SIZE - 1) {
-		/* flowfd's lines can be further back, behind lines of locks for instance. */
+	if (fdinfo_is_cut(text, HEADER_SIZE)) {
 		errno = EFBIG;
 		process_failed(place->view, place->process);
 		return;

@@ -265,6 +265,20 @@ enum fdinfo fdinfo_parse(const char *text, struct object *object, struct watch *
 	return FDINFO_OBJECT;
 }
 
+/**
+ * fdinfo_is_cut - whether lines about a counter or ring can be missing
+ * @text: the beginning of a fdinfo
+ * @size: of the memory that it was read into
+ *
+ * Lines of locks come before those of flowfd: a user chooses which of these are the last
+ * ones that fit. The list of watches and posts comes behind all others.
+ */
+bool fdinfo_is_cut(const char *text, size_t size)
+{
+	return strlen(text) == size - 1 && !strstr(text, "\ntfd:") &&
+	       !strstr(text, "\npost:");
+}
+
 /* fdinfo_eventfd - parse the fdinfo of an eventfd; returns false if it has no number */
 bool fdinfo_eventfd(const char *text, uint64_t *id)
 {

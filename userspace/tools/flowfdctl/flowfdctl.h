@@ -134,6 +134,7 @@ bool overflow_from_name(const char *name, size_t length, uint64_t *overflow);
 enum fdinfo { FDINFO_OTHER, FDINFO_OBJECT, FDINFO_UNKNOWN };
 enum fdinfo fdinfo_parse(const char *text, struct object *object, struct watch *watch,
 			 size_t room);
+bool fdinfo_is_cut(const char *text, size_t size);
 bool fdinfo_eventfd(const char *text, uint64_t *id);
 uint32_t object_pending(const struct object *object);
 
