@@ -30,7 +30,7 @@ PR_SET_CHILD_SUBREAPER = 36
 SLOTS = "/run/flowfdctl"  # the child processes of all calls
 SCAN_SLOTS = 12
 BRIDGE_SLOTS = 4
-SLOT_SIZE = 16
+SLOT_SIZE = 24
 libc = ctypes.CDLL(None, use_errno=True)
 needs_module = pytest.mark.skipif(not os.path.exists(flowfd.DEVICE),
                                   reason="the module is not loaded")

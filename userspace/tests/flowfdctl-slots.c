@@ -52,6 +52,7 @@ struct result {
 	bool taken;
 	bool has;
 	bool apart;
+	bool above;
 	struct crowd crowd;
 	unsigned long steps;
 };
@@ -61,6 +62,21 @@ static void (*prepare)(void);
 
 static pid_t child[64];
 static unsigned int children;
+
+/* Whether the file is above all that is opened now, and so is closed after it. */
+static bool is_above(void)
+{
+	int fd, next = dup(STDERR_FILENO);
+	struct stat slots, st;
+
+	if (next < 0 || stat(SLOTS_FILE, &slots))
+		return false;
+	for (fd = 0; fd < next; fd++)
+		if (!fstat(fd, &st) && st.st_dev == slots.st_dev &&
+		    st.st_ino == slots.st_ino)
+			return false;
+	return !close(next);
+}
 
 static _Noreturn void work(const struct task *task, int out)
 {
@@ -72,11 +88,12 @@ static _Noreturn void work(const struct task *task, int out)
 		prepare();
 	result.error = slot_take(task->use, now_ns() + task->wait, &steps, &result.crowd);
 	result.taken = !result.error;
-	result.has = slots_have(task->asked);
 	result.apart = getsid(0) == getpid();
+	result.above = is_above();
 	result.steps = steps;
 	if (result.taken && task->blocked)
 		slot_at(task->at, task->blocked);
+	result.has = slots_have(task->asked);
 	if (task->last)
 		slot_end();
 	if (task->ending)
@@ -214,8 +231,9 @@ static void test_limit(void)
 	uint64_t start_ns;
 	int told;
 
-	tap_ok(start((struct task){ .use = FOR_SCAN }).apart,
-	       "a process with a slot has no terminal that stops it");
+	result = start((struct task){ .use = FOR_SCAN });
+	tap_ok(result.apart, "a process with a slot has no terminal that stops it");
+	tap_ok(result.above, "it is known until it has closed all else");
 	tap_is(start_many(SCAN_SLOTS - 1, (struct task){ .use = FOR_SCAN }), SCAN_SLOTS - 1,
 	       "so many can scan");
 	result = start((struct task){ .use = FOR_SCAN });
@@ -363,6 +381,11 @@ static void test_namespaces(void)
 	start(stuck(FOR_SCAN, 88));
 	tap_ok(start((struct task){ .use = FOR_SCAN, .asked = 88 }).has,
 	       "what a process says counts until its very end");
+	end_all();
+	start_elsewhere(stuck(FOR_SCAN, 88));
+	tap_ok(!start((struct task){ .use = FOR_SCAN, .at = 1, .blocked = UINT64_MAX,
+				     .asked = 88 }).has,
+	       "but not in another PID namespace");
 	end_all();
 }
 

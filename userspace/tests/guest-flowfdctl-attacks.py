@@ -29,8 +29,8 @@ import time
 import pytest
 import tap
 from ctl import (BRIDGE_SLOTS, CTL, NOBODY, PATIENCE, PR_SET_CHILD_SUBREAPER,
-                 PR_SET_PDEATHSIG, SCAN_SLOTS, SLOTS, Held, Process, ctl, flowfd, forbid,
-                 kept, left_behind, libc, needs_module, own_children)
+                 PR_SET_PDEATHSIG, SCAN_SLOTS, SLOTS, SLOT_SIZE, Held, Process, ctl,
+                 flowfd, forbid, kept, left_behind, libc, needs_module, own_children)
 from tap import settles
 
 MEMORY_KB = 64 << 10
@@ -456,6 +456,13 @@ def bridge(place, other):
     return done.returncode, done.stderr
 
 
+def owner_of(slot):
+    with open(SLOTS, "r+b") as slots:
+        form = "@hhqqi"
+        lock = struct.pack(form, fcntl.F_WRLCK, os.SEEK_SET, SLOT_SIZE * slot + 2, 1, 0)
+        return struct.unpack(form, fcntl.fcntl(slots, fcntl.F_GETLK, lock))[-1]
+
+
 def test_bridge_of_a_file_that_cannot_be_closed():
     """Its server never lets anybody close a descriptor of it."""
     def attack(directory):
@@ -465,6 +472,7 @@ def test_bridge_of_a_file_that_cannot_be_closed():
         place = (attacker.pid, attacker.facts)
         assert bridge(place, place) == (
             1, "flowfdctl: %d:%d is not a counter of flowfd\n" % place)
+        assert owner_of(SCAN_SLOTS) in own_children()
         # The process that closes it is known at once, and no other one is left behind.
         for _ in range(BRIDGE_SLOTS):
             assert bridge(place, place) == (
@@ -521,7 +529,7 @@ def test_many_calls():
 def is_looked_at(pid):
     """Whether a slot says that a child is at a process."""
     with contextlib.suppress(FileNotFoundError), open(SLOTS, "rb") as slots:
-        return any(at == pid for at, _ in struct.iter_unpack("=i4xQ", slots.read()))
+        return any(at == pid for at, in struct.iter_unpack("=i20x", slots.read()))
     return False
 
 

@@ -116,10 +116,10 @@ static int take(struct report *report, const struct target *target)
 	int handle, fd;
 
 	step(report, FIND);
-	if (slots_have(target->pid))
-		finish(report, -ETIMEDOUT);
 	/* The parent gives up earlier. */
 	slot_at(target->pid, now_ns() + CONNECT_NS + STALL_NS);
+	if (slots_have(target->pid))
+		finish(report, -ETIMEDOUT);
 	handle = open_process(target->pid);
 	if (handle < 0)
 		finish(report, -errno);

@@ -141,7 +141,6 @@ static _Noreturn void look_as_child(struct view *view)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	closefrom(0);
 	view->current = AT_SLOTS;
-	/* Of root its file becomes standard input, which is never read; the rest is null. */
 	if (!take_slot(view))
 		_exit(EXIT_SUCCESS);
 	processes_at(view, AT_PROC);

@@ -33,17 +33,19 @@
  * @at: the process that it is at, or an enum stuck_at
  * @owner: its own process ID
  * @blocked: from when on it is blocked there, as now_ns()
+ * @pid_ns: inode number of its PID namespace; 0: not known
  */
 struct slot {
 	pid_t at;
 	pid_t owner;
 	uint64_t blocked;
+	uint64_t pid_ns;
 };
 
 /*
  * Bytes of a slot that its owner locks: FILLED when the slot was filled in, NAMED in the
  * way that tells others the owner's process ID, as it is in their PID namespace. NAMED is
- * unlocked early in the owner's end.
+ * unlocked when a descriptor of the file is closed: in the owner's end after the others.
  */
 enum { TAKEN, FILLED, NAMED };
 
@@ -56,11 +58,19 @@ static const struct range {
 	[FOR_BRIDGE] = { SCAN_SLOTS, BRIDGE_SLOTS },
 };
 
+/*
+ * The lowest descriptors are closed first, and each can block. A child process has only a
+ * few, but RLIMIT_NOFILE may be lower.
+ */
+#define HIGH_FD 255
+
 /* Of this process, once it has a slot. */
 static int file = -1;
 static unsigned int own;
 static bool is_filled;
-static pid_t blocked[SCAN_SLOTS + BRIDGE_SLOTS];
+static bool is_asked;
+static uint64_t own_pid_ns;
+static struct slot blocked[SCAN_SLOTS + BRIDGE_SLOTS];
 static unsigned int blocked_count;
 
 /* No other user can open it, and so lock it. */
@@ -70,6 +80,17 @@ static bool is_trusted(int fd)
 
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_uid &&
 	       !(st.st_mode & (S_IRWXG | S_IRWXO));
+}
+
+/* Before there are locks, which a close would remove. */
+static int move_up(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
 }
 
 /*
@@ -88,6 +109,8 @@ static int open_file(int *error)
 		*error = NOT_ROOTS;
 		close(fd);
 		fd = -1;
+	} else {
+		fd = move_up(fd);
 	}
 	return fd;
 }
@@ -195,7 +218,7 @@ static void list_blocked(const struct range *range)
 			slot.at = ELSEWHERE;
 		else if (owner > 0 && now - slot.blocked >= GIVE_UP_NS)
 			kill_owner(i, owner);
-		blocked[blocked_count++] = slot.at;
+		blocked[blocked_count++] = slot;
 	}
 }
 
@@ -266,6 +289,25 @@ int slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
 	return error;
 }
 
+static void fill(pid_t at, uint64_t until)
+{
+	struct slot slot = {
+		.at = at, .owner = getpid(), .blocked = until, .pid_ns = own_pid_ns
+	};
+
+	if (pwrite(file, &slot, sizeof(slot), offset_of(own)) == sizeof(slot) &&
+	    !is_filled)
+		is_filled = !lock(own, FILLED);
+}
+
+static void find_namespace(void)
+{
+	struct stat st;
+
+	if (!stat("/proc/self/ns/pid", &st))
+		own_pid_ns = st.st_ino;
+}
+
 /**
  * slot_at - say in the slot where this process is
  * @at: the process that it is at, or an enum stuck_at
@@ -273,13 +315,15 @@ int slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
  */
 void slot_at(pid_t at, uint64_t until)
 {
-	struct slot slot = { .at = at, .owner = getpid(), .blocked = until };
-
 	if (file < 0)
 		return;
-	if (pwrite(file, &slot, sizeof(slot), offset_of(own)) == sizeof(slot) &&
-	    !is_filled)
-		is_filled = !lock(own, FILLED);
+	fill(at, until);
+	/* That can block, too. */
+	if (!is_asked && !slots_have(AT_PROC)) {
+		is_asked = true;
+		find_namespace();
+		fill(at, until);
+	}
 }
 
 /* slot_end - say in the slot that this process is blocked there if it does not end now */
@@ -291,13 +335,19 @@ void slot_end(void)
 		slot_at(slot.at, now_ns());
 }
 
+/* Whether it is known to be of another PID namespace. */
+static bool is_elsewhere(const struct slot *slot)
+{
+	return slot->pid_ns && own_pid_ns && slot->pid_ns != own_pid_ns;
+}
+
 /* slots_have - whether another process was blocked there when this one took its slot */
 bool slots_have(pid_t at)
 {
 	unsigned int i;
 
 	for (i = 0; i < blocked_count; i++)
-		if (blocked[i] == at)
+		if (blocked[i].at == at && !is_elsewhere(&blocked[i]))
 			return true;
 	return false;
 }
