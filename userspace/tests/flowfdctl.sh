@@ -56,24 +56,40 @@ refused "an option of a command before it" \
 refused "option without its value" \
 	"flowfdctl top: option '--count' requires an argument" top --count
 
-# The collector's file is replaced only by what is complete, or as far as possible.
+# The collector's file is replaced only by what is complete, or as far as possible,
+# whatever its user makes of the directory.
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
-sed -n '/^flowfdctl \\-\\-prometheus/,/^\.EE/p' "${0%/*}/../man/flowfdctl.1" |
+sed -n '/^mkdir .*flowfdctl/,/^\.EE/p' "${0%/*}/../man/flowfdctl.1" |
 	sed -e '/^\./d' -e 's/\\-/-/g' >"$here/flowfdctl(1)"
-"$ctl" --prometheus --help | sed -n 's/^  \(flowfdctl --prometheus\|case\) /\1 /p' \
+"$ctl" --prometheus --help | sed -n 's/^  \(.*mkdir\)/\1/; /^mkdir/,/^ *esac/p' \
 	>"$here/--help"
-mkdir "$here/bin"
+sed -i "s|/var/lib/|$here/|g" "$here/flowfdctl(1)" "$here/--help"
+exporter=$here/prometheus/node-exporter
+mkdir -p "$here/bin" "$exporter/directory"
 for example in "flowfdctl(1)" --help; do
 	for end in "exit 0" "exit 2" "exit 1" "exit 64" "exit 127" "kill -TERM \$\$" \
 		"kill -KILL \$\$"; do
 		case $end in "exit 0" | "exit 2") wanted=new ;; *) wanted=old ;; esac
 		printf '#!/bin/sh\necho new\n%s\n' "$end" >"$here/bin/flowfdctl"
 		chmod +x "$here/bin/flowfdctl"
-		echo old >"$here/flowfd.prom"
-		(cd "$here" && PATH=$here/bin:$PATH sh "$here/$example") 2>/dev/null
-		tap_is "$(cat "$here/flowfd.prom")" "$wanted" "example of $example: $end"
+		echo old >"$exporter/flowfd.prom"
+		PATH=$here/bin:$PATH sh "$here/$example" 2>/dev/null
+		tap_is "$(cat "$exporter/flowfd.prom")" "$wanted" \
+			"example of $example: $end"
 	done
+	printf '#!/bin/sh\necho new\n' >"$here/bin/flowfdctl"
+	echo own >"$here/file"
+	for name in new flowfd.new flowfd.prom; do
+		ln -sf "$here/file" "$exporter/$name"
+	done
+	PATH=$here/bin:$PATH sh "$here/$example"
+	tap_is "$(cat "$here/file" "$exporter/flowfd.prom")" "own
+new" "example of $example: links to a file"
+	ln -sfn directory "$exporter/flowfd.prom"
+	PATH=$here/bin:$PATH sh "$here/$example"
+	tap_is "$(ls "$exporter/directory")$(cat "$exporter/flowfd.prom")" new \
+		"example of $example: a link to a directory"
 done
 
 target="not a descriptor, PID:FD"

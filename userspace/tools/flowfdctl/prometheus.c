@@ -12,9 +12,11 @@ static const struct argp argp = {
 	.parser = parse_other,
 	.doc = "Print metrics for the textfile collector of node_exporter."
 	       "\vExample:\n"
-	       "  cd /var/lib/prometheus/node-exporter || exit\n"
-	       "  flowfdctl --prometheus > flowfd.new\n"
-	       "  case $? in 0 | 2) mv flowfd.new flowfd.prom ;; esac",
+	       "  mkdir -p /var/lib/flowfdctl && cd /var/lib/flowfdctl || exit\n"
+	       "  flowfdctl --prometheus > new\n"
+	       "  case $? in 0 | 2)\n"
+	       "      mv -T new /var/lib/prometheus/node-exporter/flowfd.prom ;;\n"
+	       "  esac",
 };
 
 int prometheus_main(int argc, char **argv)
