@@ -317,6 +317,42 @@ static void test_no_start(void)
 	prepare = NULL;
 }
 
+/* Each child of this process waits for its end. */
+static void wait_for_orphans(void)
+{
+	pid_t parent = getppid();
+
+	kill(parent, SIGKILL);
+	while (getppid() == parent)
+		usleep(1000);
+}
+
+/* Whether the child of a call goes on without its parent. */
+static bool goes_on(void (*call)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		if (pthread_atfork(NULL, NULL, wait_for_orphans))
+			abort();
+		call();
+	}
+	if (waitpid(pid, NULL, 0) != pid || waitpid(-1, &status, 0) < 0)
+		abort();
+	return !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_FAILURE;
+}
+
+static void test_no_parent(void)
+{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
+		abort();
+	tap_ok(!goes_on(call_scan), "no scan begins behind its call's end");
+	tap_ok(!goes_on(call_bridge), "no bridge, either");
+	if (prctl(PR_SET_CHILD_SUBREAPER, 0))
+		abort();
+}
+
 static void test_places(void)
 {
 	start(stuck(FOR_SCAN, 77));
@@ -605,6 +641,7 @@ int main(void)
 	test_limit();
 	test_no_locks();
 	test_no_start();
+	test_no_parent();
 	test_places();
 	test_namespaces();
 	test_frozen();

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -191,13 +190,13 @@ static int take_checked(struct report *report, const struct target *target,
 	return fd;
 }
 
-static _Noreturn void connect_as_child(const struct target *counter,
+static _Noreturn void connect_as_child(pid_t parent, const struct target *counter,
 				       const struct target *eventfd, unsigned int flags)
 {
 	struct report report = { .step = START };
 	int from, to = -1;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	child_begin(parent);
 	/* A child that is left behind keeps nothing open that its caller waits for. */
 	reports = dup2(reports, STDIN_FILENO);
 	closefrom(STDERR_FILENO + 1);
@@ -426,8 +425,8 @@ int connect_targets(const struct target *counter, const struct target *eventfd,
 {
 	struct report report = { .step = START };
 	const struct target *target;
+	pid_t parent = getpid(), child;
 	int ends[2];
-	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC))
 		err(EXIT_FAILURE, "pipe");
@@ -436,7 +435,7 @@ int connect_targets(const struct target *counter, const struct target *eventfd,
 		err(EXIT_FAILURE, "cannot create a process that takes descriptors");
 	if (!child) {
 		reports = ends[1];
-		connect_as_child(counter, eventfd, flags);
+		connect_as_child(parent, counter, eventfd, flags);
 	}
 	close(ends[1]);
 	if (follow(ends[0], &report)) {

@@ -141,6 +141,7 @@ void processes_at(struct view *view, pid_t at);
 bool processes_skip(struct view *view);
 
 /* scan.c */
+void child_begin(pid_t parent);
 bool child_can_run(int handle, int stat);
 
 /* How many child processes of all calls may inspect processes, and make bridges. */

@@ -130,15 +130,23 @@ static bool take_slot(struct view *view)
 	return !error;
 }
 
+/* child_begin - let a child process end with its parent, which may have ended already */
+void child_begin(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+}
+
 /*
  * A child that is left behind keeps its descriptors open for as long as it is blocked:
  * a pipe that standard output goes to must not be among them.
  */
-static _Noreturn void look_as_child(struct view *view)
+static _Noreturn void look_as_child(struct view *view, pid_t parent)
 {
 	int null;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	child_begin(parent);
 	closefrom(0);
 	view->current = AT_SLOTS;
 	if (!take_slot(view))
@@ -155,7 +163,7 @@ static _Noreturn void look_as_child(struct view *view)
 /* Returns false if a process blocked the child that inspected it. */
 static bool look_elsewhere(struct view *view)
 {
-	pid_t child;
+	pid_t parent = getpid(), child;
 	bool done;
 	int handle;
 
@@ -163,7 +171,7 @@ static bool look_elsewhere(struct view *view)
 	view->stat = -1;
 	child = fork();
 	if (!child)
-		look_as_child(view);
+		look_as_child(view, parent);
 	/* This process must not scan in its place: it could block for ever. */
 	if (child < 0)
 		err(EXIT_FAILURE, "cannot create a process that reads /proc");
