@@ -346,11 +346,21 @@ def test_left_behind():
                 for table in out.split("flowfd on this machine")[1:]] == [True] * 10
 
 
-def call_while_locked(directory, *args, prepare=None):
+def owner_of(slot):
+    """Process ID of the child of flowfdctl that has it; 0: none."""
+    with open(SLOTS, "r+b") as slots:
+        form = "@hhqqi"
+        lock = struct.pack(form, fcntl.F_WRLCK, os.SEEK_SET, SLOT_SIZE * slot + 2, 1, 0)
+        return struct.unpack(form, fcntl.fcntl(slots, fcntl.F_GETLK, lock))[-1]
+
+
+def call_while_locked(directory, *args, prepare=None, before=lambda: None):
     """Exit status and both outputs of flowfdctl, which must end within its time. Until
-    @directory is unlocked again, a lookup in it would block the test, too."""
+    @directory is unlocked again, a lookup in it would block the test, too. Calls @before
+    when it is locked."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as error:
         with with_locked(directory):
+            before()
             # To close descriptors, Python would read /proc.
             child = subprocess.Popen([CTL, *args], stdout=out, stderr=error,
                                      close_fds=False, preexec_fn=prepare)
@@ -370,6 +380,21 @@ def test_locked_proc():
     code, _, error = call_while_locked("/proc", "list")
     assert (code, error) == (2, "flowfdctl: the kernel did not answer about /proc:"
                                 " nothing was inspected\n")
+
+
+def test_many_calls_without_proc():
+    """The first one leaves a child behind, and then others leave /proc alone."""
+    def before():
+        for wait in SCAN_SECONDS, 0:  # in which the child could find all processes
+            subprocess.run([CTL, "list"], capture_output=True, close_fds=False)
+            time.sleep(wait)
+        left.extend(filter(None, map(owner_of, range(SCAN_SLOTS))))
+
+    left = []
+    code, _, error = call_while_locked("/proc", "list", before=before)
+    assert (code, error) == (2, "flowfdctl: the kernel did not answer about /proc:"
+                                " nothing was inspected\n")
+    assert len(left) == 1
 
 
 def test_locked_device():
@@ -454,13 +479,6 @@ def bridge(place, other):
     done = ctl("bridge", "source", "%d:%d" % place, "%d:%d" % other, timeout=PATIENCE)
     assert time.monotonic() - start < SCAN_SECONDS + PRINT_SECONDS
     return done.returncode, done.stderr
-
-
-def owner_of(slot):
-    with open(SLOTS, "r+b") as slots:
-        form = "@hhqqi"
-        lock = struct.pack(form, fcntl.F_WRLCK, os.SEEK_SET, SLOT_SIZE * slot + 2, 1, 0)
-        return struct.unpack(form, fcntl.fcntl(slots, fcntl.F_GETLK, lock))[-1]
 
 
 def test_bridge_of_a_file_that_cannot_be_closed():

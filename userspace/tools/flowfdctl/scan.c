@@ -155,7 +155,8 @@ static _Noreturn void look_as_child(struct view *view, pid_t parent)
 	do {
 		null = open("/dev/null", O_RDWR);
 	} while (null >= 0 && null < STDERR_FILENO);
-	view->stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	if (!slots_have(AT_PROC))
+		view->stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	processes_look(view);
 	_exit(EXIT_SUCCESS);
 }
