@@ -13,6 +13,8 @@ cmdline=cmdline
 off_file=off
 taint_file=taint
 boot_id=boot
+# The time does not pass as it does for the disk.
+disk_patience=1000000
 sysfs=sysfs
 modules=modules
 mkdir sysfs modules
@@ -234,6 +236,7 @@ for reader in full_log lost_reader; do
 done
 # The disk is what the kernel has trouble with.
 tap_is "$(
+	disk_patience=10
 	sync()
 	{
 		command sleep 3
