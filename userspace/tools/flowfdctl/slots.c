@@ -94,8 +94,9 @@ static int move_up(int fd)
 }
 
 /*
- * Returns -1, and in @error why, if there is no file for slots. It is made only if it must be: while
- * the directory is locked, as any user can do, a new name blocks, and others do not.
+ * Returns -1, and in @error why, if there is no file for slots. It is made only if it must
+ * be: while the directory is locked, as any user can do, a new name blocks, and others do
+ * not.
  */
 static int open_file(int *error)
 {
