@@ -383,8 +383,21 @@ check_way_back() {
 		"version $now is in force, and has made trouble: see $state/failed-$(uname -r)"
 }
 
+# check_simulated NAME...: whether apt would install all of them. It warns, but does not fail, if
+# its lists could not be updated, or a newer version has a low priority.
+check_simulated() {
+	for word; do
+		# Adding the repository has installed it.
+		[ "$word" != $keyring ] || continue
+		grep -q "^${word%:*}[: ]" "$rollout/packages.new" ||
+			die "apt does not install $word: is it pinned, or could apt's lists not be" \
+				"updated?" "$(cat "$rollout/updated" "$rollout/simulated")"
+	done
+}
+
 prepare() {
-	[ $# = 0 ] || apt-get -q update
+	[ $# = 0 ] || apt-get -qq update > "$rollout/updated" 2>&1 ||
+		die "$(cat "$rollout/updated")"
 	# For install_packages: one word each.
 	echo "$*" > "$rollout/names"
 	(
@@ -401,6 +414,7 @@ prepare() {
 	sed -nE 's/^Inst ([^ ]+) \(([^ ]+) .*/\1 - \2/p
 		s/^Inst ([^ ]+) \[([^]]*)\] \(([^ ]+) .*/\1 \2 \3/p' \
 		"$rollout/simulated" > "$rollout/packages.new"
+	check_simulated "$@"
 	while read -r name old new; do
 		case $name in
 		flowfd* | libflowfd*)
@@ -496,7 +510,7 @@ stop_trial() {
 forget() {
 	rm -f "$rollout/before"
 	rm -rf "$rollout/new" "$rollout/old" "$rollout"/packages* "$rollout/names" \
-		"$rollout/simulated"
+		"$rollout/simulated" "$rollout/updated"
 }
 
 end() {
