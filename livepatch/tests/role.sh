@@ -162,6 +162,28 @@ tap_is "$(host prepare)" "there would be no way back: version 0.1.0-5 is in forc
 made trouble: see $PWD/lib/flowfd-livepatch/failed-6.1.0-50-amd64
 status 1" "what is in force would not be loaded again"
 
+# --- a rollout that is lost while apt installs
+new_host
+host remember > remembered
+echo vendor > lib/flowfd-livepatch/rollout/names
+printf '#!/bin/sh\necho $$ > %s/apt; exec sleep 60\n' "$PWD" > bin/apt-get
+chmod +x bin/apt-get
+# In a shell of its own, as this one would say that it was killed.
+(sh -s install < host.sh & echo $! > lost)
+until [ -s apt ]; do sleep 0.1; done
+kill -KILL "$(cat lost)"
+locked="a command of another rollout still runs here: wait until that ends"
+tap_is "$(host back)" "$locked
+status 1" "does not go back under it"
+tap_is "$(host look no none none | sed -n 's/.*"refused": "\([^"]*\)".*/\1/p')" "$locked" \
+	"and is refused"
+tap_ok "there is still a way back" [ -e "$before" ]
+kill "$(cat apt)"
+rm bin/apt-get
+tap_is "$(host back)" "status 0" "when apt has ended, it goes back"
+tap_is "$(host look no none none | sed -n 's/.*"refused": "\([^"]*\)".*/\1/p')" "" \
+	"and is not refused"
+
 # --- a unit that the end of a rollout has started
 new_host
 state 5 1 0

@@ -24,15 +24,26 @@ rollout=$state/rollout
 trial=flowfd-livepatch-trial.service
 trial_file=/run/systemd/system/$trial
 trial_log=/run/flowfd-livepatch-trial.log
+lock=/run/flowfd-livepatch/rollout
 source_file=/etc/apt/sources.list.d/flowfd.sources
 keyring=flowfd-archive-keyring
 sysfs=/sys/kernel/livepatch
+is_locked="a command of another rollout still runs here: wait until that ends"
 # M, B, D, W, L: the taint flags that flowfd-livepatch takes for trouble.
 trouble=$((1 << 4 | 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14))
 
 die() {
 	echo "$*" >&2
 	exit 1
+}
+
+# What runs from here on inherits the lock, so that apt keeps it if this process is killed. The
+# directory is for root alone, as whoever can open a file can hold its lock.
+lock() {
+	install -d -m 700 "${lock%/*}"
+	exec 9> "$lock"
+	# "look" holds it for a moment.
+	flock -w 1 9 || die "$is_locked"
 }
 
 # ---- what there is
@@ -184,8 +195,10 @@ check_livepatch() {
 	fi
 }
 
-# check_trial: whether another rollout loads, watches or unloads its livepatch here
-check_trial() {
+# check_busy: whether another rollout changes this host, or loads, watches or unloads its
+# livepatch here
+check_busy() {
+	[ ! -e "$lock" ] || flock -n "$lock" true || refuse "$is_locked"
 	case $(systemctl show -P SubState $trial) in
 	start* | running | stop*)
 		refuse "the livepatch of another rollout is watched here: wait until that ends"
@@ -250,7 +263,7 @@ look() {
 	arch=$(dpkg --print-architecture)
 	module=$tool-$kernel
 	refused='' files='' names='' given=' ' index=/nonexistent
-	check_trial
+	check_busy
 	[ "$livepatch" = no ] || check_livepatch
 	[ "$uri" = none ] || get_index "$uri"
 	for word; do
@@ -631,6 +644,10 @@ back() {
 
 command=$1
 shift
+case $command in
+look | watched) ;;
+*) lock ;;
+esac
 case $command in
 install) command=install_packages ;;
 source) command=add_source ;;
