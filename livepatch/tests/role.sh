@@ -10,7 +10,7 @@ role=$PWD/livepatch/ansible/flowfd
 cd "$(mktemp -d)" || exit
 mkdir -p bin sys/kernel/livepatch sys/module lib/flowfd-livepatch run/systemd/system units
 sed "s|\([=\"]\)/sys/|\1$PWD/sys/|g; s|/var/lib/|$PWD/lib/|g; s|/run/|$PWD/run/|g
-	s|^export PATH=|&$PWD/bin:|" "$role/files/host.sh" > host.sh
+	s|^export PATH=|&$PWD/bin:|; s|^patience=.*|patience=2|" "$role/files/host.sh" > host.sh
 before=$PWD/lib/flowfd-livepatch/rollout/before
 
 # The commands that it calls are noted. What the tool does then is in on-COMMAND.
@@ -183,6 +183,27 @@ rm bin/apt-get
 tap_is "$(host back)" "status 0" "when apt has ended, it goes back"
 tap_is "$(host look no none none | sed -n 's/.*"refused": "\([^"]*\)".*/\1/p')" "" \
 	"and is not refused"
+
+# --- the lock of dpkg on the way back
+new_host
+host remember > remembered
+true > lib/flowfd-livepatch/rollout/packages
+cat > bin/dpkg <<TEXT
+#!/bin/sh
+cd $PWD
+[ -e locked ] || exit 0
+rm locked
+[ ! -e for-long ] || touch locked
+echo "dpkg: error: dpkg frontend lock was locked by another process with pid 1"
+exit 2
+TEXT
+touch locked for-long
+tap_is "$(host back)" "dpkg: error: dpkg frontend lock was locked by another process with pid 1
+status 1" "another program has it for long"
+tap_ok "there is still a way back" [ -e "$before" ]
+rm for-long
+tap_is "$(host back)" "status 0" "another program has it for a moment"
+printf '#!/bin/sh\n' > bin/dpkg
 
 # --- a unit that the end of a rollout has started
 new_host

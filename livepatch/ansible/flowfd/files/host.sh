@@ -25,6 +25,8 @@ trial=flowfd-livepatch-trial.service
 trial_file=/run/systemd/system/$trial
 trial_log=/run/flowfd-livepatch-trial.log
 lock=/run/flowfd-livepatch/rollout
+# For how many seconds the locks of apt and dpkg are waited for.
+patience=300
 source_file=/etc/apt/sources.list.d/flowfd.sources
 keyring=flowfd-archive-keyring
 sysfs=/sys/kernel/livepatch
@@ -342,8 +344,22 @@ read_before() {
 
 # Nobody is there to be asked: what the administrator has changed in /etc stays.
 apt_get() {
-	apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 \
+	apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=$patience \
 		-o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold "$@"
+}
+
+# when_free COMMAND...: runs it as soon as no other program has the lock that it needs, for those
+# that do not wait themselves. What it says is in $rollout/said.
+when_free() {
+	tries=$patience
+	while :; do
+		status=0
+		"$@" > "$rollout/said" 2>&1 || status=$?
+		[ "$status" != 0 ] && [ "$tries" != 0 ] &&
+			grep -q 'Could not get lock\|lock was locked' "$rollout/said" || return "$status"
+		sleep 1
+		tries=$((tries - 1))
+	done
 }
 
 # As docs/install.md says.
@@ -404,13 +420,12 @@ check_simulated() {
 		[ "$word" != $keyring ] || continue
 		grep -q "^${word%:*}[: ]" "$rollout/packages.new" ||
 			die "apt does not install $word: is it pinned, or could apt's lists not be" \
-				"updated?" "$(cat "$rollout/updated" "$rollout/simulated")"
+				"updated?" "$(cat "$rollout/said" "$rollout/simulated")"
 	done
 }
 
 prepare() {
-	[ $# = 0 ] || apt-get -qq update > "$rollout/updated" 2>&1 ||
-		die "$(cat "$rollout/updated")"
+	[ $# = 0 ] || when_free apt-get -qq update || die "$(cat "$rollout/said")"
 	# For install_packages: one word each.
 	echo "$*" > "$rollout/names"
 	(
@@ -523,7 +538,7 @@ stop_trial() {
 forget() {
 	rm -f "$rollout/before"
 	rm -rf "$rollout/new" "$rollout/old" "$rollout"/packages* "$rollout/names" \
-		"$rollout/simulated" "$rollout/updated"
+		"$rollout/simulated" "$rollout/said"
 }
 
 end() {
@@ -561,8 +576,8 @@ needing() {
 
 # packages_back: removes what was new, and puts back what was replaced
 packages_back() {
-	# Of an installation that was interrupted.
-	dpkg --force-confold --configure -a || true
+	# Of an installation that was interrupted. What cannot be configured is put back.
+	when_free dpkg --force-confold --configure -a || [ $? = 1 ] || die "$(cat "$rollout/said")"
 	set --
 	while read -r name old _; do
 		if [ "$old" = - ]; then
@@ -589,7 +604,7 @@ source_back() {
 			cp "$rollout/old/source" "$source_file"
 	elif [ -e "$source_file" ]; then
 		rm "$source_file"
-		apt-get -q update || true
+		when_free apt-get -q update || true
 	fi
 	[ "$keyring_version" ] || [ -z "$(installed $keyring)" ] || apt_get remove $keyring
 }
