@@ -61,6 +61,12 @@ state()
 	echo "$3" > "sys/kernel/livepatch/flowfd_livepatch_$1/transition"
 }
 
+# refused LIVEPATCH: prints why
+refused()
+{
+	host look "$1" flowfd-livepatch.service none | sed -n 's/.*"refused": "\([^"]*\)".*/\1/p'
+}
+
 # new_host: without a livepatch and a rollout
 new_host()
 {
@@ -143,8 +149,10 @@ tap_is "$(host back) $(ls units)" "status 1 flowfd-livepatch.service" \
 	"a livepatch that cannot be loaded again: the units are as before"
 tap_ok "there is still a way back" [ -e "$before" ]
 echo 6.1.0-56-amd64 > kernel
+tap_is "$(refused yes)" "" "a host with another kernel is not refused before it goes back"
 tap_is "$(host back) $(tool_calls)" "status 0 " "a host with another kernel goes back without it"
 tap_is "$([ -e "$before" ] || ls units)" "flowfd-livepatch.service" "and has its units"
+tap_ok "and is refused then" [ "$(refused yes)" ]
 echo 6.1.0-50-amd64 > kernel
 
 # --- no way back, which is said before anything is changed
@@ -175,14 +183,12 @@ kill -KILL "$(cat lost)"
 locked="a command of another rollout still runs here: wait until that ends"
 tap_is "$(host back)" "$locked
 status 1" "does not go back under it"
-tap_is "$(host look no none none | sed -n 's/.*"refused": "\([^"]*\)".*/\1/p')" "$locked" \
-	"and is refused"
+tap_is "$(refused no)" "$locked" "and is refused"
 tap_ok "there is still a way back" [ -e "$before" ]
 kill "$(cat apt)"
 rm bin/apt-get
 tap_is "$(host back)" "status 0" "when apt has ended, it goes back"
-tap_is "$(host look no none none | sed -n 's/.*"refused": "\([^"]*\)".*/\1/p')" "" \
-	"and is not refused"
+tap_is "$(refused no)" "" "and is not refused"
 
 # --- the lock of dpkg on the way back
 new_host

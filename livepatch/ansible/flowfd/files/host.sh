@@ -266,6 +266,7 @@ look() {
 	module=$tool-$kernel
 	refused='' files='' names='' given=' ' index=/nonexistent
 	check_busy
+	busy=$refused
 	[ "$livepatch" = no ] || check_livepatch
 	[ "$uri" = none ] || get_index "$uri"
 	for word; do
@@ -298,6 +299,8 @@ look() {
 		enable=$(truth wants_unit "$unit")
 	fi
 	[ "$uri" = none ] || grep -qsxF "URIs: $uri" "$source_file" || source=true
+	# It goes back first, and then there is another look at what is there.
+	[ ! -e "$rollout/before" ] || refused=$busy
 	# All words are names, versions, or ours.
 	# shellcheck disable=SC2086
 	printf '{"kernel": "%s", "refused": "%s", "files": %s, "names": %s, "load": %s,
