@@ -10,7 +10,7 @@ role=$PWD/livepatch/ansible/flowfd
 cd "$(mktemp -d)" || exit
 mkdir -p bin sys/kernel/livepatch sys/module lib/flowfd-livepatch run/systemd/system units
 sed "s|\([=\"]\)/sys/|\1$PWD/sys/|g; s|/var/lib/|$PWD/lib/|g; s|/run/|$PWD/run/|g
-	s|^export PATH=|&$PWD/bin:|; s|^patience=.*|patience=2|" "$role/files/host.sh" > host.sh
+	s|^export PATH=|&$PWD/bin:|; s|^patience=.*|patience=1|" "$role/files/host.sh" > host.sh
 before=$PWD/lib/flowfd-livepatch/rollout/before
 
 # The commands that it calls are noted. What the tool does then is in on-COMMAND.
@@ -192,7 +192,9 @@ tap_is "$(refused no)" "" "and is not refused"
 
 # --- the lock of dpkg on the way back
 new_host
+touch units/flowfd-livepatch.service
 host remember > remembered
+host prepare > prepared
 true > lib/flowfd-livepatch/rollout/packages
 cat > bin/dpkg <<TEXT
 #!/bin/sh
@@ -207,7 +209,14 @@ touch locked for-long
 tap_is "$(host back)" "dpkg: error: dpkg frontend lock was locked by another process with pid 1
 status 1" "another program has it for long"
 tap_ok "there is still a way back" [ -e "$before" ]
-rm for-long
+tap_is "$(ls units)" flowfd-livepatch.service "if the module is as before, so are the units"
+echo "flowfd-livepatch-6.1.0-50-amd64 1 2" > lib/flowfd-livepatch/rollout/packages
+printf '#!/bin/sh\necho installed 2\n' > bin/dpkg-query
+chmod +x bin/dpkg-query
+tap_is "$(host back | tail -n 2) $(ls units)" "until then, nothing loads a livepatch at boot
+status 1 " "if it is not, that is said"
+rm bin/dpkg-query for-long
+true > lib/flowfd-livepatch/rollout/packages
 tap_is "$(host back)" "status 0" "another program has it for a moment"
 printf '#!/bin/sh\n' > bin/dpkg
 

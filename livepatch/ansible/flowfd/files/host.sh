@@ -622,6 +622,34 @@ as_before() {
 	esac
 }
 
+units_back() {
+	disable_units
+	for unit in $units; do
+		systemctl -q enable "$unit"
+	done
+}
+
+# has_old_module: whether that of the running kernel is the one before the rollout, or none
+has_old_module() {
+	name=$tool-$(uname -r)
+	old=$(sed -n "s/^$name \([^ ]*\) .*/\1/p" "$rollout/packages" 2> /dev/null)
+	there=$(dpkg-query -W -f '${db:Status-Status} ${Version}\n' "$name" 2> /dev/null |
+		sed '/^not-installed\|^config-files/d; s/.* //')
+	[ -z "$old" ] || [ -z "$there" ] || [ "$there" = "$old" ]
+}
+
+# not_back: if packages or the source cannot be put back, what is there is loaded only if it was
+# before
+not_back() {
+	if has_old_module; then
+		units_back
+		as_before || [ -z "$in_force" ] || $tool load
+	elif [ "$units" ]; then
+		disable_units
+		echo "until then, nothing loads a livepatch at boot" >&2
+	fi
+}
+
 back() {
 	read_before
 	if [ "${kernel-$(uname -r)}" != "$(uname -r)" ]; then
@@ -631,15 +659,14 @@ back() {
 		watching=
 	fi
 	stop_trial
+	trap not_back EXIT
 	# Packages that are removed unload it, too, but do not fail if they cannot.
 	[ "$in_force" ] || [ -z "$(loaded)" ] || $tool unload
 	[ ! -e "$rollout/packages" ] || packages_back
 	source_back
+	trap - EXIT
 	# Before what may fail: it loads the livepatch at the next boot, whatever comes now.
-	disable_units
-	for unit in $units; do
-		systemctl -q enable "$unit"
-	done
+	units_back
 	systemctl reset-failed $tool 2> /dev/null || true
 	# The end of the rollout may have started it.
 	[ "$active" = true ] || ! systemctl -q is-active $tool || systemctl stop $tool
