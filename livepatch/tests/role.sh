@@ -29,6 +29,7 @@ for unit; do :; done
 case "\$*" in
 *is-enabled*) [ -e "units/\$unit" ] ;;
 *is-active*) false ;;
+*LoadState*) cat "load-\$unit" 2> /dev/null ;;
 *SubState*) cat "state-\$unit" 2> /dev/null ;;
 *enable*) touch "units/\$unit" ;;
 *disable*) rm "units/\$unit" ;;
@@ -61,16 +62,18 @@ state()
 	echo "$3" > "sys/kernel/livepatch/flowfd_livepatch_$1/transition"
 }
 
-# refused LIVEPATCH: prints why
+# refused LIVEPATCH [FILE]: prints why
 refused()
 {
-	host look "$1" flowfd-livepatch.service none | sed -n 's/.*"refused": "\([^"]*\)".*/\1/p'
+	host look "$1" flowfd-livepatch.service none "${@:2}" |
+		sed -n 's/.*"refused": "\([^"]*\)".*/\1/p'
 }
 
 # new_host: without a livepatch and a rollout
 new_host()
 {
-	rm -rf sys/*/*/* lib/flowfd-livepatch units/* run/systemd/system/* on-* state-*
+	rm -rf sys/*/*/* lib/flowfd-livepatch units/* run/systemd/system/* \
+		on-* state-* load-*
 }
 
 # tool_calls: what was called but systemctl
@@ -169,6 +172,33 @@ echo "0.1.0-5 boot" > lib/flowfd-livepatch/failed-6.1.0-50-amd64
 tap_is "$(host prepare)" "there would be no way back: version 0.1.0-5 is in force, and has \
 made trouble: see $PWD/lib/flowfd-livepatch/failed-6.1.0-50-amd64
 status 1" "what is in force would not be loaded again"
+
+# --- what would fail in a stage
+new_host
+state 5 1 0
+printf '#!/bin/sh\nexit 1\n' > bin/systemd-detect-virt
+cat > bin/dpkg-query <<TEXT
+#!/bin/sh
+case "\$*" in
+*Want*) cat $PWD/want ;;
+*) echo installed 1 ;;
+esac
+TEXT
+chmod +x bin/*
+echo install > want
+newer=flowfd-livepatch-6.1.0-50-amd64_2_all.deb
+tap_is "$(refused yes $newer)" "" "a host that can have it"
+echo hold > want
+tap_is "$(refused yes $newer)" "flowfd-livepatch-6.1.0-50-amd64 is on hold" "a package on hold"
+echo install > want
+echo masked > load-flowfd-livepatch.service
+tap_is "$(refused yes $newer)" "flowfd-livepatch.service is masked" "a unit that is masked"
+rm load-*
+echo 0.1.0-7 > installed
+tap_is "$(refused yes $newer)" "there would be no way back: version 0.1.0-5 is in force, and what \
+is installed is 0.1.0-7: load that first" "no way back"
+echo 0.1.0-5 > installed
+rm bin/dpkg-query
 
 # --- a rollout that is lost while apt installs
 new_host

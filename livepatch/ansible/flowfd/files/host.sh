@@ -208,6 +208,33 @@ check_busy() {
 	esac
 }
 
+# check_way_back: whether what is in force could be loaded again: it is what is installed, and has
+# made no trouble
+check_way_back() {
+	now=$(in_force)
+	case $now in
+	"" | *" "*) return 0 ;;
+	esac
+	there=$(module_version || true; modinfo -F version \
+		"$state/$(uname -r)/flowfd_livepatch.ko" 2> /dev/null || true)
+	echo "$there" | grep -qxF "$now" || die "there would be no way back: version $now is in" \
+		"force, and what is installed is ${there:-none}: load that first"
+	! grep -qsF "$now " "$state/failed-$(uname -r)" || die "there would be no way back:" \
+		"version $now is in force, and has made trouble: see $state/failed-$(uname -r)"
+}
+
+# check_change UNIT: what a stage would find only when it has begun
+check_change() {
+	reason=$(check_way_back 2>&1) || refuse "$reason"
+	for word in $files $names; do
+		case $(dpkg-query -W -f '${db:Status-Want} ' "${word%%_*}" 2> /dev/null) in
+		*hold*) refuse "${word%%_*} is on hold" ;;
+		esac
+	done
+	[ "$enable" = false ] || [ "$(systemctl show -P LoadState "$1")" != masked ] ||
+		refuse "$1 is masked"
+}
+
 # look_at NAME: puts it into names if it is to be installed, or is ours and there is a newer
 # one
 look_at() {
@@ -299,6 +326,7 @@ look() {
 		enable=$(truth wants_unit "$unit")
 	fi
 	[ "$uri" = none ] || grep -qsxF "URIs: $uri" "$source_file" || source=true
+	[ "$load$enable$source$files$names" = falsefalsefalse ] || check_change "$unit"
 	# It goes back first, and then there is another look at what is there.
 	[ ! -e "$rollout/before" ] || refused=$busy
 	# All words are names, versions, or ours.
@@ -398,21 +426,6 @@ get_old() {
 	fetch "$1" "$2" "$rollout/old" ||
 		die "$1 $2 would be replaced, and there would be no way back: its package is" \
 			"neither in a repository nor in $rollout/kept"
-}
-
-# check_way_back: whether what is in force could be loaded again: it is what is installed, and has
-# made no trouble
-check_way_back() {
-	now=$(in_force)
-	case $now in
-	"" | *" "*) return 0 ;;
-	esac
-	there=$(module_version || true; modinfo -F version \
-		"$state/$(uname -r)/flowfd_livepatch.ko" 2> /dev/null || true)
-	echo "$there" | grep -qxF "$now" || die "there would be no way back: version $now is in" \
-		"force, and what is installed is ${there:-none}: load that first"
-	! grep -qsF "$now " "$state/failed-$(uname -r)" || die "there would be no way back:" \
-		"version $now is in force, and has made trouble: see $state/failed-$(uname -r)"
 }
 
 # check_simulated NAME...: whether apt would install all of them. It warns, but does not fail, if
