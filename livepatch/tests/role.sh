@@ -198,6 +198,15 @@ echo 0.1.0-7 > installed
 tap_is "$(refused yes $newer)" "there would be no way back: version 0.1.0-5 is in force, and what \
 is installed is 0.1.0-7: load that first" "no way back"
 echo 0.1.0-5 > installed
+# files LIVEPATCH FILE: prints which are to be installed
+files()
+{
+	host look "$1" none none "$2" | sed -n 's/.*"files": \[\([^]]*\)\].*/\1/p'
+}
+tap_is "$(files yes $newer)" "\"$newer\"" "a newer module"
+tap_is "$(files no $newer)" "" "is not installed if it is not to be loaded"
+rm -r sys/*/*/*
+tap_is "$(files no $newer)" "\"$newer\"" "but where none is in force"
 rm bin/dpkg-query
 
 # --- a rollout that is lost while apt installs

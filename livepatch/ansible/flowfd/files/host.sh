@@ -291,11 +291,14 @@ look() {
 	kernel=$(uname -r)
 	arch=$(dpkg --print-architecture)
 	module=$tool-$kernel
-	refused='' files='' names='' given=' ' index=/nonexistent
+	refused='' files='' names='' kept='' index=/nonexistent
 	check_busy
 	busy=$refused
 	[ "$livepatch" = no ] || check_livepatch
 	[ "$uri" = none ] || get_index "$uri"
+	# From a newer module that is not loaded there would be no way back.
+	[ "$livepatch" = yes ] || [ -z "$(in_force)" ] || kept=$module
+	given=" $kept "
 	for word; do
 		case $word in
 		*.deb) fits "$word" || continue ;;
@@ -304,6 +307,7 @@ look() {
 		name=${word%%_*}
 		version=${word#*_}
 		version=${version%_*}
+		[ "$name" != "$kept" ] || continue
 		given="$given$name "
 		# A directory may still have those of earlier rollouts.
 		[ "$version" = "$(printf '%s\n' "$@" |
