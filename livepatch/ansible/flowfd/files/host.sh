@@ -286,7 +286,7 @@ wants_unit() {
 look() {
 	livepatch=$1
 	unit=$2
-	uri=$3
+	uri=${3%/}
 	shift 3
 	kernel=$(uname -r)
 	arch=$(dpkg --print-architecture)
@@ -329,7 +329,8 @@ look() {
 		load=$(truth wants_load)
 		enable=$(truth wants_unit "$unit")
 	fi
-	[ "$uri" = none ] || grep -qsxF "URIs: $uri" "$source_file" || source=true
+	[ "$uri" = none ] ||
+		grep -qsxF -e "URIs: $uri" -e "URIs: $uri/" "$source_file" || source=true
 	[ "$load$enable$source$files$names" = falsefalsefalse ] || check_change "$unit"
 	# It goes back first, and then there is another look at what is there.
 	[ ! -e "$rollout/before" ] || refused=$busy
@@ -399,6 +400,7 @@ when_free() {
 
 # As docs/install.md says.
 add_source() {
+	set -- "${1%/}"
 	cd "$rollout/new"
 	suite=$(suite)
 	/usr/lib/apt/apt-helper download-file "$1/$keyring.deb" "../$keyring.deb"
