@@ -498,7 +498,8 @@ install_packages() {
 	for deb in "$rollout"/new/*.deb; do
 		[ ! -e "$deb" ] || set -- "$@" "$deb"
 	done
-	[ $# = 0 ] || apt_get install "$@"
+	# What was prepared removes none.
+	[ $# = 0 ] || apt_get --no-remove install "$@"
 }
 
 # The unit outlives the connection. It ends with this boot.
