@@ -188,6 +188,9 @@ chmod +x bin/*
 echo install > want
 newer=flowfd-livepatch-6.1.0-50-amd64_2_all.deb
 tap_is "$(refused yes $newer)" "" "a host that can have it"
+tap_is "$(refused yes "flowfd-livepatch-6.1.0-50-amd64_2 (1)_all.deb")" \
+	"'flowfd-livepatch-6.1.0-50-amd64_2 (1)_all.deb' is not the name of a package file" \
+	"a file name with a blank"
 echo hold > want
 tap_is "$(refused yes $newer)" "flowfd-livepatch-6.1.0-50-amd64 is on hold" "a package on hold"
 echo install > want

@@ -301,6 +301,10 @@ look() {
 	given=" $kept "
 	for word; do
 		case $word in
+		*[!A-Za-z0-9.+~:%_-]*.deb)
+			refuse "'$word' is not the name of a package file"
+			continue
+			;;
 		*.deb) fits "$word" || continue ;;
 		*) continue ;;
 		esac
