@@ -262,6 +262,14 @@ true > lib/flowfd-livepatch/rollout/packages
 tap_is "$(host back)" "status 0" "another program has it for a moment"
 printf '#!/bin/sh\n' > bin/dpkg
 
+# --- packages for the way back from the next version
+new_host
+host remember > remembered
+kept=lib/flowfd-livepatch/rollout/kept
+touch $kept/flowfd-tools_2_all.deb $kept/../old/flowfd-tools_1_all.deb
+tap_is "$(host back) $(ls $kept)" "status 0 flowfd-tools_1_all.deb" \
+	"an end that is interrupted has kept a newer one, and the way back keeps the older"
+
 # --- a unit that the end of a rollout has started
 new_host
 state 5 1 0

@@ -568,6 +568,16 @@ forget() {
 		"$rollout/simulated" "$rollout/said"
 }
 
+# keep DIR: the packages in it, for the way back from the next version
+keep() {
+	for deb in "$rollout/$1"/*.deb; do
+		[ -e "$deb" ] || continue
+		name=${deb##*/}
+		rm -f "$rollout/kept/${name%%_*}"_*.deb
+		mv "$deb" "$rollout/kept"
+	done
+}
+
 end() {
 	read_before
 	if [ "$1" != none ]; then
@@ -580,13 +590,7 @@ end() {
 		[ "${waiting-false}" = false ] || systemctl start $tool.timer
 	fi
 	stop_trial
-	# For the way back from the next version.
-	for deb in "$rollout"/new/*.deb; do
-		[ -e "$deb" ] || continue
-		name=${deb##*/}
-		rm -f "$rollout/kept/${name%%_*}"_*.deb
-		mv "$deb" "$rollout/kept"
-	done
+	keep new
 	forget
 }
 
@@ -703,6 +707,8 @@ back() {
 	if [ "$in_force" ] && [ "${watching-}" ] && [ -z "$(watching)" ]; then
 		systemctl start $tool-upgrade || true
 	fi
+	# The end of the rollout may have kept the newer ones.
+	keep old
 	forget
 	rmdir "$rollout/kept" "$rollout" "$state" 2> /dev/null || true
 	# It may load at once.
