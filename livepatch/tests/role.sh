@@ -17,6 +17,7 @@ before=$PWD/lib/flowfd-livepatch/rollout/before
 cat > bin/flowfd-livepatch <<TEXT
 #!/bin/sh
 cd $PWD
+[ "\$1" != list ] || { cat list; exit; }
 echo "\$*" >> calls
 [ ! -e "on-\$1" ] || . "./on-\$1"
 TEXT
@@ -36,11 +37,14 @@ case "\$*" in
 *) [ ! -e on-systemctl ] || . ./on-systemctl ;;
 esac
 TEXT
-# The version of the module that is installed
-printf '#!/bin/sh\n[ ! "${3##*/usr/*}" ] && cat %s/installed\n' "$PWD" > bin/modinfo
 printf '#!/bin/sh\ncat %s/kernel\n' "$PWD" > bin/uname
 echo 6.1.0-50-amd64 > kernel
-echo 0.1.0-5 > installed
+# installed VERSION [NOTE]: the module that is installed
+installed()
+{
+	echo "6.1.0-50-amd64  $1  packaged, fixes CVE-1, running kernel${2-}" > list
+}
+installed 0.1.0-5
 # No package is there to be configured.
 printf '#!/bin/sh\n' > bin/dpkg
 chmod +x bin/*
@@ -163,11 +167,11 @@ new_host
 state 5 1 0
 touch units/flowfd-livepatch.service
 host remember > remembered
-echo 0.1.0-7 > installed
+installed 0.1.0-7
 tap_is "$(host prepare) $(ls units)" "there would be no way back: version 0.1.0-5 is in \
 force, and what is installed is 0.1.0-7: load that first
 status 1 flowfd-livepatch.service" "what is in force is not what is installed"
-echo 0.1.0-5 > installed
+installed 0.1.0-5
 echo "0.1.0-5 boot" > lib/flowfd-livepatch/failed-6.1.0-50-amd64
 tap_is "$(host prepare)" "there would be no way back: version 0.1.0-5 is in force, and has \
 made trouble: see $PWD/lib/flowfd-livepatch/failed-6.1.0-50-amd64
@@ -197,10 +201,13 @@ echo install > want
 echo masked > load-flowfd-livepatch.service
 tap_is "$(refused yes $newer)" "flowfd-livepatch.service is masked" "a unit that is masked"
 rm load-*
-echo 0.1.0-7 > installed
+installed 0.1.0-7
 tap_is "$(refused yes $newer)" "there would be no way back: version 0.1.0-5 is in force, and what \
 is installed is 0.1.0-7: load that first" "no way back"
-echo 0.1.0-5 > installed
+installed 0.1.0-7 ", not used"
+echo "6.1.0-50-amd64  0.1.0-5  built here, fixes CVE-1, running kernel" >> list
+tap_is "$(refused yes $newer)" "" "what was built here is in force, and goes before the package"
+installed 0.1.0-5
 # files LIVEPATCH FILE: prints which are to be installed
 files()
 {

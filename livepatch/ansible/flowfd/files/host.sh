@@ -120,10 +120,11 @@ is_newer() {
 	[ -z "$there" ] || dpkg --compare-versions "$1" gt "$there"
 }
 
-# The version of the installed module for the running kernel.
+# Prints the version of the module that would be loaded: one that was built here may go before that
+# of the package.
 module_version() {
-	modinfo -F version "/usr/lib/flowfd-livepatch/$(uname -r)/flowfd_livepatch.ko" \
-		2> /dev/null
+	$tool list 2> /dev/null |
+		sed -n "/, not used/d; s/^$(uname -r)  \([^ ]*-[^ ]*\)  .*/\1/p"
 }
 
 # Prints that of Debian.
@@ -215,9 +216,8 @@ check_way_back() {
 	case $now in
 	"" | *" "*) return 0 ;;
 	esac
-	there=$(module_version || true; modinfo -F version \
-		"$state/$(uname -r)/flowfd_livepatch.ko" 2> /dev/null || true)
-	echo "$there" | grep -qxF "$now" || die "there would be no way back: version $now is in" \
+	there=$(module_version)
+	[ "$there" = "$now" ] || die "there would be no way back: version $now is in" \
 		"force, and what is installed is ${there:-none}: load that first"
 	! grep -qsF "$now " "$state/failed-$(uname -r)" || die "there would be no way back:" \
 		"version $now is in force, and has made trouble: see $state/failed-$(uname -r)"
