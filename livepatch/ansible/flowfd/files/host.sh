@@ -450,6 +450,13 @@ check_simulated() {
 	done
 }
 
+# restore_marks: packages that had come with others still go with them. To apt, a file that it is
+# given is one that somebody wanted.
+restore_marks() {
+	cut -d ' ' -f 1 "$rollout/packages" | grep -xF -f "$rollout/packages.auto" |
+		xargs -r apt-mark -qq auto
+}
+
 prepare() {
 	[ $# = 0 ] || when_free apt-get -qq update || die "$(cat "$rollout/said")"
 	# For install_packages: one word each.
@@ -482,6 +489,7 @@ prepare() {
 	[ -z "$bad" ] || die "version $bad was loaded here and made trouble, or the machine" \
 		"went down soon after: remove $state/failed-$(uname -r) to load it again"
 	check_way_back
+	apt-mark showauto > "$rollout/packages.auto"
 	sync
 	mv "$rollout/packages.new" "$rollout/packages"
 	# Until the trial has ended nothing is loaded at boot, by a timer or by a package.
@@ -504,6 +512,7 @@ install_packages() {
 	done
 	# What was prepared removes none.
 	[ $# = 0 ] || apt_get --no-remove install "$@"
+	restore_marks
 }
 
 # The unit outlives the connection. It ends with this boot.
@@ -627,6 +636,7 @@ packages_back() {
 	[ -z "$others" ] || die "installed since, and in need of what is to be removed:" \
 		"$others: remove it, or take what it needs out of $rollout/packages"
 	apt_get --allow-downgrades install "$@"
+	restore_marks
 }
 
 source_back() {
