@@ -18,7 +18,7 @@ as_user()
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$@" 2> /dev/null
 }
 touch readable
-units=$(grep -l '^\s*ExecStart=.*load' "$data"/*.service "$data/ansible/flowfd/files/host.sh")
+units=$(grep -l '^\s*ExecStart=.*load' "$data"/*.service "$data/ansible/flowfd/files/trial.sh")
 tap_is "$(xargs grep -LE 'TimeoutStopSec=(5min|infinity)' <<< "$units")" "" \
 	"units give a load the time to be taken back"
 tap_ok "the lock" lock

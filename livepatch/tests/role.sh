@@ -10,7 +10,8 @@ role=$PWD/livepatch/ansible/flowfd
 cd "$(mktemp -d)" || exit
 mkdir -p bin sys/kernel/livepatch sys/module lib/flowfd-livepatch run/systemd/system units
 sed "s|\([=\"]\)/sys/|\1$PWD/sys/|g; s|/var/lib/|$PWD/lib/|g; s|/run/|$PWD/run/|g
-	s|^export PATH=|&$PWD/bin:|; s|^patience=.*|patience=1|" "$role/files/host.sh" > host.sh
+	s|^export PATH=|&$PWD/bin:|; s|^patience=.*|patience=1|" \
+	"$role"/files/{host,look,packages,trial,rollout,command}.sh > host.sh
 before=$PWD/lib/flowfd-livepatch/rollout/before
 
 # The commands that it calls are noted. What the tool does then is in on-COMMAND.
