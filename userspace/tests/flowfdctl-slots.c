@@ -478,6 +478,11 @@ static void test_frozen(void)
 	tap_ok(start((struct task){ .use = FOR_SCAN, .wait = 60 * SECOND }).taken,
 	       "a process that waits gets the slot of one that it killed");
 	end_all();
+	start_many(SCAN_SLOTS, (struct task){ .use = FOR_SCAN });
+	usleep(6500000);
+	tap_ok(start((struct task){ .use = FOR_SCAN, .wait = 60 * SECOND }).taken,
+	       "also if that did not come to say where it is");
+	end_all();
 }
 
 /* In the middle of the first slot. */
@@ -537,7 +542,8 @@ static void test_scan(void)
 	scan_free(scan);
 	end_all();
 
-	start_many(SCAN_SLOTS, (struct task){ .use = FOR_SCAN });
+	start_many(SCAN_SLOTS, (struct task){ .use = FOR_SCAN, .at = 77,
+					      .blocked = now_ns() + 1000 * SECOND });
 	end_later(child[0]);
 	scan = scan_all(0);
 	tap_ok(!scan->crowd.all && !scan->stuck && scan->processes,

@@ -171,14 +171,28 @@ static pid_t owner_of(unsigned int number)
 	return found.l_pid;
 }
 
+static void fill(pid_t at, uint64_t until)
+{
+	struct slot slot = {
+		.at = at, .owner = getpid(), .blocked = until, .pid_ns = own_pid_ns
+	};
+
+	if (pwrite(file, &slot, sizeof(slot), offset_of(own)) == sizeof(slot) &&
+	    !is_filled)
+		is_filled = !lock(own, FILLED);
+}
+
+/* Says at once who has the slot: a process that is frozen from then on can be killed. */
 static int take(const struct range *range)
 {
 	int error;
 
 	for (own = range->first; own < range->first + range->count; own++) {
 		error = lock(own, TAKEN);
-		if (!error)
+		if (!error) {
 			lock(own, NAMED);
+			fill(AT_SLOTS, now_ns() + STALL_NS);
+		}
 		if (error != -EAGAIN && error != -EACCES)
 			return error;
 	}
@@ -210,7 +224,7 @@ static void list_blocked(const struct range *range)
 
 	blocked_count = 0;
 	for (i = range->first; i < range->first + range->count; i++) {
-		if (!is_locked(i, FILLED) ||
+		if (i == own || !is_locked(i, FILLED) ||
 		    pread(file, &slot, sizeof(slot), offset_of(i)) != sizeof(slot) ||
 		    slot.blocked > now)
 			continue;
@@ -288,17 +302,6 @@ int slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
 	if (!error)
 		find_blocked(range);
 	return error;
-}
-
-static void fill(pid_t at, uint64_t until)
-{
-	struct slot slot = {
-		.at = at, .owner = getpid(), .blocked = until, .pid_ns = own_pid_ns
-	};
-
-	if (pwrite(file, &slot, sizeof(slot), offset_of(own)) == sizeof(slot) &&
-	    !is_filled)
-		is_filled = !lock(own, FILLED);
 }
 
 static void find_namespace(void)
