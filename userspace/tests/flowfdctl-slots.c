@@ -7,11 +7,17 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -26,6 +32,8 @@
 #include "tools/flowfdctl/look.h"
 
 #define SECOND 1000000000ULL
+/* Of the machines that run host tests. */
+#define PAGE 4096
 
 /**
  * struct task - what a child process must do
@@ -35,7 +43,6 @@
  * @blocked: when it is blocked there; 0: it does not say
  * @asked: a place about which it must ask
  * @last: it says that it was the last place
- * @ending: as if it ended, and closing a file blocked that
  */
 struct task {
 	enum slot_use use;
@@ -44,7 +51,6 @@ struct task {
 	uint64_t blocked;
 	pid_t asked;
 	bool last;
-	bool ending;
 };
 
 struct result {
@@ -52,7 +58,6 @@ struct result {
 	bool taken;
 	bool has;
 	bool apart;
-	bool above;
 	struct crowd crowd;
 	unsigned long steps;
 };
@@ -62,21 +67,6 @@ static void (*prepare)(void);
 
 static pid_t child[64];
 static unsigned int children;
-
-/* Whether the file is above all that is opened now, and so is closed after it. */
-static bool is_above(void)
-{
-	int fd, next = dup(STDERR_FILENO);
-	struct stat slots, st;
-
-	if (next < 0 || stat(SLOTS_FILE, &slots))
-		return false;
-	for (fd = 0; fd < next; fd++)
-		if (!fstat(fd, &st) && st.st_dev == slots.st_dev &&
-		    st.st_ino == slots.st_ino)
-			return false;
-	return !close(next);
-}
 
 static _Noreturn void work(const struct task *task, int out)
 {
@@ -89,15 +79,12 @@ static _Noreturn void work(const struct task *task, int out)
 	result.error = slot_take(task->use, now_ns() + task->wait, &steps, &result.crowd);
 	result.taken = !result.error;
 	result.apart = getsid(0) == getpid();
-	result.above = is_above();
 	result.steps = steps;
 	if (result.taken && task->blocked)
 		slot_at(task->at, task->blocked);
 	result.has = slots_have(task->asked);
 	if (task->last)
 		slot_end();
-	if (task->ending)
-		close(open(SLOTS_FILE, O_RDONLY));
 	if (write(out, &result, sizeof(result)) != sizeof(result))
 		abort();
 	for (;;)
@@ -166,10 +153,10 @@ static void end_all(void)
 		end_last();
 }
 
-/* Blocked for ever: its process ID is not known any more, so nobody kills it. */
+/* Blocked, but not for so long that others kill it. */
 static struct task stuck(enum slot_use use, pid_t at)
 {
-	return (struct task){ .use = use, .at = at, .blocked = 1, .ending = true };
+	return (struct task){ .use = use, .at = at, .blocked = now_ns() };
 }
 
 /* What a call prints on standard error, and its exit status, when @prepare has run. */
@@ -233,7 +220,6 @@ static void test_limit(void)
 
 	result = start((struct task){ .use = FOR_SCAN });
 	tap_ok(result.apart, "a process with a slot has no terminal that stops it");
-	tap_ok(result.above, "it is known until it has closed all else");
 	tap_is(start_many(SCAN_SLOTS - 1, (struct task){ .use = FOR_SCAN }), SCAN_SLOTS - 1,
 	       "so many can scan");
 	result = start((struct task){ .use = FOR_SCAN });
@@ -405,23 +391,13 @@ static void test_namespaces(void)
 	start_elsewhere(task);
 	tap_ok(!start((struct task){ .use = FOR_SCAN, .asked = 77 }).has, "the other way");
 	end_last();
-	/* Not for so long that they are killed. */
 	task.blocked = now_ns();
 	start_many(SCAN_SLOTS - 1, task);
 	result = start((struct task){ .use = FOR_SCAN, .wait = 60 * SECOND });
 	tap_is(result.crowd.blocked, SCAN_SLOTS, "all are blocked, wherever they are");
-	tap_is(result.crowd.one, child[0], "and named as they are here");
+	tap_is(result.crowd.one, child[1], "and one of this namespace is named");
 	result = start_elsewhere((struct task){ .use = FOR_SCAN });
 	tap_is(result.crowd.one, 0, "or not");
-	end_all();
-	start(stuck(FOR_SCAN, 88));
-	tap_ok(start((struct task){ .use = FOR_SCAN, .asked = 88 }).has,
-	       "what a process says counts until its very end");
-	end_all();
-	start_elsewhere(stuck(FOR_SCAN, 88));
-	tap_ok(!start((struct task){ .use = FOR_SCAN, .at = 1, .blocked = UINT64_MAX,
-				     .asked = 88 }).has,
-	       "but not in another PID namespace");
 	end_all();
 }
 
@@ -482,6 +458,92 @@ static void test_frozen(void)
 	usleep(6500000);
 	tap_ok(start((struct task){ .use = FOR_SCAN, .wait = 60 * SECOND }).taken,
 	       "also if that did not come to say where it is");
+	end_all();
+}
+
+/* Memory that nobody can write to until @faults fills it. */
+static void *empty_page(int *faults)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register page = { .range.len = PAGE,
+					.mode = UFFDIO_REGISTER_MODE_MISSING };
+	void *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	page.range.start = (uintptr_t)memory;
+	*faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (*faults < 0 || ioctl(*faults, UFFDIO_API, &api) ||
+	    ioctl(*faults, UFFDIO_REGISTER, &page))
+		return NULL;
+	return memory;
+}
+
+static int epoll;
+
+static void *wait_for_events(void *memory)
+{
+	epoll_wait(epoll, memory, 1, -1);
+	return NULL;
+}
+
+static bool is_blocked(pid_t pid)
+{
+	char name[32], text[256] = "";
+	const char *state;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
+	fd = open(name, O_RDONLY);
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		abort();
+	close(fd);
+	state = strrchr(text, ')');
+	return state && !strncmp(state, ") D", 3);
+}
+
+/*
+ * The last process that has an eventfd waits in its end for an epoll that another one
+ * holds. Its locks can be gone by then.
+ */
+static void test_end(void)
+{
+	struct task task = { .use = FOR_BRIDGE, .at = 77, .blocked = now_ns() + 1000 * SECOND,
+			     .last = true };
+	int event = eventfd(1, 0), faults, tries = 1000;
+	struct epoll_event ready = { .events = EPOLLIN };
+	void *memory = empty_page(&faults);
+	struct uffdio_zeropage fill = { .range = { (uintptr_t)memory, PAGE } };
+	struct pollfd fault = { .fd = faults, .events = POLLIN };
+	struct result result;
+	pthread_t thread;
+
+	if (!memory) {
+		tap_skip("a process that cannot end", "it needs userfaultfd(2)");
+		return;
+	}
+	epoll = epoll_create1(0);
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, event, &ready) ||
+	    pthread_create(&thread, NULL, wait_for_events, memory) ||
+	    poll(&fault, 1, -1) != 1)
+		abort();
+	start(task);
+	close(event);
+	kill(child[0], SIGKILL);
+	while (!is_blocked(child[0]) && --tries)
+		usleep(10000);
+	tap_ok(tries, "a process cannot end");
+	result = start((struct task){ .use = FOR_BRIDGE, .asked = 77 });
+	tap_ok(result.has, "what it has said counts");
+	tap_is(result.taken + start_many(BRIDGE_SLOTS, task), BRIDGE_SLOTS - 1,
+	       "it has its slot");
+	tap_is(start(task).crowd.one, child[0], "and is named");
+	if (ioctl(faults, UFFDIO_ZEROPAGE, &fill) || pthread_join(thread, NULL))
+		abort();
+	close(faults);
+	close(epoll);
+	munmap(memory, PAGE);
+	end_all();
+	tap_is(start_many(BRIDGE_SLOTS, task), BRIDGE_SLOTS, "until it can");
 	end_all();
 }
 
@@ -651,6 +713,7 @@ int main(void)
 	test_places();
 	test_namespaces();
 	test_frozen();
+	test_end();
 	test_limited_files();
 	test_scan();
 	test_file();

@@ -2,13 +2,16 @@
 /*
  * The child processes of all calls that root makes: any of them can be blocked in the
  * kernel for ever, and no signal ends it, so calls that a timer makes could fill the
- * machine. Each needs a slot of a file, which it locks: the kernel unlocks it when the
- * process has ended, however it ends. The slot says where the process is, so that no other
- * one is blocked there. Calls of other users are not counted: RLIMIT_NPROC limits them. No
- * user can stop a process that has a slot, which would keep it.
+ * machine. Each needs a slot of a file, which it locks: the kernel unlocks it in the end
+ * of the process, however it ends. A file that the process has taken can block it after
+ * that, so the slot also says who has it, and nobody takes it before that one has ended.
+ * It says where the process is, too, so that no other one is blocked there. Calls of
+ * other users are not counted: RLIMIT_NPROC limits them. No user can stop a process that
+ * has a slot, which would keep it.
  */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
@@ -33,21 +36,18 @@
  * @at: the process that it is at, or an enum stuck_at
  * @owner: its own process ID
  * @blocked: from when on it is blocked there, as now_ns()
- * @pid_ns: inode number of its PID namespace; 0: not known
+ * @taken: when it took the slot, as now_ns(): the process with that ID is the owner if
+ *         it has this as RLIMIT_LOCKS, which the kernel has no use for
  */
 struct slot {
 	pid_t at;
 	pid_t owner;
 	uint64_t blocked;
-	uint64_t pid_ns;
+	uint64_t taken;
 };
 
-/*
- * Bytes of a slot that its owner locks: FILLED when the slot was filled in, NAMED in the
- * way that tells others the owner's process ID, as it is in their PID namespace. NAMED is
- * unlocked when a descriptor of the file is closed: in the owner's end after the others.
- */
-enum { TAKEN, FILLED, NAMED };
+/* Bytes of a slot that its owner locks: FILLED when the slot was filled in. */
+enum { TAKEN, FILLED };
 
 /* The slots of each use. */
 static const struct range {
@@ -58,19 +58,12 @@ static const struct range {
 	[FOR_BRIDGE] = { SCAN_SLOTS, BRIDGE_SLOTS },
 };
 
-/*
- * The lowest descriptors are closed first, and each can block. A child process has only a
- * few, but RLIMIT_NOFILE may be lower.
- */
-#define HIGH_FD 255
-
 /* Of this process, once it has a slot. */
 static int file = -1;
 static unsigned int own;
 static bool is_filled;
-static bool is_asked;
-static uint64_t own_pid_ns;
-static struct slot blocked[SCAN_SLOTS + BRIDGE_SLOTS];
+static uint64_t own_taken;
+static pid_t blocked[SCAN_SLOTS + BRIDGE_SLOTS];
 static unsigned int blocked_count;
 
 /* No other user can open it, and so lock it. */
@@ -80,17 +73,6 @@ static bool is_trusted(int fd)
 
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_uid &&
 	       !(st.st_mode & (S_IRWXG | S_IRWXO));
-}
-
-/* Before there are locks, which a close would remove. */
-static int move_up(int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
 }
 
 /*
@@ -110,8 +92,6 @@ static int open_file(int *error)
 		*error = NOT_ROOTS;
 		close(fd);
 		fd = -1;
-	} else {
-		fd = move_up(fd);
 	}
 	return fd;
 }
@@ -120,12 +100,16 @@ static int open_file(int *error)
  * What the caller may write says nothing about the slots. Without the right to have more,
  * this process only cannot say where it is.
  */
-static void lift_limit(void)
+static void set_limits(void)
 {
 	static const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit taken;
 
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &none);
+	own_taken = now_ns();
+	taken = (struct rlimit){ own_taken, own_taken };
+	setrlimit(RLIMIT_LOCKS, &taken);
 }
 
 static off_t offset_of(unsigned int number)
@@ -133,107 +117,133 @@ static off_t offset_of(unsigned int number)
 	return (off_t)(number * sizeof(struct slot));
 }
 
-static struct flock byte_of(unsigned int number, unsigned int byte)
+static struct flock byte_of(unsigned int number, unsigned int byte, short type)
 {
 	return (struct flock){
-		.l_type = F_WRLCK,
+		.l_type = type,
 		.l_whence = SEEK_SET,
 		.l_start = offset_of(number) + byte,
 		.l_len = 1,
 	};
 }
 
-/*
- * The lock belongs to the open file description. That is released after all descriptors
- * of an ending process were closed, and each of these can block it, too.
- */
-static int lock(unsigned int number, unsigned int byte)
+/* Of the open file description: the kernel unlocks it, too, if this process is killed. */
+static int lock(unsigned int number, unsigned int byte, short type)
 {
-	struct flock wanted = byte_of(number, byte);
+	struct flock wanted = byte_of(number, byte, type);
 
-	return fcntl(file, byte == NAMED ? F_SETLK : F_OFD_SETLK, &wanted) ? -errno : 0;
+	return fcntl(file, F_OFD_SETLK, &wanted) ? -errno : 0;
 }
 
 static bool is_locked(unsigned int number, unsigned int byte)
 {
-	struct flock found = byte_of(number, byte);
+	struct flock found = byte_of(number, byte, F_WRLCK);
 
 	return !fcntl(file, F_OFD_GETLK, &found) && found.l_type != F_UNLCK;
 }
 
-/* Returns 0 if it is not in this PID namespace, and -1 if that is not known. */
-static pid_t owner_of(unsigned int number)
+static bool read_slot(unsigned int number, struct slot *slot)
 {
-	struct flock found = byte_of(number, NAMED);
+	return pread(file, slot, sizeof(*slot), offset_of(number)) == sizeof(*slot);
+}
 
-	if (fcntl(file, F_OFD_GETLK, &found) || found.l_type == F_UNLCK)
+static bool is_owner(const struct slot *slot)
+{
+	struct rlimit taken;
+
+	return slot->owner && !prlimit(slot->owner, RLIMIT_LOCKS, NULL, &taken) &&
+	       taken.rlim_cur == slot->taken;
+}
+
+/*
+ * Returns a pidfd of the process that filled the slot in. Returns -1 if that has ended,
+ * or is of another PID namespace, where its ID means another process. /proc is not asked,
+ * as that can block.
+ */
+static int open_owner(const struct slot *slot)
+{
+	int handle = is_owner(slot) ? pidfd_open(slot->owner, 0) : -1;
+	struct pollfd end = { .fd = handle, .events = POLLIN };
+
+	if (handle < 0)
 		return -1;
-	return found.l_pid;
+	/* Again: it is not of a process that got the ID of one that has ended. */
+	if (is_owner(slot) && !poll(&end, 1, 0))
+		return handle;
+	close(handle);
+	return -1;
+}
+
+/* Also of a process that has unlocked it, but cannot end. */
+static bool has_owner(unsigned int number, pid_t *owner)
+{
+	struct slot slot;
+	int handle = read_slot(number, &slot) ? open_owner(&slot) : -1;
+
+	if (handle < 0)
+		return false;
+	close(handle);
+	*owner = slot.owner;
+	return true;
 }
 
 static void fill(pid_t at, uint64_t until)
 {
 	struct slot slot = {
-		.at = at, .owner = getpid(), .blocked = until, .pid_ns = own_pid_ns
+		.at = at, .owner = getpid(), .blocked = until, .taken = own_taken
 	};
 
 	if (pwrite(file, &slot, sizeof(slot), offset_of(own)) == sizeof(slot) &&
 	    !is_filled)
-		is_filled = !lock(own, FILLED);
+		is_filled = !lock(own, FILLED, F_WRLCK);
 }
 
 /* Says at once who has the slot: a process that is frozen from then on can be killed. */
 static int take(const struct range *range)
 {
+	pid_t owner;
 	int error;
 
 	for (own = range->first; own < range->first + range->count; own++) {
-		error = lock(own, TAKEN);
-		if (!error) {
-			lock(own, NAMED);
+		error = lock(own, TAKEN, F_WRLCK);
+		if (!error && !has_owner(own, &owner)) {
 			fill(AT_SLOTS, now_ns() + STALL_NS);
+			return 0;
 		}
-		if (error != -EAGAIN && error != -EACCES)
+		if (!error)
+			lock(own, TAKEN, F_UNLCK);
+		else if (error != -EAGAIN && error != -EACCES)
 			return error;
 	}
 	return -EBUSY;
 }
 
 /*
- * Its own call could not do it, or was killed; or the child stays. It can be frozen with
- * its cgroup, or wait for what only SIGKILL ends.
+ * Finds out where others are blocked, and kills those that were given up: their own calls
+ * could not do it, or were killed; or the child stays. It can be frozen with its cgroup,
+ * or wait for what only SIGKILL ends.
  */
-static void kill_owner(unsigned int number, pid_t owner)
-{
-	int handle = pidfd_open(owner, 0);
-
-	/* Not a process that has got the ID of one that has ended. */
-	if (handle >= 0 && owner_of(number) == owner)
-		pidfd_send_signal(handle, SIGKILL, NULL, 0);
-	if (handle >= 0)
-		close(handle);
-}
-
-/* Finds out where others are blocked, and kills those that were given up. */
 static void list_blocked(const struct range *range)
 {
 	uint64_t now = now_ns();
 	struct slot slot;
 	unsigned int i;
-	pid_t owner;
+	int owner;
 
 	blocked_count = 0;
 	for (i = range->first; i < range->first + range->count; i++) {
-		if (i == own || !is_locked(i, FILLED) ||
-		    pread(file, &slot, sizeof(slot), offset_of(i)) != sizeof(slot) ||
-		    slot.blocked > now)
+		if (i == own || !read_slot(i, &slot) || slot.blocked > now)
 			continue;
-		owner = owner_of(i);
-		if (owner != -1 && owner != slot.owner)
+		owner = open_owner(&slot);
+		if (owner < 0 && !is_locked(i, FILLED))
+			continue;
+		if (owner < 0)
 			slot.at = ELSEWHERE;
-		else if (owner > 0 && now - slot.blocked >= GIVE_UP_NS)
-			kill_owner(i, owner);
-		blocked[blocked_count++] = slot;
+		else if (now - slot.blocked >= GIVE_UP_NS)
+			pidfd_send_signal(owner, SIGKILL, NULL, 0);
+		if (owner >= 0)
+			close(owner);
+		blocked[blocked_count++] = slot.at;
 	}
 }
 
@@ -253,13 +263,10 @@ static struct crowd find_crowd(const struct range *range)
 {
 	struct crowd crowd = { .all = range->count, .blocked = blocked_count };
 	unsigned int i;
-	pid_t owner;
 
-	for (i = range->first; i < range->first + range->count && !crowd.one; i++) {
-		owner = owner_of(i);
-		if (owner > 0)
-			crowd.one = owner;
-	}
+	for (i = range->first; i < range->first + range->count; i++)
+		if (has_owner(i, &crowd.one))
+			break;
 	return crowd;
 }
 
@@ -271,9 +278,9 @@ static struct crowd find_crowd(const struct range *range)
  * @steps: changes while this waits
  * @crowd: is set if all are taken, or if there are none
  *
- * Call this before anything else that can block, when lower descriptors are open that
- * cannot. Returns 0 or a negative error number, -EBUSY if all slots are taken. A process
- * that is counted leaves its session, so that no terminal stops it.
+ * Call this before anything else that can block. Returns 0 or a negative error number,
+ * -EBUSY if all slots are taken. A process that is counted leaves its session, so that no
+ * terminal stops it.
  */
 int slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
 	      struct crowd *crowd)
@@ -285,7 +292,7 @@ int slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
 	/* A user may send signals to programs that have that user's ID, if only as real one. */
 	if (!getuid() && !geteuid()) {
 		setsid();
-		lift_limit();
+		set_limits();
 		file = open_file(&crowd->uncounted);
 	}
 	if (file < 0)
@@ -304,14 +311,6 @@ int slot_take(enum slot_use use, uint64_t until, volatile unsigned long *steps,
 	return error;
 }
 
-static void find_namespace(void)
-{
-	struct stat st;
-
-	if (!stat("/proc/self/ns/pid", &st))
-		own_pid_ns = st.st_ino;
-}
-
 /**
  * slot_at - say in the slot where this process is
  * @at: the process that it is at, or an enum stuck_at
@@ -319,15 +318,8 @@ static void find_namespace(void)
  */
 void slot_at(pid_t at, uint64_t until)
 {
-	if (file < 0)
-		return;
-	fill(at, until);
-	/* That can block, too. */
-	if (!is_asked && !slots_have(AT_PROC)) {
-		is_asked = true;
-		find_namespace();
+	if (file >= 0)
 		fill(at, until);
-	}
 }
 
 /* slot_end - say in the slot that this process is blocked there if it does not end now */
@@ -335,14 +327,8 @@ void slot_end(void)
 {
 	struct slot slot;
 
-	if (is_filled && pread(file, &slot, sizeof(slot), offset_of(own)) == sizeof(slot))
+	if (is_filled && read_slot(own, &slot))
 		slot_at(slot.at, now_ns());
-}
-
-/* Whether it is known to be of another PID namespace. */
-static bool is_elsewhere(const struct slot *slot)
-{
-	return slot->pid_ns && own_pid_ns && slot->pid_ns != own_pid_ns;
 }
 
 /* slots_have - whether another process was blocked there when this one took its slot */
@@ -351,7 +337,7 @@ bool slots_have(pid_t at)
 	unsigned int i;
 
 	for (i = 0; i < blocked_count; i++)
-		if (blocked[i].at == at && !is_elsewhere(&blocked[i]))
+		if (blocked[i] == at)
 			return true;
 	return false;
 }
