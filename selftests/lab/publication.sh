@@ -39,6 +39,20 @@ never_built()
 	done
 }
 
+# has_before REPOSITORY: what was released before it is there, or nobody uses that. Without it
+# nothing shows whether users can go on.
+has_before()
+{
+	local tags
+	if [ -e "$1" ] || [ "${FIRST-}" ] || [ ! -e .git ]; then
+		return
+	fi
+	tags=$(git tag -l 'v[0-9]*' | xargs)
+	[ ! "$tags" ] ||
+		die "there are the tags $tags, but no $1: copy what was published last to there," \
+			"or say FIRST=1 if nobody uses it"
+}
+
 # date_of REPOSITORY: of the newest of its suites, in seconds; 0 if there is none
 date_of()
 {
@@ -119,6 +133,7 @@ signed_before()
 follows()
 {
 	never_built "$1" build/release/repository
+	has_before "$1"
 	later_than "$1" "$2"
 	[ -e "$1" ] || return 0
 	users_have_key "$1"
