@@ -64,7 +64,10 @@ date_of()
 # release_time: that of the newest entry of debian/changelog, in seconds
 release_time()
 {
-	date +%s -d "$(sed -n '/^ -- /{s/.*>  //p;q}' debian/changelog)"
+	local time
+	time=$(sed -n '/^ -- /{s/.*>  //p;q}' debian/changelog)
+	[ "$time" ] || die "the newest entry of debian/changelog has no time"
+	date +%s -d "$time"
 }
 
 # later_than REPOSITORY TIME: a release of that time is. Of two, apt keeps the later one, and
@@ -134,6 +137,9 @@ follows()
 {
 	never_built "$1" build/release/repository
 	has_before "$1"
+	# apt would take nothing of it.
+	[ "$2" -le "$(date +%s)" ] ||
+		die "debian/changelog has a time to come, $(date -Rud "@$2")"
 	later_than "$1" "$2"
 	[ -e "$1" ] || return 0
 	users_have_key "$1"
