@@ -80,6 +80,25 @@ later_than()
 		die "debian/changelog must have a time after that of $1, $(date -Rud "@$before")"
 }
 
+# keeps REPOSITORY: what is made has all of its suites and architectures
+keeps()
+{
+	local dir suite architecture
+	for dir in "$1"/dists/*/main/binary-*; do
+		[ -e "$dir" ] || continue
+		architecture=${dir##*-}
+		suite=${dir%/main/*}
+		suite=${suite##*/}
+		if [ "${FROM-}" ]; then
+			[ -e "$FROM/${dir#"$1"}" ]
+		else
+			[[ " ${SUITES:-$suite} " = *" $suite "* &&
+				" ${ARCHITECTURES:-$architecture} " = *" $architecture "* ]]
+		fi || die "$1 has $suite for $architecture: its users would lose the packages;" \
+			"remove it if nobody uses it"
+	done
+}
+
 # public_key KEY: prints the fingerprint of the one public key that KEY names, which apt accepts
 public_key()
 {
@@ -142,6 +161,7 @@ follows()
 		die "debian/changelog has a time to come, $(date -Rud "@$2")"
 	later_than "$1" "$2"
 	[ -e "$1" ] || return 0
+	keeps "$1"
 	users_have_key "$1"
 	signed_before "$1"
 }
