@@ -3,13 +3,13 @@
 # after lib.sh. COMMAND of who does is in 'privileged', and what is made is of a 'version'.
 # shellcheck shell=bash disable=SC2154
 
-# begin DIR...: one at a time makes these. The lock is of a file that is there: what makes DIR
-# may be root, and this somebody else. Where the last time ended within in_place, DIR is again
-# what it was.
+# begin DIR...: one at a time makes these. The lock is of what is there: what makes DIR may be
+# root, and this somebody else; and not of a file, as git replaces these. Where the last time
+# ended within in_place, DIR is again what it was.
 begin()
 {
 	local dir
-	exec 9< "$lab/make-repository"
+	exec 9< .
 	flock 9
 	for dir; do
 		[ -e "$dir" ] || [ ! -e "$dir.old" ] ||
