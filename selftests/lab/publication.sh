@@ -5,15 +5,18 @@
 
 # begin DIR...: one at a time makes these. The lock is of what is there: what makes DIR may be
 # root, and this somebody else; and not of a file, as git replaces these. Where the last time
-# ended within in_place, DIR is again what it was.
+# ended within in_place, DIR is again what it was, unless it is the new one already.
 begin()
 {
 	local dir
 	exec 9< .
 	flock 9
 	for dir; do
-		[ -e "$dir" ] || [ ! -e "$dir.old" ] ||
+		if [ -e "$dir" ]; then
+			"${privileged[@]}" rm -rf "$dir.old"
+		elif [ -e "$dir.old" ]; then
 			"${privileged[@]}" mv -T "$dir.old" "$dir"
+		fi
 	done
 }
 
