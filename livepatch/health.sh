@@ -117,18 +117,13 @@ trouble()
 }
 
 # in_time COMMAND...: false if it fails, or has not ended in time; it then goes on without the
-# lock of loads and unloads
+# lock of loads and unloads, and without the output, for whose end somebody may wait
 in_time()
 {
-	local pid end
-	end=$(($(now) + disk_patience))
-	"$@" 8>&- &
-	pid=$!
-	while kill -0 $pid 2> /dev/null; do
-		[ "$(now)" -lt "$end" ] || return
-		sleep 0.1
-	done
-	wait $pid
+	read -rt $disk_patience _ < <(
+		exec 9>&1 > /dev/null 2>&1 8>&-
+		"$@" && echo >&9
+	)
 }
 
 # note VERSION

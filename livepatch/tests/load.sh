@@ -47,6 +47,13 @@ until [ -e again ]; do
 done
 tap_is "$(lock)" "another load or unload is running" "but not for ever"
 kill $!
+wait 2> /dev/null
+(
+	lock
+	disk_patience=0.1
+	in_time sleep 5
+)
+tap_ok "what waits for a disk does not have the lock" lock
 
 # Unloads of two, one of which does not end.
 need_root()
