@@ -221,10 +221,12 @@ load()
 	fi
 }
 
-# Tells systemd that the unit has started, if it is one that waits for that.
+# Tells systemd that the unit has started, if it is one that waits for that. Where systemd does
+# not answer, the livepatch is in force all the same, and must be watched.
 notify()
 {
-	[ -z "${NOTIFY_SOCKET-}" ] || systemd-notify --ready
+	[ -z "${NOTIFY_SOCKET-}" ] || in_time systemd-notify --ready ||
+		say "warning: systemd was not told that the livepatch is in force" >&2
 }
 
 # unload_one LIVEPATCH: one that was not enabled is never put back: its load has failed, or an

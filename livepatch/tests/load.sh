@@ -194,7 +194,8 @@ watch()
 }
 systemd-notify()
 {
-	say "systemd is told: $*"
+	echo "$*" >> told
+	[ ! -e busy ]
 }
 check_guard()
 {
@@ -203,7 +204,7 @@ check_guard()
 mkdir bin
 cat > bin/systemctl <<TEXT
 #!/bin/sh
-echo "\$*" > $PWD/told
+echo "systemctl \$*" >> $PWD/told
 [ "\$2" != start ] || [ ! -e $PWD/going_down ]
 TEXT
 chmod +x bin/systemctl
@@ -222,12 +223,20 @@ tap_is "$(NOTIFY_SOCKET=socket load "" 5 2>&1; echo $?)" "inserted flowfd_livepa
 flowfd_livepatch_2 is stuck
 warning: flowfd_livepatch_2 stays loaded
 in force
-systemd is told: --ready
 watched for 5 s
 0" "a build that takes over is watched"
+tap_is "$(tail -n 1 told)" "--ready" "systemd is told"
+rm -r sysfs/* modules/*
+touch busy
+tap_is "$(
+	set -e
+	NOTIFY_SOCKET=socket load "" 5 2>&1 | tail -n 3)" "in force
+warning: systemd was not told that the livepatch is in force
+watched for 5 s" "also where systemd does not answer"
+rm busy told
 touch "$built/fixed"
-tap_is "$(NOTIFY_SOCKET=socket load "" 5)" "already fixed in this kernel
-systemd is told: --ready" "systemd is told where there is nothing to do"
+tap_is "$(NOTIFY_SOCKET=socket load "" 5; cat told)" "already fixed in this kernel
+--ready" "systemd is told where there is nothing to do"
 rm -r "$built/fixed" sysfs/* modules/*
 
 # A signal before the livepatch is in force, or before systemd knows. The kernel removes a
@@ -431,7 +440,8 @@ failing()
 }
 touch blocked
 tap_is "$(failing 0)" "status 1" "a load that is taken back, in a kernel that is well"
-tap_is "$(cat told)" "-q start flowfd-livepatch-guard" "a shutdown from then on is no crash"
+tap_is "$(tail -n 1 told)" "systemctl -q start flowfd-livepatch-guard" \
+	"a shutdown from then on is no crash"
 touch going_down
 tap_is "$(failing 0)" "status 1" "a load during a shutdown"
 tap_is "$(cat output)" "flowfd-livepatch-guard.service does not start: is the system shut \
