@@ -139,7 +139,8 @@ retire()
 {
 	local attribute=$modules/$1/retire
 	[ ! -e "$attribute" ] ||
-		timeout --foreground "$patience" sh -c 'echo 1 > "$1"' sh "$attribute"
+		timeout --foreground "$patience" sh -c 'echo 1 > "$1"' sh "$attribute" \
+			2> /dev/null
 }
 
 # task_name TASK: prints its name, which a user can choose, so that root's terminal gets

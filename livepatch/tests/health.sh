@@ -202,7 +202,7 @@ tap_is "$(recorded watch_with 7 > /dev/null 2>&1; in_order | grep -o "sync faile
 	"sync ${failed##*/} $state,unloaded,rm -f pending-6.1.0-50-amd64.N" \
 	"trouble is on the disk before the unload"
 rm "$failed"
-# Nobody reads what the watch says: the connection is lost, or a log is full.
+# Nobody reads what the watch says: the connection is lost, a log is full, a terminal stopped.
 # unread COMMAND...: watches with the tool's own say(), as the command runs it
 unread()
 (
@@ -227,7 +227,19 @@ lost_reader()
 {
 	{ watch 1 10; } 2>&1 | true
 }
-for reader in full_log lost_reader; do
+full_pipe()
+{
+	mkfifo full
+	exec 7<> full
+	dd if=/dev/zero of=full bs=64k oflag=nonblock 2> /dev/null || true
+	watch 1 10 > full 2>&1 &
+	for _ in {1..100}; do
+		[ ! -s calls ] || break
+		command sleep 0.1
+	done
+	kill -9 $!
+}
+for reader in full_log lost_reader full_pipe; do
 	unread $reader
 	tap_is "$(cat calls) $(cut -d ' ' -f 1 "$failed")" "unloaded 1" "$reader: unloaded, and remembered"
 	rm "$failed"

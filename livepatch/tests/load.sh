@@ -233,7 +233,30 @@ tap_is "$(
 	NOTIFY_SOCKET=socket load "" 5 2>&1 | tail -n 3)" "in force
 warning: systemd was not told that the livepatch is in force
 watched for 5 s" "also where systemd does not answer"
-rm busy told
+rm busy
+# A pipe that is full, or a terminal that was stopped, after the kernel has the module.
+rm -r sysfs/* modules/*
+mkfifo full
+exec 7<> full
+(
+	eval "$(sed -n '/^say()/,/^}/p' "$data/flowfd-livepatch")"
+	eval "$(declare -f insmod | sed '1s/insmod/insert_at_once/')"
+	insmod()
+	{
+		insert_at_once "$1"
+		dd if=/dev/zero of=full bs=64k oflag=nonblock 2> /dev/null || true
+	}
+	watch()
+	{
+		touch watched
+	}
+	load "" 5 > full 2>&1
+) &
+tap_ok "the watch begins when nobody reads" wait_for [ -e watched ]
+kill -9 $! 2> /dev/null
+wait
+exec 7<&-
+rm told
 touch "$built/fixed"
 tap_is "$(NOTIFY_SOCKET=socket load "" 5; cat told)" "already fixed in this kernel
 --ready" "systemd is told where there is nothing to do"
