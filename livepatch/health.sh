@@ -100,20 +100,31 @@ clear_guards()
 	done
 }
 
-# mark: remembers how the kernel was before a load
+# mark: remembers how the kernel was before a load, and opens a pipe into which nobody writes,
+# for pause
 mark()
 {
-	taint_before=$(cat "$taint_file")
+	read -r taint_before < "$taint_file"
+	exec 9<> <(:)
 }
 
-# Prints the flags of trouble that are new since the mark.
+# pause SECONDS: without a process, as where the kernel has trouble none may start
+pause()
+{
+	read -rt "$1" -u 9 _ || true
+}
+
+# trouble: whether there are flags of trouble that are new since the mark; sets found to them.
+# A kernel that does not tell is in trouble.
 trouble()
 {
-	local now flag
-	now=$(cat "$taint_file")
+	local now=0 flag
+	found=
+	{ read -r now < "$taint_file"; } 2> /dev/null || found=" unknown"
 	for flag in $trouble_flags; do
-		[ $(((now & ~taint_before) >> ${flag#*:} & 1)) = 0 ] || echo "${flag%:*}"
-	done | paste -sd ' '
+		[ $(((now & ~taint_before) >> ${flag#*:} & 1)) = 0 ] || found+=" ${flag%:*}"
+	done
+	[ "$found" ]
 }
 
 # in_time COMMAND...: false if it fails, or has not ended in time; it then goes on without the
@@ -142,19 +153,18 @@ blame()
 judge()
 {
 	local found
-	found=$(trouble)
-	[ -n "$found" ] || return 0
+	trouble || return 0
 	blame "$1"
-	say "the kernel is not well, it has new taint flags: $found" >&2
+	say "the kernel is not well, it has new taint flags:$found" >&2
 }
 
-# watch VERSION SECONDS: looks at the kernel for so long. If it is not well, unloads the
-# livepatch and exits with an error; this version is not loaded again. SIGTERM ends it, as
-# a shutdown does, and so does SIGINT; that is not a kernel that is well, and clean_up() looks
-# at it once more. A terminal that is lost does not end it.
+# watch VERSION SECONDS: looks at the kernel for so long, after a mark. If it is not well,
+# unloads the livepatch and exits with an error; this version is not loaded again. SIGTERM ends
+# it, as a shutdown does, and so does SIGINT; that is not a kernel that is well, and clean_up()
+# looks at it once more. A terminal that is lost does not end it.
 watch()
 {
-	local end found name
+	local left=$2 found name
 	tried=$1
 	trap '' HUP
 	trap 'say "stopped before the end of the watch"; exit 143' TERM INT
@@ -162,16 +172,14 @@ watch()
 	# a shutdown has begun, or somebody has unloaded the livepatch.
 	[ ! -e "$guard" ] || set_guard "$1" "$2" again || [ ! -e "$guard" ] ||
 		say "cannot write $guard" >&2
-	end=$(($(now) + $2))
-	while :; do
-		found=$(trouble)
-		[ -z "$found" ] || break
-		if [ "$(now)" -ge "$end" ]; then
+	until trouble; do
+		if [ $left -le 0 ]; then
 			tried=
 			say "the kernel is well after $2 s"
 			return
 		fi
-		sleep 2
+		pause 2
+		left=$((left - 2))
 	done
 	trap '' TERM INT
 	for name in $(our_names "$sysfs"); do
@@ -179,10 +187,10 @@ watch()
 	done
 	tried=
 	trap 'exit 143' TERM INT
-	say "the kernel is not well, it has new taint flags: $found" >&2
+	say "the kernel is not well, it has new taint flags:$found" >&2
 	# Tasks can keep an unload from coming to an end; then it is in force again.
 	until (unload) || [ -z "$(our_names "$modules")" ]; do
-		sleep 30
+		pause 30
 	done
 	exit 1
 }

@@ -37,12 +37,13 @@ wait_for()
 	done
 }
 
-# our_names DIRECTORY: prints which of ours are there
+# our_names DIRECTORY: prints which of ours are there. Without a process, which can fail: then
+# there would seem to be none.
 our_names()
 {
 	local path
-	for path in "$1"/flowfd_livepatch*/; do
-		[ ! -d "$path" ] || basename "$path"
+	for path in "$1"/flowfd_livepatch*; do
+		[ ! -d "$path" ] || echo "${path##*/}"
 	done
 }
 
@@ -187,5 +188,7 @@ print_blocker()
 # version_of LIVEPATCH: prints it
 version_of()
 {
-	cat "$modules/$1/version" 2> /dev/null || echo "an old version"
+	local version
+	{ read -r version < "$modules/$1/version"; } 2> /dev/null || version="an old version"
+	echo "$version"
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # health.sh: the kill switch, loads after a crash, trouble with the kernel, and status
 # as JSON: functions of flowfd-livepatch, without a kernel. Prints TAP.
-# shellcheck disable=SC2034,SC2317 # variables of the functions; called by name
+# shellcheck disable=SC2034,SC2154,SC2317 # variables of and for the functions; called by name
 set -u
 
 # shellcheck source=selftests/tap.sh
@@ -45,6 +45,11 @@ sleep()
 	now=$(now)
 	echo "$((now + ${1%.*})).50 900.00" > uptime
 	SECONDS=$((SECONDS + 86400))
+}
+eval "$(declare -f pause | sed '1s/pause/real_pause/')"
+pause()
+{
+	sleep "$1"
 }
 # seen_at UPTIME: a line of the journal
 seen_at()
@@ -394,7 +399,49 @@ rm "$failed"
 echo 0 > taint
 mark
 echo 16 > taint
-tap_is "$(trouble)" M "the flag M"
+trouble
+tap_is "$found" " M" "the flag M"
+
+# A kernel that starts no programs any more, or does not tell how it is.
+# without_programs TAINT: watches one that comes to these flags
+without_programs()
+(
+	after=$1
+	# shellcheck disable=SC2123
+	PATH=/nothing
+	pause()
+	{
+		real_pause 0.01
+		echo "$after" > taint
+	}
+	unload()
+	{
+		echo unloaded
+	}
+	set -eu
+	watch 1 3
+)
+echo 0 > taint
+mark
+tap_is "$(without_programs 0)" "the kernel is well after 3 s" \
+	"a kernel that is well, and starts no programs"
+tap_is "$(without_programs 128 2>&1)" "cannot write $failed
+the kernel is not well, it has new taint flags: D
+unloaded" "trouble in one"
+rm -f "$failed"
+echo 0 > taint
+tap_is "$(
+	pause()
+	{
+		rm taint
+	}
+	watch 1 10 2>&1)" "the kernel is not well, it has new taint flags: unknown
+unloaded" "a kernel that does not tell how it is"
+rm -f "$failed"
+# pause() does not return at once.
+start=${EPOCHREALTIME/.}
+real_pause 0.2
+tap_ok "a pause without a process" [ $((${EPOCHREALTIME/.} - start)) -ge 200000 ]
 
 # full_disk COMMAND...: with a guard on a disk that is full since then: prints what the
 # command says, how it ends, and what is on the disk after that
