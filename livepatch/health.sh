@@ -66,20 +66,34 @@ check_guard()
 			"soon after: remove $(failed_file) to load it again"
 }
 
-# set_guard VERSION SECONDS [again]: if the machine goes down before this process ends, but
-# within the time, it is taken as the fault of this version. The file is there with all of its
-# content, or as it was, if this fails; "again": not if it goes meanwhile.
+# guard_line VERSION SECONDS: prints what a guard has in it
+guard_line()
+{
+	echo "$1 $(cat "$boot_id") $(($(now) + $2))"
+}
+
+# set_guard VERSION SECONDS: if the machine goes down before this process ends, but within the
+# time, it is taken as the fault of this version. The file is there with all of its content, or
+# not, if this fails.
 set_guard()
 {
 	local new
 	guard=$state/pending-$(uname -r).$BASHPID
 	new=$state/.${guard##*/}
 	trap clean_up EXIT
-	mkdir -p "$state" && echo "$1 $(cat "$boot_id") $(($(now) + $2))" > "$new" &&
-		sync "$new" && { [ -z "${3-}" ] || [ -e "$guard" ]; } &&
-		mv "$new" "$guard" && sync "$state" && return
+	mkdir -p "$state" && guard_line "$@" > "$new" && sync "$new" && mv "$new" "$guard" &&
+		sync "$state" && return
 	rm -f "$new"
 	return 1
+}
+
+# shorten_guard VERSION SECONDS: for the time from now on, in place: so it needs no room, and if
+# it goes meanwhile, or this comes late, it is not made again
+shorten_guard()
+{
+	[ ! -e "$guard" ] ||
+		guard_line "$@" | dd of="$guard" conv=nocreat,notrunc,fsync status=none ||
+		[ ! -e "$guard" ]
 }
 
 # keep_guard VERSION: has the guard of a load remember this version, in place of others: a
@@ -168,10 +182,9 @@ watch()
 	tried=$1
 	trap '' HUP
 	trap 'say "stopped before the end of the watch"; exit 143' TERM INT
-	# The guard of the load was for longer: it stays if the disk is full. Where it has gone,
-	# a shutdown has begun, or somebody has unloaded the livepatch.
-	[ ! -e "$guard" ] || set_guard "$1" "$2" again || [ ! -e "$guard" ] ||
-		say "cannot write $guard" >&2
+	# The guard of the load was for longer. Where it has gone, a shutdown has begun, or
+	# somebody has unloaded the livepatch.
+	in_time shorten_guard "$1" "$2" || say "cannot write $guard" >&2
 	until trouble; do
 		if [ $left -le 0 ]; then
 			tried=
