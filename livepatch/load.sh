@@ -143,8 +143,9 @@ insert()
 	insmod "$copy" || die "the kernel refused the module: see dmesg"
 }
 
-# start_guard: has a shutdown remove the guards from now on, so that it is no crash, also
-# after the end of this process. The unit of a load has started it before.
+# start_guard: has a shutdown remove the guards, so that it is no crash, also after the end of
+# this process. If one has begun, this fails, as the unit conflicts with it: then this process
+# removes its guard.
 start_guard()
 {
 	[ -d "$systemd" ] && systemctl -q cat flowfd-livepatch-guard > /dev/null 2>&1 || return 0
@@ -183,9 +184,12 @@ load()
 	# notice when another takes over.
 	is_gone flowfd_livepatch ||
 		die "a livepatch of an old version is loaded: unload it first"
-	[ -z "$2" ] || start_guard
-	# No load takes that long, also if it has to wait at each step.
-	[ -z "$2" ] || set_guard "$version" $((20 * patience + $2)) || die "cannot write $guard"
+	if [ "$2" ]; then
+		# No load takes that long, also if it has to wait at each step.
+		set_guard "$version" $((20 * patience + $2)) || die "cannot write $guard"
+		# Not before: a shutdown that begins meanwhile would not remove it.
+		start_guard
+	fi
 	mark
 	is_enabled "$new" || wait_for is_gone "$new" || die "it is being unloaded: see status"
 	if is_gone "$new"; then

@@ -470,6 +470,15 @@ tap_is "$(failing 0)" "status 1" "a load during a shutdown"
 tap_is "$(cat output)" "flowfd-livepatch-guard.service does not start: is the system shut \
 down?" "is refused"
 rm going_down
+tap_is "$(
+	sync()
+	{
+		touch going_down
+	}
+	failing 0; ls modules)" "status 1" "a shutdown while the guard is written"
+tap_is "$(cat output)" "flowfd-livepatch-guard.service does not start: is the system shut \
+down?" "is noticed, and leaves no guard"
+rm going_down
 tap_is "$(failing 512)" "status 1
 failed-6.1.0-48-amd64:0.1.0-3 boot" "one in a kernel that is not well"
 tap_is "$(sed -n '$p' output)" "the kernel is not well, it has new taint flags: W" "and why"
