@@ -106,12 +106,13 @@ keep_guard()
 # clear_guards [VERSION]: what happens now is no fault of a load, or of one of this version
 clear_guards()
 {
-	local guard
+	local guard guards=()
 	for guard in "$state/pending-$(uname -r)".*; do
 		if [ -z "${1-}" ] || grep -qsF "$1 " "$guard"; then
-			rm -f "$guard"
+			guards+=("$guard")
 		fi
 	done
+	rm -f "${guards[@]}"
 }
 
 # mark: remembers how the kernel was before a load, and opens a pipe into which nobody writes,

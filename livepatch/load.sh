@@ -158,7 +158,7 @@ start_guard()
 # in force.
 load()
 {
-	local dir new old version older
+	local dir new old version older outlived=()
 	need_root
 	need_livepatching
 	# Before all checks: what they find must not change while this waits.
@@ -204,8 +204,7 @@ load()
 		[ "$old" != "$new" ] || continue
 		older=$(version_of "$old")
 		if (unload_one "$old"); then
-			# A crash is not its fault any more.
-			clear_guards "$older"
+			outlived+=("$older")
 		else
 			say "warning: $old stays loaded" >&2
 		fi
@@ -213,10 +212,15 @@ load()
 	say "in force"
 	[ -z "$(overridden "$new")" ] ||
 		say "warning: a later livepatch patches the same functions: see status" >&2
-	rm -f "$copy"
 	notify
 	trap - TERM INT HUP
-	flock -u 8
+	# Others may load and unload. From here on, this one waits for disks.
+	exec 8>&-
+	# A crash is not their fault any more.
+	for older in "${outlived[@]}"; do
+		in_time clear_guards "$older" ||
+			say "warning: a crash will be taken for the fault of version $older" >&2
+	done
 	if [ "$2" ]; then
 		watch "$version" "$2"
 	else

@@ -385,16 +385,36 @@ is_unloading()
 	grep -qsx 1 sysfs/flowfd_livepatch_2/transition
 }
 # A crash after that is no fault of the older build, whose guard a watch may have left.
-mkdir -p {sysfs,modules}/flowfd_livepatch_2
-echo 1 > sysfs/flowfd_livepatch_2/enabled
-echo 0 > sysfs/flowfd_livepatch_2/transition
-echo 0.1.0-2 > modules/flowfd_livepatch_2/version
-echo "0.1.0-2 boot 300" > "$state/pending-6.1.0-48-amd64.1"
+older_is_loaded()
+{
+	mkdir -p {sysfs,modules}/flowfd_livepatch_2
+	echo 1 > sysfs/flowfd_livepatch_2/enabled
+	echo 0 > sysfs/flowfd_livepatch_2/transition
+	echo 0.1.0-2 > modules/flowfd_livepatch_2/version
+	echo "0.1.0-2 boot 300" > "$state/pending-6.1.0-48-amd64.1"
+}
+older_is_loaded
 echo "0.1.0-20 boot 300" > "$state/pending-6.1.0-48-amd64.2"
 tap_is "$(load "" ""; ls "$state")" "inserted flowfd_livepatch_3
 in force
 6.1.0-48-amd64
 pending-6.1.0-48-amd64.2" "the older build is unloaded, and its guard goes"
+rm -r sysfs/* modules/*
+older_is_loaded
+tap_is "$(
+	set -e
+	rm()
+	{
+		case $2 in
+		*/pending-*.1) flock -n private/lock touch unlocked && false ;;
+		*) command rm "$@" ;;
+		esac
+	}
+	load "" 5 2>&1)" "inserted flowfd_livepatch_3
+in force
+warning: a crash will be taken for the fault of version 0.1.0-2
+watched for 5 s" "one whose guard cannot be removed"
+tap_ok "others may load and unload meanwhile" [ -e unlocked ]
 rm -r sysfs/* modules/* "$state"/pending-*
 touch held
 tap_is "$(interrupted TERM is_unloading)" "status 143
