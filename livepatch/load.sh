@@ -219,7 +219,8 @@ load()
 	# A crash is not their fault any more.
 	for older in "${outlived[@]}"; do
 		in_time clear_guards "$older" ||
-			say "warning: a crash will be taken for the fault of version $older" >&2
+			say "warning: a crash will be taken for the fault of version $older:" \
+				"remove $state/pending-$(uname -r).*" >&2
 	done
 	if [ "$2" ]; then
 		watch "$version" "$2"
@@ -264,6 +265,7 @@ unload()
 	done
 	[ -z "$failed" ] || exit 1
 	# Not before: until then, a crash is taken as the livepatch's.
-	clear_guards
+	in_time clear_guards || say "warning: a crash will be taken for its fault:" \
+		"remove $state/pending-$(uname -r).*" >&2
 	say "unloaded"
 }

@@ -81,6 +81,15 @@ stuck=
 tap_is "$(unload)" "unloaded" "an unload"
 tap_ok "then, it does not" [ ! -e "$guard" ]
 tap_is "$(unload; echo 0)" "not loaded" "nothing is loaded"
+mkdir modules/flowfd_livepatch_1
+tap_is "$(
+	set -e
+	rm()
+	{
+		false
+	}
+	unload 2>&1)" "warning: a crash will be taken for its fault: remove $state/pending-$(uname -r).*
+unloaded" "an unload where the guards cannot be removed"
 
 # Modules with fields, and a kernel that inserts them at once.
 uname()
@@ -412,7 +421,8 @@ tap_is "$(
 	}
 	load "" 5 2>&1)" "inserted flowfd_livepatch_3
 in force
-warning: a crash will be taken for the fault of version 0.1.0-2
+warning: a crash will be taken for the fault of version 0.1.0-2: remove \
+$state/pending-6.1.0-48-amd64.*
 watched for 5 s" "one whose guard cannot be removed"
 tap_ok "others may load and unload meanwhile" [ -e unlocked ]
 rm -r sysfs/* modules/* "$state"/pending-*
