@@ -52,18 +52,24 @@ last_seen()
 # counts only if the machine was not seen after the time to watch.
 check_guard()
 {
-	local guard version boot end seen
+	local guard version boot end seen failed versions=
 	for guard in "$state/pending-$(uname -r)".*; do
-		read -r version boot end 2> /dev/null < "$guard" || continue
+		if ! { read -r version boot end < "$guard"; } 2> /dev/null; then
+			# There is none, or its watch has ended.
+			[ ! -e "$guard" ] || die "cannot read $guard"
+			continue
+		fi
 		[ "$boot" != "$(cat "$boot_id")" ] || continue
 		seen=$(last_seen "$boot") || true
 		[ "${seen:-0}" -gt "$end" ] || remember "$version" "$boot" ||
 			die "cannot write $(failed_file)"
 		rm -f "$guard"
 	done
-	! grep -qsF "$1 " "$(failed_file)" ||
+	failed=$(failed_file)
+	[ ! -e "$failed" ] || versions=$(cat "$failed" 2> /dev/null) || die "cannot read $failed"
+	[[ $'\n'$versions != *$'\n'"$1 "* ]] ||
 		die "version $1 was loaded and made trouble, or the machine went down" \
-			"soon after: remove $(failed_file) to load it again"
+			"soon after: remove $failed to load it again"
 }
 
 # guard_line VERSION SECONDS: prints what a guard has in it

@@ -129,6 +129,11 @@ tap_is "$(
 tap_ok "keeps its guard" rm "$state/$guard"
 tap_is "$(check_guard 2)" "" "another version can be loaded"
 rm "$failed"
+mkdir "$failed"
+tap_is "$(check_guard 1)" "cannot read $failed" "what is remembered cannot be read"
+mv "$failed" "$state/pending-6.1.0-50-amd64.1"
+tap_is "$(check_guard 1)" "cannot read $state/pending-6.1.0-50-amd64.1" "nor can a guard"
+rmdir "$state/pending-6.1.0-50-amd64.1"
 tap_is "$(check_guard 1)" "" "also this one, when the file is removed"
 (
 	set_guard 1 100
