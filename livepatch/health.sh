@@ -21,7 +21,8 @@ check_switch()
 {
 	! grep -qw 'flowfd_livepatch=off' "$cmdline" ||
 		die "switched off by the kernel parameter flowfd_livepatch=off"
-	[ ! -e "$off_file" ] || die "switched off by $off_file"
+	# Also a link to nothing.
+	[ ! -e "$off_file" ] && [ ! -L "$off_file" ] || die "switched off by $off_file"
 }
 
 # Where loads of the running kernel that were not well are remembered: a line each, with

@@ -137,8 +137,9 @@ insert()
 	check_signature "$copy" "$2"
 	remove_rest "$1" || die "the module is still in use"
 	wait_for all_settled || die "another livepatch is in transition"
-	# After the waits, as another one may have come meanwhile.
+	# After the waits, as another one may have come meanwhile, or an administrator.
 	[ "$3" ] || check_others "$copy"
+	check_switch
 	tried=$4
 	insmod "$copy" || die "the kernel refused the module: see dmesg"
 }

@@ -65,6 +65,8 @@ tap_is "$(check_switch)" "switched off by the kernel parameter flowfd_livepatch=
 true > cmdline
 touch off
 tap_is "$(check_switch)" "switched off by off" "switched off by a file"
+ln -sf nothing off
+tap_is "$(check_switch)" "switched off by off" "or a link to nothing"
 
 # A process that guards a load for 100 s, and ends with status $1, or is killed.
 patience=0

@@ -186,6 +186,12 @@ rm off
 # As late as it can be.
 check_others()
 {
+	touch off
+}
+tap_is "$(load "" "")" "switched off by off" "or just before the kernel has it"
+rm off
+check_others()
+{
 	build "$built" 1 5678
 }
 tap_is "$(load "" "")" "inserted flowfd_livepatch_2
