@@ -182,14 +182,13 @@ judge()
 
 # watch VERSION SECONDS: looks at the kernel for so long, after a mark. If it is not well,
 # unloads the livepatch and exits with an error; this version is not loaded again. SIGTERM ends
-# it, as a shutdown does, and so does SIGINT; that is not a kernel that is well, and clean_up()
-# looks at it once more. A terminal that is lost does not end it.
+# it, as a shutdown does, and so do SIGINT and SIGQUIT; that is not a kernel that is well, and
+# clean_up() looks at it once more.
 watch()
 {
 	local left=$2 found name
 	tried=$1
-	trap '' HUP
-	trap 'say "stopped before the end of the watch"; exit 143' TERM INT
+	trap 'say "stopped before the end of the watch"; exit 143' TERM INT QUIT
 	# The guard of the load was for longer. Where it has gone, a shutdown has begun, or
 	# somebody has unloaded the livepatch.
 	in_time shorten_guard "$1" "$2" || say "cannot write $guard" >&2
@@ -202,12 +201,12 @@ watch()
 		pause 2
 		left=$((left - 2))
 	done
-	trap '' TERM INT
+	trap '' TERM INT QUIT
 	for name in $(our_names "$sysfs"); do
 		blame "$(version_of "$name")"
 	done
 	tried=
-	trap 'exit 143' TERM INT
+	trap 'exit 143' TERM INT QUIT
 	say "the kernel is not well, it has new taint flags:$found" >&2
 	# Tasks can keep an unload from coming to an end; then it is in force again.
 	until (unload) || [ -z "$(our_names "$modules")" ]; do

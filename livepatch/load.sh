@@ -87,7 +87,7 @@ take_back()
 # not ended stays.
 withdraw()
 {
-	trap '' TERM INT HUP
+	trap '' TERM INT HUP QUIT
 	# Refused if it has ended.
 	[ -z "$2" ] || [ "$2" = "$1" ] || is_enabled "$2" ||
 		{ echo 1 > "$sysfs/$2/enabled"; } 2> /dev/null || true
@@ -122,11 +122,11 @@ copy_module()
 	[ ! -e "$1/$file" ] || cp "$1/$file" "$copy"
 }
 
-# Removes the files that this process has made. Before that, a load that has failed is judged:
-# tasks ran the new code.
+# Removes the files that this process has made. Before that, a load is judged, also one that has
+# failed: tasks ran the new code.
 clean_up()
 {
-	trap '' TERM INT HUP
+	trap '' TERM INT HUP QUIT
 	[ -z "${tried-}" ] || judge "$tried"
 	rm -f "${copy-}" "${guard-}"
 }
@@ -194,7 +194,7 @@ load()
 	mark
 	is_enabled "$new" || wait_for is_gone "$new" || die "it is being unloaded: see status"
 	if is_gone "$new"; then
-		trap 'withdraw "$new" "${old-}"' TERM INT HUP
+		trap 'withdraw "$new" "${old-}"' TERM INT HUP QUIT
 		insert "$new" "$dir/$file" "$1" "$version"
 	elif ! is_loaded_from "$new" "$copy"; then
 		die "another build of it is loaded: unload it first"
@@ -214,7 +214,9 @@ load()
 	[ -z "$(overridden "$new")" ] ||
 		say "warning: a later livepatch patches the same functions: see status" >&2
 	notify
-	trap - TERM INT HUP
+	# The livepatch stays from here on. A terminal that is lost does not end the watch.
+	trap 'exit 143' TERM INT QUIT
+	trap '' HUP
 	# Others may load and unload. From here on, this one waits for disks.
 	exec 8>&-
 	# A crash is not their fault any more.
@@ -223,12 +225,8 @@ load()
 			say "warning: a crash will be taken for the fault of version $older:" \
 				"remove $state/pending-$(uname -r).*" >&2
 	done
-	if [ "$2" ]; then
-		watch "$version" "$2"
-	else
-		tried=
-		judge "$version"
-	fi
+	# Otherwise, clean_up() looks at the kernel.
+	[ -z "$2" ] || watch "$version" "$2"
 }
 
 # Tells systemd that the unit has started, if it is one that waits for that. Where systemd does

@@ -327,19 +327,6 @@ the kernel is not well, it has new taint flags: W
 status 143" "trouble just before that"
 tap_is "$(check_guard 1)" "$refused" "is remembered"
 rm "$failed"
-echo 0 > taint
-mark
-tap_is "$(
-	pass()
-	{
-		echo "$(($(now) + 5)).00 0" > uptime
-	}
-	sleep()
-	{
-		kill -HUP "$BASHPID"
-		pass
-	}
-	watch 1 10)" "the kernel is well after 10 s" "a terminal that is lost does not end a watch"
 
 # A watcher that is killed at once, after a load that may have taken long.
 echo 0 > taint

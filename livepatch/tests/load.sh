@@ -205,6 +205,8 @@ cpuinfo=cpuinfo
 # A build that takes over from one that does not unload, and what comes after that.
 watch()
 {
+	# The terminal is lost.
+	kill -HUP "$BASHPID"
 	say "watched for $2 s"
 }
 systemd-notify()
@@ -312,7 +314,7 @@ insmod()
 	touch modules/flowfd_livepatch_3/there
 }
 kernel 2> /dev/null &
-for signal in TERM INT HUP; do
+for signal in TERM INT HUP QUIT; do
 	tap_is "$(signalled $signal there)" "status 143
 inserted flowfd_livepatch_3
 stopped, and taken back
@@ -519,6 +521,25 @@ tap_is "$(failing 512)" "status 1
 failed-6.1.0-48-amd64:0.1.0-3 boot" "one in a kernel that is not well"
 tap_is "$(sed -n '$p' output)" "the kernel is not well, it has new taint flags: W" "and why"
 rm blocked "$state"/failed-*
+tap_is "$(
+	insmod()
+	{
+		insert_at_once "$1"
+		loader=$BASHPID
+		echo 512 > taint
+	}
+	# The signal comes while the load is judged.
+	sync()
+	{
+		kill "$loader"
+	}
+	echo 0 > taint
+	exec 2>&1
+	load "" "")" "inserted flowfd_livepatch_3
+in force
+the kernel is not well, it has new taint flags: W" "a load without a watch is judged, too"
+tap_is "$(cd "$state" && cat failed-*)" "0.1.0-3 boot" "and remembered"
+rm -r "$state"/failed-* sysfs/* modules/*
 touch stuck
 tap_is "$(failing 0)" "status 1
 pending-6.1.0-48-amd64:0.1.0-3 boot" "new code still runs: the guard stays"
