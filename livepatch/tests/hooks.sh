@@ -63,11 +63,11 @@ tap_is "$(postinst $kernel)" "" "one of two is for this build"
 postrm()
 {
 	DEB_MAINT_PARAMS=$1 sh postrm "${@:2}"
-	ls var
+	ls -A var
 }
 mkdir var/6.1.0-56-amd64
-touch var/failed-{$kernel,6.1.0-56-amd64} var/pending-$kernel.1
-all=$(ls var)
+touch var/failed-{$kernel,6.1.0-56-amd64} var/{,.}pending-$kernel.1
+all=$(ls -A var)
 tap_is "$(postrm remove $kernel)" "$all" "a kernel that is removed keeps its builds"
 tap_is "$(postrm "upgrade 6.1.176-2" $kernel)" "$all" "and one that is upgraded"
 tap_is "$(postrm purge; postrm purge ""; postrm purge ..; postrm purge 6/1)" \
