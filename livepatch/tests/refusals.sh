@@ -33,6 +33,7 @@ refused 2 "$usage" "option without its value" build --kernel
 refused 2 "$usage" "unknown option of load" load --replace
 refused 2 "$usage" "no time to watch" load --watch
 refused 2 "$usage" "a time that is no number" load --watch 5m
+refused 2 "$usage" "a time that the shell cannot count" load --watch 99999999999999999999
 refused 2 "$usage" "a key for no package" build --sign key certificate
 refused 2 "$usage" "a key without certificate" build --package . --sign key
 refused 2 "$usage" "argument of status" status now
