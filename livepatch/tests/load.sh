@@ -107,7 +107,7 @@ build()
 	mkdir -p "$1"
 	gcc -c -o "$1/$file.new" -x c info.c
 	python3 "$data/builder/add-modinfo.py" "$1/$file.new" "name=flowfd_livepatch_$2" \
-		"version=0.1.0-$2" vermagic=6.1.0-48-amd64 "flowfd_kernel=$3"
+		"version=0.2.0-$2" vermagic=6.1.0-48-amd64 "flowfd_kernel=$3"
 	echo 1234 > "$1/build-id"
 	mv "$1/$file.new" "$1/$file"
 }
@@ -407,11 +407,11 @@ older_is_loaded()
 	mkdir -p {sysfs,modules}/flowfd_livepatch_2
 	echo 1 > sysfs/flowfd_livepatch_2/enabled
 	echo 0 > sysfs/flowfd_livepatch_2/transition
-	echo 0.1.0-2 > modules/flowfd_livepatch_2/version
-	echo "0.1.0-2 boot 300" > "$state/pending-6.1.0-48-amd64.1"
+	echo 0.2.0-2 > modules/flowfd_livepatch_2/version
+	echo "0.2.0-2 boot 300" > "$state/pending-6.1.0-48-amd64.1"
 }
 older_is_loaded
-echo "0.1.0-20 boot 300" > "$state/pending-6.1.0-48-amd64.2"
+echo "0.2.0-20 boot 300" > "$state/pending-6.1.0-48-amd64.2"
 tap_is "$(load "" ""; ls "$state")" "inserted flowfd_livepatch_3
 in force
 6.1.0-48-amd64
@@ -429,7 +429,7 @@ tap_is "$(
 	}
 	load "" 5 2>&1)" "inserted flowfd_livepatch_3
 in force
-warning: a crash will be taken for the fault of version 0.1.0-2: remove \
+warning: a crash will be taken for the fault of version 0.2.0-2: remove \
 $state/pending-6.1.0-48-amd64.*
 watched for 5 s" "one whose guard cannot be removed"
 tap_ok "others may load and unload meanwhile" [ -e unlocked ]
@@ -518,7 +518,7 @@ tap_is "$(cat output)" "flowfd-livepatch-guard.service does not start: is the sy
 down?" "is noticed, and leaves no guard"
 rm going_down
 tap_is "$(failing 512)" "status 1
-failed-6.1.0-48-amd64:0.1.0-3 boot" "one in a kernel that is not well"
+failed-6.1.0-48-amd64:0.2.0-3 boot" "one in a kernel that is not well"
 tap_is "$(sed -n '$p' output)" "the kernel is not well, it has new taint flags: W" "and why"
 rm blocked "$state"/failed-*
 tap_is "$(
@@ -538,11 +538,11 @@ tap_is "$(
 	load "" "")" "inserted flowfd_livepatch_3
 in force
 the kernel is not well, it has new taint flags: W" "a load without a watch is judged, too"
-tap_is "$(cd "$state" && cat failed-*)" "0.1.0-3 boot" "and remembered"
+tap_is "$(cd "$state" && cat failed-*)" "0.2.0-3 boot" "and remembered"
 rm -r "$state"/failed-* sysfs/* modules/*
 touch stuck
 tap_is "$(failing 0)" "status 1
-pending-6.1.0-48-amd64:0.1.0-3 boot" "new code still runs: the guard stays"
+pending-6.1.0-48-amd64:0.2.0-3 boot" "new code still runs: the guard stays"
 rm stuck "$state"/pending-*
 wait_for is_gone flowfd_livepatch_3
 touch stop

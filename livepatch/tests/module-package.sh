@@ -22,7 +22,7 @@ say()
 mkdir built
 echo 'const char info[] __attribute__((section(".modinfo"))) = "license=GPL";' > info.c
 gcc -c -o "built/$file" -x c info.c
-python3 "$data/builder/add-modinfo.py" "built/$file" version=0.1.0-abc \
+python3 "$data/builder/add-modinfo.py" "built/$file" version=0.2.0-abc \
 	"flowfd_fixes=epoll userfaultfd" flowfd_kernel=1234
 echo 1234 > built/build-id
 touch -d '2026-11-20 10:11:12 UTC' "built/$file"
@@ -33,11 +33,11 @@ name=flowfd-livepatch-${kernel}_0.1.0+20261120101112_amd64.deb
 tap_is "$(make_package $kernel "$PWD/built" out)" "made out/$name" "a package"
 tap_is "$(dpkg-deb -f "out/$name" Package Version Architecture Depends)" \
 	"Package: flowfd-livepatch-$kernel
-Version: 0.1.0+20261120101112
+Version: 0.2.0+20261120101112
 Architecture: amd64
-Depends: flowfd-livepatch (>= 0.1.0)" "its fields"
+Depends: flowfd-livepatch (>= 0.2.0)" "its fields"
 tap_is "$(dpkg-deb -f "out/$name" Description)" "livepatch of flowfd for Linux $kernel
- Fixes: epoll userfaultfd. Made from 0.1.0-abc, for the
+ Fixes: epoll userfaultfd. Made from 0.2.0-abc, for the
  kernel with build ID
  1234.
  flowfd-livepatch(8) says how to load it." "its description"
@@ -112,6 +112,6 @@ tap_ok "the signature" openssl cms -verify -binary -inform DER -in signature \
 	-content unsigned -certfile certificate -CAfile certificate -purpose any -out checked
 tap_is "$(tail -c 40 signed | head -c 8 | od -An -tx1)" " 00 00 02 00 00 00 00 00" \
 	"the fields before its length"
-tap_is "$(modinfo -F signer "$PWD/signed" 2> /dev/null; field signed version)" "0.1.0-abc" \
+tap_is "$(modinfo -F signer "$PWD/signed" 2> /dev/null; field signed version)" "0.2.0-abc" \
 	"its version"
 tap_done

@@ -45,7 +45,7 @@ installed()
 {
 	echo "6.1.0-50-amd64  $1  packaged, fixes CVE-1, running kernel${2-}" > list
 }
-installed 0.1.0-5
+installed 0.2.0-5
 # No package is there to be configured.
 printf '#!/bin/sh\n' > bin/dpkg
 chmod +x bin/*
@@ -62,7 +62,7 @@ host()
 state()
 {
 	mkdir -p sys/{kernel/livepatch,module}/flowfd_livepatch_"$1"
-	echo "0.1.0-$1" > "sys/module/flowfd_livepatch_$1/version"
+	echo "0.2.0-$1" > "sys/module/flowfd_livepatch_$1/version"
 	echo "$2" > "sys/kernel/livepatch/flowfd_livepatch_$1/enabled"
 	echo "$3" > "sys/kernel/livepatch/flowfd_livepatch_$1/transition"
 }
@@ -91,8 +91,8 @@ tool_calls()
 state 5 1 0
 tap_is "$(host remember)" "status 0" "an older livepatch is in force"
 state 7 0 1
-not_as_before="what is loaded now is '0.1.0-5 0.1.0-7', of which '0.1.0-5' is in force, and \
-it was '0.1.0-5'
+not_as_before="what is loaded now is '0.2.0-5 0.2.0-7', of which '0.2.0-5' is in force, and \
+it was '0.2.0-5'
 status 1"
 tap_is "$(host back)" "$not_as_before" "the newer one is neither in force nor taken back"
 tap_is "$(tool_calls)" load "that was waited for"
@@ -168,13 +168,13 @@ new_host
 state 5 1 0
 touch units/flowfd-livepatch.service
 host remember > remembered
-installed 0.1.0-7
-tap_is "$(host prepare) $(ls units)" "there would be no way back: version 0.1.0-5 is in \
-force, and what is installed is 0.1.0-7: load that first
+installed 0.2.0-7
+tap_is "$(host prepare) $(ls units)" "there would be no way back: version 0.2.0-5 is in \
+force, and what is installed is 0.2.0-7: load that first
 status 1 flowfd-livepatch.service" "what is in force is not what is installed"
-installed 0.1.0-5
-echo "0.1.0-5 boot" > lib/flowfd-livepatch/failed-6.1.0-50-amd64
-tap_is "$(host prepare)" "there would be no way back: version 0.1.0-5 is in force, and has \
+installed 0.2.0-5
+echo "0.2.0-5 boot" > lib/flowfd-livepatch/failed-6.1.0-50-amd64
+tap_is "$(host prepare)" "there would be no way back: version 0.2.0-5 is in force, and has \
 made trouble: see $PWD/lib/flowfd-livepatch/failed-6.1.0-50-amd64
 status 1" "what is in force would not be loaded again"
 
@@ -202,13 +202,13 @@ echo install > want
 echo masked > load-flowfd-livepatch.service
 tap_is "$(refused yes $newer)" "flowfd-livepatch.service is masked" "a unit that is masked"
 rm load-*
-installed 0.1.0-7
-tap_is "$(refused yes $newer)" "there would be no way back: version 0.1.0-5 is in force, and what \
-is installed is 0.1.0-7: load that first" "no way back"
-installed 0.1.0-7 ", not used"
-echo "6.1.0-50-amd64  0.1.0-5  built here, fixes CVE-1, running kernel" >> list
+installed 0.2.0-7
+tap_is "$(refused yes $newer)" "there would be no way back: version 0.2.0-5 is in force, and what \
+is installed is 0.2.0-7: load that first" "no way back"
+installed 0.2.0-7 ", not used"
+echo "6.1.0-50-amd64  0.2.0-5  built here, fixes CVE-1, running kernel" >> list
 tap_is "$(refused yes $newer)" "" "what was built here is in force, and goes before the package"
-installed 0.1.0-5
+installed 0.2.0-5
 # files LIVEPATCH FILE: prints which are to be installed
 files()
 {

@@ -24,7 +24,7 @@ static=$(nm -g --defined-only "$build/libflowfd.a" |
 	awk 'NF == 3 && $3 !~ /^flowfd__/ { print $3 }' | sort)
 
 tap_is "$map" "$header" "map and header"
-tap_is "$library" "$(echo "$header" | sed 's/$/@@LIBFLOWFD_0.1/')" \
+tap_is "$library" "$(echo "$header" | sed 's/$/@@LIBFLOWFD_0.2/')" \
 	"shared library and header"
 tap_is "$static" "$header" "static library and header"
 tap_is "$(readelf -d "$build/libflowfd.so.1" |
