@@ -34,10 +34,12 @@ static struct workqueue_struct *bridge_workqueue;
  * @end: whose work it is
  * @ticks: of the kernel, to wait before; 0 also ends the wait of an earlier call
  *
- * In any context. On this processor, after a wait as well: from 6.9 on, another one may look
- * at the timers of one that idles, and would do the work then. Nor may this processor go
- * before its timer is started, as it would not expire. One that goes later leaves its
- * timers and work to others.
+ * In any context; for a source, under the lock of the counter, as a timer that another
+ * processor is about to start would not be seen.
+ *
+ * On this processor, after a wait as well: from 6.9 on, another one may look at the timers of
+ * one that idles, and would do the work then. Nor may this processor go before its timer is
+ * started, as it would not expire. One that goes later leaves its timers and work to others.
  */
 void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks)
 {
@@ -74,7 +76,11 @@ bool flowfd_bridge_trylock(struct bridge_end *end)
 	WRITE_ONCE(end->missed, true);
 	/* Before the second try: who unlocks after that must see it. Pairs with unlock. */
 	smp_mb();
-	return mutex_trylock(&end->lock);
+	if (!mutex_trylock(&end->lock))
+		return false;
+	/* It would end a rest that begins now. */
+	WRITE_ONCE(end->missed, false);
+	return true;
 }
 
 /**
@@ -87,7 +93,8 @@ void flowfd_bridge_unlock(struct bridge_end *end)
 	/* Not before it is released. Pairs with trylock. */
 	smp_mb();
 	if (READ_ONCE(end->missed) && xchg(&end->missed, false))
-		flowfd_bridge_queue_work(end, 0);
+		/* Who queues it for later may not have started its timer yet. */
+		mod_delayed_work(bridge_workqueue, &end->work, 0);
 }
 
 /**
