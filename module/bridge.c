@@ -210,5 +210,6 @@ void flowfd_bridge_free(struct flowfd_counter *c)
 	spin_unlock_irq(&c->wqh.lock);
 	cancel_delayed_work_sync(&b->source.work);
 	cancel_delayed_work_sync(&b->sink.work);
+	flowfd_budget_wake(b);
 	kfree(b);
 }

@@ -43,7 +43,7 @@ struct bridge_end {
 	int id;
 	bool hung_up;
 	struct delayed_work work;
-	bool missed;
+	u32 missed;
 };
 
 /**
@@ -51,12 +51,15 @@ struct bridge_end {
  * @grant: for which act of a program or device: counter and number; 0: for none
  * @turns: how often it moved something since then, as the counter's own sink made room or
  *	another bridge signalled
- * @rest: ticks that it rested for last
+ * @rest: ticks that it rested for last, or would have if no other bridge did
+ * @spent: ns that its work items, or those of the counter's sink, took since the last rest,
+ *	or since then if there was none
  */
 struct bridge_budget {
 	unsigned long grant;
 	unsigned int turns;
 	unsigned long rest;
+	u64 spent;
 };
 
 /**
@@ -71,6 +74,7 @@ struct bridge_budget {
  * @plain: the eventfd of the source is no semaphore, as it gave more than 1; likewise
  * @told: readers were woken since the sink looked last; likewise
  * @budget: of the source, and of those that the sink signals; likewise
+ * @resting: what its last round took, in ns, while the source rests; likewise
  * @grants: number of the last that began here; likewise
  * @shared_grant: the last one that another bridge handed on; likewise
  * @added: sum of what the source added; likewise
@@ -88,6 +92,7 @@ struct flowfd_bridge_state {
 	bool plain;
 	bool told;
 	struct bridge_budget budget;
+	u64 resting;
 	u32 grants;
 	unsigned long shared_grant;
 	u64 added;
@@ -109,7 +114,6 @@ static inline void bridge_leave(wait_queue_entry_t *entry)
 }
 
 /* bridge_graph.c */
-unsigned long flowfd_bridge_count(void);
 int flowfd_bridge_link(struct flowfd_bridge_state *b, struct bridge_end *end,
 		       struct eventfd_ctx *eventfd);
 void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end);
@@ -130,6 +134,8 @@ void flowfd_budget_grant(struct flowfd_bridge_state *b);
 void flowfd_budget_grant_for_adds(struct flowfd_bridge_state *b);
 bool flowfd_budget_share(struct flowfd_bridge_state *b,
 			 const struct flowfd_bridge_state *before);
+void flowfd_budget_spend(struct flowfd_bridge_state *b, u64 ns);
+void flowfd_budget_wake(struct flowfd_bridge_state *b);
 unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b);
 unsigned long flowfd_budget_turn(struct flowfd_bridge_state *b);
 

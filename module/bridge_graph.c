@@ -16,7 +16,6 @@
  * may be a task that seldom runs, and what waits for it may be the work items of others.
  */
 static DEFINE_RAW_SPINLOCK(bridges_lock);
-static unsigned long bridges_count;
 
 /* Ends by their eventfd. */
 static struct rb_root bridge_sources = RB_ROOT;
@@ -56,14 +55,12 @@ static void bridge_insert(struct rb_root *root, struct bridge_end *end)
 	}
 	rb_link_node(&end->node, parent, at);
 	rb_insert_color(&end->node, root);
-	WRITE_ONCE(bridges_count, bridges_count + 1);
 }
 
 static void bridge_erase(struct rb_root *root, struct bridge_end *end)
 {
 	rb_erase(&end->node, root);
 	end->eventfd = NULL;
-	WRITE_ONCE(bridges_count, bridges_count - 1);
 }
 
 /* The counter that is fed by what this one signals, or NULL. */
@@ -106,12 +103,6 @@ static bool bridge_loops(const struct flowfd_bridge_state *b)
 			return true;
 	}
 	return false;
-}
-
-/** flowfd_bridge_count - how many bridges there are now, of everybody */
-unsigned long flowfd_bridge_count(void)
-{
-	return READ_ONCE(bridges_count);
 }
 
 /**

@@ -3,6 +3,7 @@
  * The sink of a counter: an eventfd that is signalled with the count when the counter's
  * readers are woken. Always by a work item: see source_wake().
  */
+#include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -79,11 +80,12 @@ static void sink_try_again(struct flowfd_bridge_state *b)
  */
 static void sink_move(struct flowfd_bridge_state *b)
 {
-	u64 value;
+	u64 start, value;
 	int err;
 
 	if (!sink_is_told(b))
 		return;
+	start = ktime_get_ns();
 	WRITE_ONCE(b->mover, current);
 	err = flowfd_counter_take_ready(b->counter, &value);
 	if (err == -EBUSY)
@@ -93,6 +95,7 @@ static void sink_move(struct flowfd_bridge_state *b)
 		eventfd_signal_count(b->sink.eventfd, value);
 	}
 	WRITE_ONCE(b->mover, NULL);
+	flowfd_budget_spend(b, ktime_get_ns() - start);
 }
 
 static void sink_work(struct work_struct *work)

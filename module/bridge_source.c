@@ -101,6 +101,7 @@ static int source_move(struct flowfd_bridge_state *b, bool *taken)
 {
 	int err;
 
+	flowfd_budget_wake(b);
 	err = source_try(b, taken);
 	if (err == -EAGAIN) {
 		bridge_join(b, &b->for_room);
@@ -165,11 +166,12 @@ static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, v
 	struct flowfd_bridge_state *b =
 		container_of(entry, struct flowfd_bridge_state, source.at_eventfd);
 	__poll_t events = key_to_poll(key);
-	const struct flowfd_bridge_state *before = flowfd_sink_at_work(b->source.queue);
+	const struct flowfd_bridge_state *before;
 	bool taken = false, granted = true;
 
 	if (!(events & (EPOLLIN | EPOLLHUP)))
 		return 0;
+	before = flowfd_sink_at_work(b->source.queue);
 	spin_lock(&b->counter->wqh.lock);
 	if (before)
 		granted = flowfd_budget_share(b, before);
@@ -251,7 +253,7 @@ static void source_work(struct work_struct *work)
 {
 	struct flowfd_bridge_state *b =
 		container_of(work, struct flowfd_bridge_state, source.work.work);
-	u64 end = ktime_get_ns() + SOURCE_RUNS_NS;
+	u64 start = ktime_get_ns(), took;
 	unsigned int rounds = 0;
 	int err;
 
@@ -260,8 +262,10 @@ static void source_work(struct work_struct *work)
 	do {
 		err = source_run(b);
 		cond_resched();
+		took = ktime_get_ns() - start;
 	} while (err == -EBUSY && ++rounds < SOURCE_ROUNDS && !source_rests_long(b) &&
-		 ktime_get_ns() < end);
+		 took < SOURCE_RUNS_NS);
+	flowfd_budget_spend(b, took);
 	if (err == -EBUSY)
 		source_run_later(b);
 	if (!err)
@@ -294,6 +298,7 @@ void flowfd_source_start(struct flowfd_bridge_state *b)
 {
 	struct flowfd_counter *c = b->counter;
 	struct bridge_end *source = &b->source;
+	bool more;
 
 	spin_lock_irq(&c->wqh.lock);
 	b->behind = true;
@@ -301,7 +306,10 @@ void flowfd_source_start(struct flowfd_bridge_state *b)
 	flowfd_budget_grant(b);
 	spin_unlock_irq(&c->wqh.lock);
 	add_wait_queue(source->queue, &source->at_eventfd);
+	more = source_run(b) == -EBUSY;
 	/* The one before may have left a rest. */
-	if (source_run(b) == -EBUSY || timer_pending(&source->work.timer))
+	spin_lock_irq(&c->wqh.lock);
+	if (more || timer_pending(&source->work.timer))
 		flowfd_bridge_queue_work(source, 0);
+	spin_unlock_irq(&c->wqh.lock);
 }

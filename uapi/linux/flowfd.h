@@ -493,9 +493,10 @@ struct flowfd_bridge {
  * (flowfd-source-waiting in fdinfo), and what comes later stays in the eventfd, until there
  * is room; or it is lost, if the overflow policy says so. An eventfd with EFD_SEMAPHORE
  * gives 1 at a time; beyond what a signal moves at once, 1024 to 2048 between two rests. The
- * rests grow from a tick of the kernel to a second; after that, 1 is moved in a second. There
- * are such rests as well before a source uses room that its own counter's sink made, or moves
- * what another bridge signalled (though there is room), but for the first 256 times of both.
+ * rests grow from a tick of the kernel to a second (64 if very many bridges rest); after
+ * that, 1 is moved after each. There are such rests as well before a source uses room that
+ * its own counter's sink made, or moves what another bridge signalled (though there is room),
+ * but for the first 256 times of both, or the first 16 ms.
  * With a signal by a program or device all of this begins anew. A signal by another bridge
  * ends a rest only once for each act of a program or device that caused it, and the source
  * then goes on as slowly as that bridge. What is signalled otherwise waits for the rest.
