@@ -132,7 +132,7 @@ tap_is "$(host back)" "status 0" "two were in force, and one is"
 new_host
 touch units/flowfd-livepatch.timer
 host remember > remembered
-host prepare > prepared
+host prepare yes > prepared
 tap_is "$(ls units)" "" "during a rollout no unit is enabled"
 echo 'exit 1' > on-systemctl
 tap_is "$(host end flowfd-livepatch.service) $(ls units)" "status 1 " "one that does not start"
@@ -141,7 +141,7 @@ rm on-systemctl
 touch units/flowfd-livepatch.service
 tap_is "$(host back) $(ls units)" "status 0 flowfd-livepatch.timer" "goes back to the other"
 host remember > remembered
-host prepare > prepared
+host prepare yes > prepared
 tap_is "$(host end flowfd-livepatch.service) $(ls units)" "status 0 flowfd-livepatch.service" \
 	"one that starts"
 
@@ -150,7 +150,7 @@ new_host
 state 5 1 0
 touch units/flowfd-livepatch.service
 host remember > remembered
-host prepare > prepared
+host prepare yes > prepared
 rm -r sys/*/*/*
 echo 'exit 1' > on-load
 tap_is "$(host back) $(ls units)" "status 1 flowfd-livepatch.service" \
@@ -169,12 +169,19 @@ state 5 1 0
 touch units/flowfd-livepatch.service
 host remember > remembered
 installed 0.2.0-7
-tap_is "$(host prepare) $(ls units)" "there would be no way back: version 0.2.0-5 is in \
+tap_is "$(host prepare yes) $(ls units)" "there would be no way back: version 0.2.0-5 is in \
 force, and what is installed is 0.2.0-7: load that first
 status 1 flowfd-livepatch.service" "what is in force is not what is installed"
+rm "$before"
+tap_is "$(refused no flowfd-tools_9_amd64.deb)" "" "packages beside it may still be changed"
+host remember > remembered
+tap_is "$(host prepare no | tail -n 1)" "status 0" "and are"
+rm "$before"
+host remember > remembered
+touch units/flowfd-livepatch.service
 installed 0.2.0-5
 echo "0.2.0-5 boot" > lib/flowfd-livepatch/failed-6.1.0-50-amd64
-tap_is "$(host prepare)" "there would be no way back: version 0.2.0-5 is in force, and has \
+tap_is "$(host prepare yes)" "there would be no way back: version 0.2.0-5 is in force, and has \
 made trouble: see $PWD/lib/flowfd-livepatch/failed-6.1.0-50-amd64
 status 1" "what is in force would not be loaded again"
 
@@ -233,7 +240,9 @@ kill -KILL "$(cat lost)"
 locked="a command of another rollout still runs here: wait until that ends"
 tap_is "$(host back)" "$locked
 status 1" "does not go back under it"
-tap_is "$(refused no)" "$locked" "and is refused"
+# As in a way back from a first install.
+rm -rf run/flowfd-livepatch
+tap_is "$(refused no)" "$locked" "and is refused, also after the tool was removed"
 tap_ok "there is still a way back" [ -e "$before" ]
 kill "$(cat apt)"
 rm bin/apt-get
@@ -244,7 +253,7 @@ tap_is "$(refused no)" "" "and is not refused"
 new_host
 touch units/flowfd-livepatch.service
 host remember > remembered
-host prepare > prepared
+host prepare yes > prepared
 true > lib/flowfd-livepatch/rollout/packages
 cat > bin/dpkg <<TEXT
 #!/bin/sh
@@ -298,7 +307,7 @@ new_host
 state 5 1 0
 echo running > state-flowfd-livepatch.service
 host remember > remembered
-tap_is "$(host prepare) $(changed)" "status 0 " "it goes on while packages are installed"
+tap_is "$(host prepare yes) $(changed)" "status 0 " "it goes on while packages are installed"
 tap_is "$(host back) $(changed)" "status 0 " "and when there is no trial"
 host remember > remembered
 tap_is "$(host trial 5) $(changed)" \
@@ -314,13 +323,13 @@ echo waiting > state-flowfd-livepatch.timer
 touch units/flowfd-livepatch.timer
 for command in back "end none"; do
 	host remember > remembered
-	tap_is "$(host prepare) $(changed)" "status 0 flowfd-livepatch.timer" "a timer is stopped"
+	tap_is "$(host prepare yes) $(changed)" "status 0 flowfd-livepatch.timer" "a timer is stopped"
 	# shellcheck disable=SC2086
 	tap_is "$(host $command) $(changed) $(ls units)" \
 		"status 0 flowfd-livepatch.timer flowfd-livepatch.timer" "and started again by $command"
 done
 echo elapsed > state-flowfd-livepatch.timer
 host remember > remembered
-tap_is "$(host prepare) $(changed)" "status 0 " "one that has done its work is left alone"
+tap_is "$(host prepare yes) $(changed)" "status 0 " "one that has done its work is left alone"
 tap_is "$(host back) $(changed)" "status 0 " "also on the way back"
 tap_done

@@ -8,7 +8,7 @@
 #                       what there is, and what is to be done, as JSON; changes nothing
 #   remember            how the host is
 #   source URI          adds the repository
-#   prepare NAME...     what apt will change, and the packages for the way back
+#   prepare LOAD NAME...  what apt will change, and the packages for the way back
 #   install             the packages
 #   trial SECONDS       loads the livepatch, and has it watched
 #   watched             prints "watched", "well", or "failed" and why
@@ -25,7 +25,8 @@ rollout=$state/rollout
 trial=flowfd-livepatch-trial.service
 trial_file=/run/systemd/system/$trial
 trial_log=/run/flowfd-livepatch-trial.log
-lock=/run/flowfd-livepatch/rollout
+# Not in the directory of the tool, which goes with its package.
+lock=/run/flowfd-rollout/lock
 # For how many seconds the locks of apt and dpkg are waited for.
 patience=300
 source_file=/etc/apt/sources.list.d/flowfd.sources

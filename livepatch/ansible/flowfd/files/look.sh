@@ -61,7 +61,7 @@ check_livepatch() {
 		refuse "the kernel $kernel cannot be livepatched (CONFIG_LIVEPATCH)"
 	elif grep -qw 'flowfd_livepatch=off' /proc/cmdline; then
 		refuse "livepatches are switched off by flowfd_livepatch=off"
-	elif [ -e /etc/flowfd-livepatch/off ]; then
+	elif [ -e /etc/flowfd-livepatch/off ] || [ -L /etc/flowfd-livepatch/off ]; then
 		refuse "livepatches are switched off by /etc/flowfd-livepatch/off"
 	fi
 }
@@ -93,7 +93,7 @@ check_way_back() {
 
 # check_change UNIT: what a stage would find only when it has begun
 check_change() {
-	reason=$(check_way_back 2>&1) || refuse "$reason"
+	[ "$load" = false ] || reason=$(check_way_back 2>&1) || refuse "$reason"
 	for word in $files $names; do
 		case $(dpkg-query -W -f '${db:Status-Want} ' "${word%%_*}" 2> /dev/null) in
 		*hold*) refuse "${word%%_*} is on hold" ;;
@@ -110,7 +110,8 @@ look_at() {
 	case $(installed "$1"):$1 in
 	:"$module")
 		[ "$version" ] || refuse "there is no package $1 for the running kernel:" \
-			"make one with 'flowfd-livepatch build --kernel $kernel --package DIR'"
+			"make one with 'flowfd-livepatch build --kernel $kernel --package DIR'," \
+			"or set flowfd_livepatch to false if that says that it is fixed"
 		;;
 	:*)
 		[ "$version" ] || refuse "there is no package $1"

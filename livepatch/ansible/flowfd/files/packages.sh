@@ -78,7 +78,10 @@ restore_marks() {
 		xargs -r apt-mark -qq auto
 }
 
+# prepare LOAD NAME...: LOAD is "no" if none is to be loaded
 prepare() {
+	load=$1
+	shift
 	[ $# = 0 ] || when_free apt-get -qq update || die "$(cat "$rollout/said")"
 	# For install_packages: one word each.
 	echo "$*" > "$rollout/names"
@@ -109,7 +112,7 @@ prepare() {
 	bad=$(known_bad)
 	[ -z "$bad" ] || die "version $bad was loaded here and made trouble, or the machine" \
 		"went down soon after: remove $state/failed-$(uname -r) to load it again"
-	check_way_back
+	[ "$load" = no ] || check_way_back
 	apt-mark showauto > "$rollout/packages.auto"
 	sync
 	mv "$rollout/packages.new" "$rollout/packages"

@@ -10,16 +10,24 @@ remember() {
 	mkdir -p "$rollout/kept"
 	rm -rf "$rollout/new" "$rollout/old" "$rollout"/packages* "$rollout/names"
 	mkdir "$rollout/new" "$rollout/old"
+	# What cannot be found out ends this: in the text, it would be taken for nothing.
+	boot=$(boot_id)
+	kernel=$(uname -r)
+	taint=$(taint)
+	in_force=$(in_force)
+	units=$(enabled_units)
+	watching=$(watching)
+	keyring_version=$(installed "$keyring")
 	cat > "$rollout/before.new" <<-TEXT
-		boot='$(boot_id)'
-		kernel='$(uname -r)'
-		taint='$(taint)'
-		in_force='$(in_force)'
-		units='$(enabled_units)'
+		boot='$boot'
+		kernel='$kernel'
+		taint='$taint'
+		in_force='$in_force'
+		units='$units'
 		active=$(truth systemctl -q is-active "$tool")
-		watching='$(watching)'
+		watching='$watching'
 		waiting=$(truth is_waiting)
-		keyring_version='$(installed "$keyring")'
+		keyring_version='$keyring_version'
 		had_source=$(truth test -e "$source_file")
 	TEXT
 	[ ! -e "$source_file" ] || cp "$source_file" "$rollout/old/source"
