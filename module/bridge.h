@@ -51,7 +51,7 @@ struct bridge_end {
  * @grant: for which act of a program or device: counter and number; 0: for none
  * @turns: how often it moved something since then, as the counter's own sink made room or
  *	another bridge signalled
- * @rest: ticks that it rested for last, or would have if no other bridge did
+ * @rest: ticks that it rested for last, or would have if its rounds cost nothing
  * @spent: ns that its work items, or those of the counter's sink, took since the last rest,
  *	or since then if there was none
  */
@@ -60,6 +60,18 @@ struct bridge_budget {
 	unsigned int turns;
 	unsigned long rest;
 	u64 spent;
+};
+
+/**
+ * struct bridge_clock - what a round of a work item costs
+ * @start: time at which it began, in ns
+ * @ran: for how long the worker had run by then, in ns, at its last switch
+ * @switches: how often the worker had lost its processor
+ */
+struct bridge_clock {
+	u64 start;
+	u64 ran;
+	unsigned long switches;
 };
 
 /**
@@ -74,7 +86,7 @@ struct bridge_budget {
  * @plain: the eventfd of the source is no semaphore, as it gave more than 1; likewise
  * @told: readers were woken since the sink looked last; likewise
  * @budget: of the source, and of those that the sink signals; likewise
- * @resting: what its last round took, in ns, while the source rests; likewise
+ * @resting: the source rests; likewise
  * @grants: number of the last that began here; likewise
  * @shared_grant: the last one that another bridge handed on; likewise
  * @added: sum of what the source added; likewise
@@ -92,7 +104,7 @@ struct flowfd_bridge_state {
 	bool plain;
 	bool told;
 	struct bridge_budget budget;
-	u64 resting;
+	bool resting;
 	u32 grants;
 	unsigned long shared_grant;
 	u64 added;
@@ -134,7 +146,8 @@ void flowfd_budget_grant(struct flowfd_bridge_state *b);
 void flowfd_budget_grant_for_adds(struct flowfd_bridge_state *b);
 bool flowfd_budget_share(struct flowfd_bridge_state *b,
 			 const struct flowfd_bridge_state *before);
-void flowfd_budget_spend(struct flowfd_bridge_state *b, u64 ns);
+void flowfd_budget_begin(struct bridge_clock *clock);
+void flowfd_budget_end(struct flowfd_bridge_state *b, const struct bridge_clock *clock);
 void flowfd_budget_wake(struct flowfd_bridge_state *b);
 unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b);
 unsigned long flowfd_budget_turn(struct flowfd_bridge_state *b);

@@ -5,8 +5,10 @@
  */
 #include <linux/atomic.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/sched.h>
 
 #include "bridge.h"
 
@@ -22,11 +24,11 @@
 /* Bridges that are left alone have a processor for this part of the time, together. */
 #define BUDGET_PART 100
 
-/* The longest rest, in seconds. */
-#define BUDGET_REST_MAX 64ULL
+/* The longest rest, in seconds: some hours. */
+#define BUDGET_REST_MAX 10000ULL
 
-/* What the last round of each bridge that rests now took, in ns, summed. */
-static atomic64_t budget_resting = ATOMIC64_INIT(0);
+/* How many bridges rest now. */
+static atomic_t budget_resting = ATOMIC_INIT(0);
 
 /**
  * flowfd_budget_grant - a program or device was there: begin anew
@@ -87,13 +89,11 @@ bool flowfd_budget_share(struct flowfd_bridge_state *b,
 	theirs.turns = data_race(before->budget.turns);
 	/* Likewise. */
 	theirs.rest = data_race(before->budget.rest);
-	/* Likewise. */
-	theirs.spent = data_race(before->budget.spent);
 	if (theirs.grant != b->shared_grant) {
 		b->shared_grant = theirs.grant;
 		b->budget.turns = theirs.turns;
 		b->budget.rest = theirs.rest;
-		b->budget.spent = theirs.spent;
+		b->budget.spent = 0;
 		/* For the next in the chain. */
 		smp_store_release(&b->budget.grant, theirs.grant);
 		return true;
@@ -106,14 +106,30 @@ bool flowfd_budget_share(struct flowfd_bridge_state *b,
 }
 
 /**
- * flowfd_budget_spend - a work item has run
- * @b: state
- * @ns: for so long; more if the processor was taken from it, which nobody can tell
+ * flowfd_budget_begin - a work item begins a round
+ * @clock: of this round
  */
-void flowfd_budget_spend(struct flowfd_bridge_state *b, u64 ns)
+void flowfd_budget_begin(struct bridge_clock *clock)
 {
+	clock->start = ktime_get_ns();
+	clock->switches = current->nvcsw + current->nivcsw;
+	clock->ran = current->se.sum_exec_runtime;
+}
+
+/**
+ * flowfd_budget_end - a round has ended, which counts for the budget
+ * @b: state
+ * @clock: of this round
+ */
+void flowfd_budget_end(struct flowfd_bridge_state *b, const struct bridge_clock *clock)
+{
+	u64 took = ktime_get_ns() - clock->start;
+
+	/* The processor was taken from it, which is not the fault of this bridge. */
+	if (clock->switches != current->nvcsw + current->nivcsw)
+		took = min(took, current->se.sum_exec_runtime - clock->ran);
 	spin_lock_irq(&b->counter->wqh.lock);
-	b->budget.spent += ns;
+	b->budget.spent += took;
 	spin_unlock_irq(&b->counter->wqh.lock);
 }
 
@@ -123,36 +139,41 @@ void flowfd_budget_spend(struct flowfd_bridge_state *b, u64 ns)
  */
 void flowfd_budget_wake(struct flowfd_bridge_state *b)
 {
-	if (!b->resting)
-		return;
-	atomic64_sub(b->resting, &budget_resting);
-	b->resting = 0;
+	if (b->resting)
+		atomic_dec(&budget_resting);
+	b->resting = false;
 }
 
 /**
  * flowfd_budget_rest - how long to rest, longer each time
  * @b: state
  *
- * So long that all who rest have their part of the time together, however much a round of
- * each takes.
+ * A hundred times as long as the last round took; and once rests are long, each of N that
+ * rest has the N-th part of that time. So nobody rests for what the rounds of others cost.
  *
- * Return: ticks of the kernel, a second at most; more if that part is used up.
+ * Return: ticks of the kernel, a second at most; more if its rounds need so much.
  */
 unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b)
 {
 	struct bridge_budget *budget = &b->budget;
-	u64 ns;
+	unsigned long ticks;
+	u64 ns = 0;
+	int all;
 
 	lockdep_assert_held(&b->counter->wqh.lock);
 
 	flowfd_budget_wake(b);
+	b->resting = true;
+	all = atomic_inc_return(&budget_resting);
 	/* What comes before the first rest was granted. */
 	if (budget->rest)
-		b->resting = budget->spent;
+		ns = budget->spent * BUDGET_PART;
 	budget->spent = 0;
-	ns = atomic64_add_return(b->resting, &budget_resting) * BUDGET_PART;
+	if (budget->rest >= HZ)
+		ns *= all;
+	ticks = nsecs_to_jiffies(min(ns, BUDGET_REST_MAX * NSEC_PER_SEC));
 	budget->rest = min(2 * budget->rest + 1, (unsigned long)HZ);
-	return max(budget->rest, nsecs_to_jiffies(min(ns, BUDGET_REST_MAX * NSEC_PER_SEC)));
+	return max(budget->rest, ticks);
 }
 
 /**

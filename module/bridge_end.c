@@ -71,13 +71,13 @@ void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks)
  */
 bool flowfd_bridge_trylock(struct bridge_end *end)
 {
-	if (mutex_trylock(&end->lock))
-		return true;
-	WRITE_ONCE(end->missed, true);
-	/* Before the second try: who unlocks after that must see it. Pairs with unlock. */
-	smp_mb();
-	if (!mutex_trylock(&end->lock))
-		return false;
+	if (!mutex_trylock(&end->lock)) {
+		WRITE_ONCE(end->missed, true);
+		/* Before this try: who unlocks after that must see it. Pairs with unlock. */
+		smp_mb();
+		if (!mutex_trylock(&end->lock))
+			return false;
+	}
 	/* It would end a rest that begins now. */
 	WRITE_ONCE(end->missed, false);
 	return true;
@@ -120,6 +120,7 @@ void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 	} else if (!b->waiting) {
 		bridge_leave(&b->for_room);
 		b->behind = false;
+		flowfd_budget_wake(b);
 	}
 	spin_unlock_irq(&c->wqh.lock);
 	WRITE_ONCE(end->id, BRIDGE_NO_ID);

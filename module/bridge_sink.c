@@ -3,7 +3,6 @@
  * The sink of a counter: an eventfd that is signalled with the count when the counter's
  * readers are woken. Always by a work item: see source_wake().
  */
-#include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -80,12 +79,13 @@ static void sink_try_again(struct flowfd_bridge_state *b)
  */
 static void sink_move(struct flowfd_bridge_state *b)
 {
-	u64 start, value;
+	struct bridge_clock clock;
+	u64 value;
 	int err;
 
 	if (!sink_is_told(b))
 		return;
-	start = ktime_get_ns();
+	flowfd_budget_begin(&clock);
 	WRITE_ONCE(b->mover, current);
 	err = flowfd_counter_take_ready(b->counter, &value);
 	if (err == -EBUSY)
@@ -93,9 +93,9 @@ static void sink_move(struct flowfd_bridge_state *b)
 	if (!err) {
 		sink_grant(b);
 		eventfd_signal_count(b->sink.eventfd, value);
+		flowfd_budget_end(b, &clock);
 	}
 	WRITE_ONCE(b->mover, NULL);
-	flowfd_budget_spend(b, ktime_get_ns() - start);
 }
 
 static void sink_work(struct work_struct *work)

@@ -253,19 +253,20 @@ static void source_work(struct work_struct *work)
 {
 	struct flowfd_bridge_state *b =
 		container_of(work, struct flowfd_bridge_state, source.work.work);
-	u64 start = ktime_get_ns(), took;
+	u64 end = ktime_get_ns() + SOURCE_RUNS_NS;
+	struct bridge_clock clock;
 	unsigned int rounds = 0;
 	int err;
 
 	if (!flowfd_bridge_trylock(&b->source))
 		return;
 	do {
+		flowfd_budget_begin(&clock);
 		err = source_run(b);
+		flowfd_budget_end(b, &clock);
 		cond_resched();
-		took = ktime_get_ns() - start;
 	} while (err == -EBUSY && ++rounds < SOURCE_ROUNDS && !source_rests_long(b) &&
-		 took < SOURCE_RUNS_NS);
-	flowfd_budget_spend(b, took);
+		 ktime_get_ns() < end);
 	if (err == -EBUSY)
 		source_run_later(b);
 	if (!err)

@@ -224,7 +224,6 @@ TEST(costly_bridges_left_alone)
 	for (int i = 0; i < COSTLY; i++)
 		rounds += fdinfo_number(c.fds[i], "flowfd-produced", 10);
 	TH_LOG("%llu rounds of more than %llu ns", rounds, cost);
-	EXPECT_LT(0, rounds);
 	EXPECT_GT((now_ns() - start) / 40, rounds * cost);
 end:
 	chain_close(&c);

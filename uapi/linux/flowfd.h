@@ -493,7 +493,7 @@ struct flowfd_bridge {
  * (flowfd-source-waiting in fdinfo), and what comes later stays in the eventfd, until there
  * is room; or it is lost, if the overflow policy says so. An eventfd with EFD_SEMAPHORE
  * gives 1 at a time; beyond what a signal moves at once, 1024 to 2048 between two rests. The
- * rests grow from a tick of the kernel to a second (64 if very many bridges rest); after
+ * rests grow from a tick of the kernel to a second (or more, if a round takes long); after
  * that, 1 is moved after each. There are such rests as well before a source uses room that
  * its own counter's sink made, or moves what another bridge signalled (though there is room),
  * but for the first 256 times of both, or the first 16 ms.
