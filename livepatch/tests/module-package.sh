@@ -29,7 +29,7 @@ touch -d '2026-11-20 10:11:12 UTC' "built/$file"
 cp "built/$file" unsigned
 
 kernel=6.12.1+deb13-amd64
-name=flowfd-livepatch-${kernel}_0.1.0+20261120101112_amd64.deb
+name=flowfd-livepatch-${kernel}_0.2.0+20261120101112_amd64.deb
 tap_is "$(make_package $kernel "$PWD/built" out)" "made out/$name" "a package"
 tap_is "$(dpkg-deb -f "out/$name" Package Version Architecture Depends)" \
 	"Package: flowfd-livepatch-$kernel
