@@ -22,7 +22,9 @@ check_switch()
 	! grep -qw 'flowfd_livepatch=off' "$cmdline" ||
 		die "switched off by the kernel parameter flowfd_livepatch=off"
 	# Also a link to nothing.
-	[ ! -e "$off_file" ] && [ ! -L "$off_file" ] || die "switched off by $off_file"
+	if [ -e "$off_file" ] || [ -L "$off_file" ]; then
+		die "switched off by $off_file"
+	fi
 }
 
 # Where loads of the running kernel that were not well are remembered: a line each, with
@@ -193,7 +195,7 @@ watch()
 	# somebody has unloaded the livepatch.
 	in_time shorten_guard "$1" "$2" || say "cannot write $guard" >&2
 	until trouble; do
-		if [ $left -le 0 ]; then
+		if [ "$left" -le 0 ]; then
 			tried=
 			say "the kernel is well after $2 s"
 			return
