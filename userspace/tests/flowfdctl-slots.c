@@ -461,6 +461,40 @@ static void test_frozen(void)
 	end_all();
 }
 
+/*
+ * A user can give a process the ID and the limit of a process that has ended, which its slot
+ * still has, and start a program of root's in it.
+ */
+static void test_forged_owner(void)
+{
+	const struct rlimit taken = { 12345, 12345 };
+	struct {
+		pid_t at, owner;
+		uint64_t blocked, taken;
+	} slot = { .at = AT_PROC, .blocked = 1, .taken = taken.rlim_cur };
+	int fd = open(SLOTS_FILE, O_RDWR | O_CLOEXEC);
+
+	slot.owner = fork();
+	if (!slot.owner) {
+		setrlimit(RLIMIT_LOCKS, &taken);
+		for (;;)
+			pause();
+	}
+	usleep(100000);
+	if (fd < 0 || pwrite(fd, &slot, sizeof(slot), 0) != sizeof(slot))
+		abort();
+	child[children++] = slot.owner;
+	tap_ok(start((struct task){ .use = FOR_SCAN, .asked = AT_PROC }).has,
+	       "it seems to be blocked");
+	end_last();
+	tap_ok(!was_killed(), "what has no lock is not killed");
+	/* The slots are as before. */
+	if (ftruncate(fd, 0))
+		abort();
+	close(fd);
+	end_all();
+}
+
 /* Memory that nobody can write to until @faults fills it. */
 static void *empty_page(int *faults)
 {
@@ -713,6 +747,7 @@ int main(void)
 	test_places();
 	test_namespaces();
 	test_frozen();
+	test_forged_owner();
 	test_end();
 	test_limited_files();
 	test_scan();

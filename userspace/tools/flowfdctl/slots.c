@@ -9,6 +9,8 @@
  * other users are not counted: RLIMIT_NPROC limits them. No user can stop a process that
  * has a slot, which would keep it.
  */
+/* A limit has 64 bits, as the time in it, also where a long has 32. */
+#define _FILE_OFFSET_BITS 64
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -45,6 +47,8 @@ struct slot {
 	uint64_t blocked;
 	uint64_t taken;
 };
+
+_Static_assert(sizeof(rlim_t) == sizeof(uint64_t), "a limit has the time of a slot");
 
 /* Bytes of a slot that its owner locks: FILLED when the slot was filled in. */
 enum { TAKEN, FILLED };
@@ -219,6 +223,18 @@ static int take(const struct range *range)
 }
 
 /*
+ * Whether the process that filled the slot in still has its lock. Only root can: what the slot
+ * of a process that has ended says, any user could say of another one.
+ */
+static bool has_lock(unsigned int number, const struct slot *slot)
+{
+	struct slot now;
+
+	return is_locked(number, FILLED) && read_slot(number, &now) &&
+	       now.owner == slot->owner && now.taken == slot->taken;
+}
+
+/*
  * Finds out where others are blocked, and kills those that were given up: their own calls
  * could not do it, or were killed; or the child stays. It can be frozen with its cgroup,
  * or wait for what only SIGKILL ends.
@@ -239,7 +255,7 @@ static void list_blocked(const struct range *range)
 			continue;
 		if (owner < 0)
 			slot.at = ELSEWHERE;
-		else if (now - slot.blocked >= GIVE_UP_NS)
+		else if (now - slot.blocked >= GIVE_UP_NS && has_lock(i, &slot))
 			pidfd_send_signal(owner, SIGKILL, NULL, 0);
 		if (owner >= 0)
 			close(owner);
