@@ -24,8 +24,14 @@
 /* Bridges that are left alone have a processor for this part of the time, together. */
 #define BUDGET_PART 100
 
-/* The longest rest, in seconds: some hours. */
-#define BUDGET_REST_MAX 10000ULL
+/*
+ * The longest rest, in ns: so that whoever has very many bridges does not stop those of all
+ * others, it is a minute where a round costs little.
+ */
+#define BUDGET_REST_MAX(round) (64 * NSEC_PER_SEC + 1000000ULL * (round))
+
+/* A round does not count for more, in ns: the machine may have been stopped meanwhile. */
+#define BUDGET_ROUND_MAX (20 * NSEC_PER_MSEC)
 
 /* How many bridges rest now. */
 static atomic_t budget_resting = ATOMIC_INIT(0);
@@ -111,9 +117,9 @@ bool flowfd_budget_share(struct flowfd_bridge_state *b,
  */
 void flowfd_budget_begin(struct bridge_clock *clock)
 {
-	clock->start = ktime_get_ns();
 	clock->switches = current->nvcsw + current->nivcsw;
 	clock->ran = current->se.sum_exec_runtime;
+	clock->start = ktime_get_ns();
 }
 
 /**
@@ -157,7 +163,7 @@ unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b)
 {
 	struct bridge_budget *budget = &b->budget;
 	unsigned long ticks;
-	u64 ns = 0;
+	u64 round = 0, ns;
 	int all;
 
 	lockdep_assert_held(&b->counter->wqh.lock);
@@ -167,11 +173,12 @@ unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b)
 	all = atomic_inc_return(&budget_resting);
 	/* What comes before the first rest was granted. */
 	if (budget->rest)
-		ns = budget->spent * BUDGET_PART;
+		round = min_t(u64, budget->spent, BUDGET_ROUND_MAX);
 	budget->spent = 0;
+	ns = round * BUDGET_PART;
 	if (budget->rest >= HZ)
-		ns *= all;
-	ticks = nsecs_to_jiffies(min(ns, BUDGET_REST_MAX * NSEC_PER_SEC));
+		ns = min_t(u64, ns * all, BUDGET_REST_MAX(round));
+	ticks = nsecs_to_jiffies(ns);
 	budget->rest = min(2 * budget->rest + 1, (unsigned long)HZ);
 	return max(budget->rest, ticks);
 }

@@ -133,6 +133,7 @@ static int source_room_wake(wait_queue_entry_t *entry, unsigned int mode, int sy
 		ticks = flowfd_budget_turn(b);
 	} else {
 		b->budget.rest = 0;
+		b->budget.spent = 0;
 	}
 	if (!ticks)
 		bridge_leave(entry);
