@@ -30,7 +30,11 @@
  */
 #define BUDGET_REST_MAX(round) (64 * NSEC_PER_SEC + 1000000ULL * (round))
 
-/* A round does not count for more, in ns: the machine may have been stopped meanwhile. */
+/*
+ * A round does not count for less, in ns: timer and workqueue are not measured. Nor for more:
+ * the machine may have been stopped meanwhile.
+ */
+#define BUDGET_ROUND_MIN (5 * NSEC_PER_USEC)
 #define BUDGET_ROUND_MAX (20 * NSEC_PER_MSEC)
 
 /* How many bridges rest now. */
@@ -173,7 +177,7 @@ unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b)
 	all = atomic_inc_return(&budget_resting);
 	/* What comes before the first rest was granted. */
 	if (budget->rest)
-		round = min_t(u64, budget->spent, BUDGET_ROUND_MAX);
+		round = clamp_t(u64, budget->spent, BUDGET_ROUND_MIN, BUDGET_ROUND_MAX);
 	budget->spent = 0;
 	ns = round * BUDGET_PART;
 	if (budget->rest >= HZ)
