@@ -19,7 +19,7 @@
 #define BUDGET_TURNS 256
 
 /* Likewise, in ns of the work items: a turn can wake very many epolls. Else it takes some us. */
-#define BUDGET_NS (16 * NSEC_PER_MSEC)
+#define BUDGET_NS (256 * NSEC_PER_MSEC)
 
 /* Bridges that are left alone have a processor for this part of the time, together. */
 #define BUDGET_PART 100

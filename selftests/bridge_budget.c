@@ -184,16 +184,38 @@ static __u64 cost_of_signal(int event)
 	return (now_ns() - start) / 16;
 }
 
+static __u64 rounds_of(const struct chain *c)
+{
+	__u64 rounds = 0;
+
+	for (unsigned int i = 0; i < c->stages; i++)
+		rounds += fdinfo_number(c->fds[i], "flowfd-produced", 10);
+	return rounds;
+}
+
+FIXTURE(costly)
+{
+};
+
+FIXTURE_SETUP(costly)
+{
+}
+
+FIXTURE_TEARDOWN(costly)
+{
+}
+
 /*
  * Each round wakes very many epolls. However long that takes, all of the bridges together
- * must keep a kernel thread busy for a small part of the time only.
+ * must keep a kernel thread busy for a small part of the time only, when what was granted
+ * has been used.
  */
-TEST(costly_bridges_left_alone)
+TEST_F_TIMEOUT(costly, bridges_left_alone, 120)
 {
 	struct rlimit files = { 2 * EPOLLS, 2 * EPOLLS };
 	struct epoll_event watched = { .events = EPOLLIN };
 	struct chain c = chain_open(COSTLY);
-	__u64 cost, start = now_ns(), rounds = 0;
+	__u64 cost, start = now_ns(), until, rounds, ns;
 	int epolls[EPOLLS], in;
 
 	if (setrlimit(RLIMIT_NOFILE, &files))
@@ -216,15 +238,16 @@ TEST(costly_bridges_left_alone)
 		ASSERT_EQ(0, source(c.fds[i], in));
 		close(in);
 	}
-	sleep_ms(6000);
-	for (int i = 0; i < COSTLY; i++)
-		rounds -= fdinfo_number(c.fds[i], "flowfd-produced", 10);
-	start = now_ns();
-	sleep_ms(6000);
-	for (int i = 0; i < COSTLY; i++)
-		rounds += fdinfo_number(c.fds[i], "flowfd-produced", 10);
-	TH_LOG("%llu rounds of more than %llu ns", rounds, cost);
-	EXPECT_GT((now_ns() - start) / 40, rounds * cost);
+	until = now_ns() + 60000000000ULL;
+	do {
+		start = now_ns();
+		rounds = rounds_of(&c);
+		sleep_ms(6000);
+		rounds = rounds_of(&c) - rounds;
+		ns = now_ns() - start;
+		TH_LOG("%llu rounds of more than %llu ns", rounds, cost);
+	} while (rounds * cost > ns / 40 && now_ns() < until);
+	EXPECT_GE(ns / 40, rounds * cost);
 end:
 	chain_close(&c);
 }
@@ -280,7 +303,7 @@ TEST(rests_end_on_their_processor)
 	ASSERT_EQ(0, sink(fd, out));
 	EXPECT_EQ(8, add(in, 275));
 	sleep_ms(4000);
-	EXPECT_LT(16, tracefs_entries(0));
+	EXPECT_LT(256, tracefs_entries(0));
 	EXPECT_EQ(0, tracefs_entries(1));
 	pthread_cancel(thread);
 	pthread_join(thread, NULL);

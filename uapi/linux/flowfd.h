@@ -496,7 +496,7 @@ struct flowfd_bridge {
  * rests grow from a tick of the kernel to a second (or more, if a round takes long); after
  * that, 1 is moved after each. There are such rests as well before a source uses room that
  * its own counter's sink made, or moves what another bridge signalled (though there is room),
- * but for the first 256 times of both, or the first 16 ms.
+ * but for the first 256 times of both, or the first 256 ms.
  * With a signal by a program or device all of this begins anew. A signal by another bridge
  * ends a rest only once for each act of a program or device that caused it, and the source
  * then goes on as slowly as that bridge. What is signalled otherwise waits for the rest.
