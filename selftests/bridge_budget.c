@@ -171,7 +171,7 @@ TEST(chain_that_splits_left_alone)
 	chain_close(&c);
 }
 
-#define COSTLY 128
+#define COSTLY 64
 #define EPOLLS 1500
 
 /* In ns: what a signal costs that wakes all who poll an eventfd. */
