@@ -90,8 +90,8 @@ TEST(chain_of_sources_left_alone)
 	}
 	/* All of them rest before. */
 	passed_on = growth(c.fds[STAGES - 2], "flowfd-produced", 6000, 3000);
-	EXPECT_LT(0, passed_on);
 	EXPECT_GT(100, passed_on);
+	EXPECT_LT(0, fdinfo_number(c.fds[STAGES - 2], "flowfd-produced", 10));
 	chain_close(&c);
 }
 
@@ -139,8 +139,8 @@ TEST(long_chain_left_alone)
 		ASSERT_EQ(0, sink(c.fds[i], c.eventfds[i + 1]));
 	}
 	passed_on = growth(c.fds[LINKS - 1], "flowfd-produced", 8000, 4000);
-	EXPECT_LT(0, passed_on);
 	EXPECT_GE(8, passed_on);
+	EXPECT_LT(0, fdinfo_number(c.fds[LINKS - 1], "flowfd-produced", 10));
 	chain_close(&c);
 }
 
@@ -166,8 +166,8 @@ TEST(chain_that_splits_left_alone)
 			ASSERT_TRUE(source_rests(c.fds[i]));
 	}
 	writes = growth(c.fds[PARTS - 1], "flowfd-writes", 8000, 4000);
-	EXPECT_LT(0, writes);
 	EXPECT_GE(12, writes);
+	EXPECT_LT(0, fdinfo_number(c.fds[PARTS - 1], "flowfd-writes", 10));
 	chain_close(&c);
 }
 
