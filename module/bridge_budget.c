@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the source of a bridge may do while no program is there: docs/bridge.md, "How often
- * it is done". All of it is under the lock of the counter.
+ * it is done". All but the clock of a round is under the lock of the counter.
  */
 #include <linux/atomic.h>
 #include <linux/jiffies.h>

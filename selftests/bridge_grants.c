@@ -7,11 +7,17 @@
 
 #define TURNS 256
 
-/* The source moves 1 at a time to the sink, and begins to rest for a second. */
-static bool source_is_overloaded(int fd, int in, int out, __u64 sum)
+/* The source moves 1 at a time to the sink. */
+static bool source_moves(int fd, int in, int out, __u64 sum)
 {
 	return !set_maximum(fd, 2) && !source(fd, in) && !sink(fd, out) &&
-	       add(in, sum) == 8 && source_rests(fd);
+	       add(in, sum) == 8;
+}
+
+/* And it begins to rest for a second. */
+static bool source_is_overloaded(int fd, int in, int out, __u64 sum)
+{
+	return source_moves(fd, in, out, sum) && source_rests(fd);
 }
 
 /* How many turns there are in a grant: TURNS, or fewer on a machine that is slow. */
@@ -21,8 +27,7 @@ static __u64 turns_of_a_grant(void)
 	int in = new_eventfd(), out = new_eventfd();
 	__u64 moved = 0;
 
-	if (!set_maximum(fd, 2) && !source(fd, in) && !sink(fd, out) &&
-	    add(in, 2 * TURNS) == 8) {
+	if (source_moves(fd, in, out, 2 * TURNS)) {
 		/* It rests from then on, and moves a few more. */
 		sleep_ms(200);
 		moved = fdinfo_number(fd, "flowfd-produced", 10);
