@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Polling a mapped counter: what a poller sees, and what it has programs tell it. Without
- * the lock of the wait queue, except before it reports an overflow, for the first
- * edge-triggered poller, and below the mark of readers with a maximum delay.
+ * the lock of the wait queue, except before it reports an overflow, while the settings
+ * change, for the first edge-triggered poller, and below the mark of readers with a maximum
+ * delay.
  */
 #include "counter.h"
 
@@ -27,29 +28,33 @@ static __poll_t mapped_events_of(const struct flowfd_counter *c, u64 count, u64 
 			       READ_ONCE(c->flow.write_mark));
 }
 
-/* With a lock, so that an overflow is of a count and a maximum of one moment. */
-static noinline __poll_t mapped_events_when_full(struct flowfd_counter *c)
+/* By a count, a maximum and marks of one moment. */
+static noinline __poll_t mapped_events_locked(struct flowfd_counter *c)
 {
 	struct flowfd_mapped *m = c->mapped;
+	__poll_t events = EPOLLIN;
 	unsigned long flags;
-	u64 count, maximum;
-	bool exact;
+	u64 count;
 
 	spin_lock_irqsave(&c->wqh.lock, flags);
-	maximum = m->maximum;
-	exact = flowfd_mapped_count_exactly(m, &count);
+	if (flowfd_mapped_count_exactly(m, &count))
+		events = mapped_events_of(c, min(count, m->maximum), m->maximum);
 	spin_unlock_irqrestore(&c->wqh.lock, flags);
-	return exact ? mapped_events_of(c, min(count, maximum), maximum) : EPOLLIN;
+	return events;
 }
 
 static __poll_t mapped_events(struct flowfd_counter *c)
 {
-	u64 maximum = READ_ONCE(c->mapped->maximum);
-	u64 count = mapped_count(c->mapped);
+	struct flowfd_mapped *m = c->mapped;
+	unsigned int seq = raw_seqcount_begin(&m->settings);
+	u64 maximum = READ_ONCE(m->maximum);
+	u64 count = mapped_count(m);
+	__poll_t events = mapped_events_of(c, count, maximum);
 
-	if (unlikely(count >= maximum))
-		return mapped_events_when_full(c);
-	return mapped_events_of(c, count, maximum);
+	/* An overflow is reported only under the lock. */
+	if (unlikely(count >= maximum || read_seqcount_retry(&m->settings, seq)))
+		return mapped_events_locked(c);
+	return events;
 }
 
 /*

@@ -197,6 +197,51 @@ TEST_F(flow, zero_settings_deliver)
 	}
 }
 
+struct changer {
+	pthread_t thread;
+	int fd;
+	unsigned long changes;
+	bool failed;
+	bool finished;
+};
+
+/* By turns: ready because there is no room above 1, and ready because there is no mark. */
+static void *changer_run(void *arg)
+{
+	struct changer *ch = arg;
+
+	for (unsigned long i = 0; i < ch->changes; i++) {
+		ch->failed |= SET_FLOW(ch->fd, .maximum = 5, .read_mark = 4,
+				       .write_mark = 4) ||
+			      SET_FLOW(ch->fd, 0);
+	}
+	__atomic_store_n(&ch->finished, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * A poller that saw some settings of the one and some of the other would see a count that
+ * is not ready, and nobody would tell it of the rest: it was ready before the change.
+ */
+TEST_F(flow, poll_sees_settings_of_one_moment)
+{
+	struct changer ch = { .fd = self->fd,
+			      .changes = parameter("FLOWFD_ROUNDS", 2000) };
+	unsigned long polls = 0, missed = 0;
+
+	ASSERT_EQ(8, put(&self->f, 1));
+	ASSERT_EQ(0, pthread_create(&ch.thread, NULL, changer_run, &ch));
+	while (!__atomic_load_n(&ch.finished, __ATOMIC_ACQUIRE)) {
+		missed += !(poll_for(self->fd, POLLIN, 0) & POLLIN);
+		polls++;
+	}
+	pthread_join(ch.thread, NULL);
+	EXPECT_FALSE(ch.failed);
+	EXPECT_EQ(0, missed)
+		TH_LOG("of %lu polls", polls);
+	EXPECT_EQ(1, got(&self->f));
+}
+
 /* The bucket limits what the mark lets through, and poll knows no bucket. */
 TEST_F(flow, mark_and_bucket)
 {
