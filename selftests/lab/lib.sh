@@ -257,15 +257,28 @@ stages_add()
 	[ "$4" = 0 ]
 }
 
-# red STAGE: of the output of a suite, what failed, after the names of STAGE and program
+# red STAGE: of the output of a suite, what failed, after the names of STAGE and program,
+# and what is said of it: by the kernel's harness before, by tap.sh after
 red()
 {
 	awk -v stage="$1" '
+	function show(line) { print stage program ": " line }
 	/^# program / { program = ": " $3; sub(/:$/, "", program) }
 	/^== / { program = "" }
-	/^not ok / || /^# .*: (took longer|died|no plan|[0-9]+ of [0-9]+ results|status)/ ||
+	/^(# program|#  RUN|==|ok) / { said = 0; follows = 0 }
+	/^# [a-z0-9_]+\.[ch]:[0-9]+:/ && said < 5 { before[++said] = $0; next }
+	/^not ok / {
+		for (i = 1; i <= said; i++)
+			show(before[i])
+		said = 0
+		show($0)
+		follows = 4
+		next
+	}
+	/^# / && follows-- > 0 { show($0); next }
+	/^# .*: (took longer|died|no plan|[0-9]+ of [0-9]+ results|status)/ ||
 	/^# the kernel warned/ || /^boot: / || /^== .*: (did not say|exit status)/ ||
-	(/^== .*: 0 passed, 1 failed, / && !/^== .*(did|exit)/) { print stage program ": " $0 }'
+	(/^== .*: 0 passed, 1 failed, / && !/^== .*(did|exit)/) { show($0) }'
 }
 
 # stage NAME COMMAND...: a suite that ends without its closing line, or fails
