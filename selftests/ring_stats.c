@@ -325,10 +325,10 @@ TEST_F(ring, bad_pointer)
 	ASSERT_NE(MAP_FAILED, page);
 	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, NULL)));
 	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, (void *)-8L)));
-	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + 4096 - 32)));
-	EXPECT_EQ(0, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + 4096 - 40)));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + PAGE - 32)));
+	EXPECT_EQ(0, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + PAGE - 40)));
 	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, resized(FLOWFD_IOC_RING_STATS, 48),
-					   page + 4096 - 40)));
+					   page + PAGE - 40)));
 }
 
 TEST_F(ring, wrong_request)

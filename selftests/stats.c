@@ -137,7 +137,7 @@ TEST_F(flowfd, failed_calls)
 {
 	bool mapped = variant->origin == MAPPED;
 	char *page = page_before_a_hole();
-	void *bad = page + 4096 - 4;
+	void *bad = page + PAGE - 4;
 	__u64 value;
 
 	ASSERT_NE(MAP_FAILED, page);
@@ -645,14 +645,14 @@ TEST_F(flowfd, bad_pointer)
 	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_STATS,
 					   (void *)-8L)));
 	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_STATS,
-					   page + 4096 - 72)));
+					   page + PAGE - 72)));
 	EXPECT_EQ(0, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_STATS,
-				     page + 4096 - 80)));
+				     page + PAGE - 80)));
 	/* The tail that is to be zeroed. */
 	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd,
 					   resized(FLOWFD_IOC_COUNTER_STATS, 88),
-					   page + 4096 - 80)));
-	mprotect(page, 4096, PROT_READ);
+					   page + PAGE - 80)));
+	mprotect(page, PAGE, PROT_READ);
 	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_STATS, page)));
 }
 
