@@ -128,16 +128,17 @@ use_keys()
 	done
 }
 
-# users_have_key DIR: the keyring that is published there has what signs now
+# users_have_key KEYRING...: what signs now is in each of these packages, which users have
 users_have_key()
 {
 	local keyring keys
-	keyring=$(find "$1" -name 'flowfd-archive-keyring*.deb' -print -quit)
-	keys=$("${privileged[@]}" "$lab/enter" 6.1 dpkg-deb --fsys-tarfile "$keyring" |
-		tar -xO ./usr/share/keyrings/flowfd-archive-keyring.gpg |
-		gpg --batch --with-colons --show-keys)
-	grep -q "^fpr:.*:$signer:" <<< "$keys" ||
-		die "users do not have the key that signs, $signer: first publish it with KEYS="
+	for keyring; do
+		keys=$("${privileged[@]}" "$lab/enter" 6.1 dpkg-deb --fsys-tarfile "$keyring" |
+			tar -xO ./usr/share/keyrings/flowfd-archive-keyring.gpg |
+			gpg --batch --with-colons --show-keys)
+		grep -q "^fpr:.*:$signer:" <<< "$keys" ||
+			die "users do not have the key that signs, $signer: first publish it with KEYS="
+	done
 }
 
 # signed_before REPOSITORY: what signed it is one of KEY and KEYS. Who has the keyring that is
@@ -165,6 +166,7 @@ follows()
 	later_than "$1" "$2"
 	[ -e "$1" ] || return 0
 	keeps "$1"
-	users_have_key "$1"
+	# In pool/ there may be those of before, as on the web server.
+	users_have_key "$1/flowfd-archive-keyring.deb"
 	signed_before "$1"
 }
