@@ -83,6 +83,26 @@ later_than()
 		die "debian/changelog must have a time after that of $1, $(date -Rud "@$before")"
 }
 
+# highest REPOSITORY: the highest version that was released: of those that are in there, also of
+# before, as on the web server, and of the tags
+highest()
+{
+	{
+		[ ! -e "$1/pool" ] || find "$1/pool" -name 'flowfd-archive-keyring_*' |
+			sed 's/.*_\(.*\)+.*/\1/'
+		[ ! -e .git ] || git tag -l 'v[0-9]*' | sed 's/^v//'
+	} | sort -V | tail -n 1
+}
+
+# higher_than REPOSITORY: this version is, so that apt upgrades to it
+higher_than()
+{
+	local before
+	before=$(highest "$1")
+	dpkg --compare-versions "$version" gt "$before" ||
+		die "$version is not a higher version than $before, which was released"
+}
+
 # keeps REPOSITORY: what is made has all of its suites and architectures
 keeps()
 {
@@ -160,6 +180,7 @@ follows()
 {
 	never_built "$1" build/release/repository
 	has_before "$1"
+	higher_than "$1"
 	# apt would take nothing of it.
 	[ "$2" -le "$(date +%s)" ] ||
 		die "debian/changelog has a time to come, $(date -Rud "@$2")"
