@@ -134,8 +134,9 @@ public_key()
 	echo "$fingerprint"
 }
 
-# use_keys KEY: sets key and signer, of what signs, and exported, which has KEYS, too; all are
-# fingerprints. A name may be that of other keys, too, which anybody may have made.
+# use_keys KEY: sets key and signer, which signs for it, and exported, which has KEYS, too; all
+# are fingerprints. A name may be that of other keys, too, which anybody may have made; and what
+# signs is "$signer!", as gpg would take the newest subkey of key.
 use_keys()
 {
 	local found name
@@ -157,7 +158,8 @@ users_have_key()
 			tar -xO ./usr/share/keyrings/flowfd-archive-keyring.gpg |
 			gpg --batch --with-colons --show-keys)
 		grep -q "^fpr:.*:$signer:" <<< "$keys" ||
-			die "users do not have the key that signs, $signer: first publish it with KEYS="
+			die "users do not have the key that signs, $signer: first publish it with KEYS=," \
+				"or, if it is a new subkey, sign with the one that they have, KEY=FINGERPRINT!"
 	done
 }
 
