@@ -122,13 +122,15 @@ keeps()
 	done
 }
 
-# public_key KEY: prints the fingerprint of the one public key that KEY names, which apt accepts
+# public_key KEY: prints the fingerprint of the one public key that KEY names, if apt accepts what
+# it signs
 public_key()
 {
 	local listed fingerprint
 	listed=$(gpg --batch --with-colons --list-keys -- "$1") || die "gpg has no key '$1'"
 	[ "$(grep -c '^pub:' <<< "$listed")" = 1 ] ||
 		die "'$1' names several keys; name one by its fingerprint"
+	! grep -q '^pub:[er]:' <<< "$listed" || die "the key '$1' has expired, or was revoked"
 	fingerprint=$(awk -F: '$1 == "fpr" { print $10; exit }' <<< "$listed")
 	debian/accepted-key "$fingerprint"
 	echo "$fingerprint"
