@@ -8,7 +8,6 @@
 
 #include <linux/atomic.h>
 #include <linux/poll.h>
-#include <linux/seqlock.h>
 #include <linux/workqueue.h>
 
 #include "count.h"
@@ -27,7 +26,6 @@ struct flowfd_terms;
  * @armed: behind @consumed: FLOWFD_ARMED_* bits
  * @memory: what the five above are in; fixed, as they are
  * @maximum: see struct flowfd_counter; @header has a copy for programs
- * @settings: odd while @maximum and the counter's marks change together
  * @edge_per_take: FLOWFD_EDGE_PER_TAKE; fixed
  * @edge_in: an edge-triggered poller wants each add; set without the lock
  * @edge_out: an edge-triggered poller wants each take; set without the lock
@@ -47,7 +45,6 @@ struct flowfd_mapped {
 	atomic_t *armed;
 	struct flowfd_memory memory;
 	u64 maximum;
-	seqcount_spinlock_t settings;
 	bool edge_per_take;
 	bool edge_in;
 	bool edge_out;

@@ -114,7 +114,6 @@ void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m)
 	c->maximum = 0;
 	c->mapped = m;
 	m->counter = c;
-	seqcount_spinlock_init(&m->settings, &c->wqh.lock);
 	m->header->id = c->id;
 }
 

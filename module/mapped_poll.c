@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Polling a mapped counter: what a poller sees, and what it has programs tell it. Without
- * the lock of the wait queue, except before it reports an overflow, while the settings
- * change, for the first edge-triggered poller, and below the mark of readers with a maximum
- * delay.
+ * the lock of the wait queue, except before it reports an overflow or a count that is not
+ * ready, and for the first edge-triggered poller.
  */
 #include "counter.h"
 
@@ -43,16 +42,18 @@ static noinline __poll_t mapped_events_locked(struct flowfd_counter *c)
 	return events;
 }
 
+/*
+ * That a count is not ready is said only under the lock. It may have been ready and told
+ * for one reason, and be ready for another after a change of settings, or when a writer
+ * leaves: who looked at the reasons one by one may have seen none, and is not told again.
+ */
 static __poll_t mapped_events(struct flowfd_counter *c)
 {
-	struct flowfd_mapped *m = c->mapped;
-	unsigned int seq = raw_seqcount_begin(&m->settings);
-	u64 maximum = READ_ONCE(m->maximum);
-	u64 count = mapped_count(m);
+	u64 maximum = READ_ONCE(c->mapped->maximum);
+	u64 count = mapped_count(c->mapped);
 	__poll_t events = mapped_events_of(c, count, maximum);
 
-	/* An overflow is reported only under the lock. */
-	if (unlikely(count >= maximum || read_seqcount_retry(&m->settings, seq)))
+	if (unlikely(count >= maximum || (count && !(events & EPOLLIN))))
 		return mapped_events_locked(c);
 	return events;
 }

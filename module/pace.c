@@ -25,11 +25,16 @@ void flowfd_pace_restart(struct flowfd_counter *c)
 static void pace_see_takes(struct flowfd_counter *c)
 {
 	struct flowfd_mapped *m = c->mapped;
+	s64 consumed;
 
-	if (!m || atomic64_read(m->consumed) == m->paced)
+	if (!m)
 		return;
+	consumed = atomic64_read(m->consumed);
+	if (consumed == m->paced)
+		return;
+	/* A take from here on is seen the next time. */
 	if (c->flow.forced && mapped_is_forced(m))
-		m->paced = atomic64_read(m->consumed);
+		m->paced = consumed;
 	else
 		flowfd_pace_restart(c);
 }

@@ -150,19 +150,6 @@ static void flow_store(struct flowfd_counter *c, const struct flowfd_flow *args)
 	counter_set_marker(c);
 }
 
-/*
- * A count that is ready before and after is not told again. So no poller must see a part
- * of the change, by which it may not be ready.
- */
-static void settings_set_flow(struct flowfd_counter *c, const struct flowfd_flow *args)
-{
-	if (c->mapped)
-		write_seqcount_begin(&c->mapped->settings);
-	flow_store(c, args);
-	if (c->mapped)
-		write_seqcount_end(&c->mapped->settings);
-}
-
 /**
  * flowfd_counter_set_flow - replace all settings
  * @c: counter
@@ -180,7 +167,7 @@ int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *
 		untold = !flowfd_pace_is_ready(c);
 		/* A delay goes on. What made the count ready until a take still does. */
 		flow_move_due(&c->flow, args->max_delay);
-		settings_set_flow(c, args);
+		flow_store(c, args);
 		untold |= settings_set_qos(c, &args->qos);
 		/* Begins the delay, if there is one now. */
 		ready = flowfd_pace_is_ready(c);
