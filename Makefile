@@ -95,14 +95,15 @@ all:
 	@mkdir -p '$(OUT)'
 	@flock '$(OUT)/lock' $(MAKE) -s all-parts OUT='$(abspath $(OUT))'
 
-# Of a module's sources there is a copy, as DKMS makes one: Kbuild writes beside them.
+# Of a module's sources there is a copy, as DKMS makes one: Kbuild writes beside them. The
+# time of a copy is now: a source that changes during a build is newer than what was built.
 all-parts:
 	mkdir -p '$(OUT)/dkms/selftests'
-	cp -pru dkms.conf module uapi '$(OUT)/dkms'
+	cp -ru dkms.conf module uapi '$(OUT)/dkms'
 	$(MAKE) -C '$(OUT)/dkms/module' KDIR='$(KDIR)'
 	cp -u '$(OUT)/dkms/module/flowfd.ko' '$(OUT)'
 	if grep -q '^CONFIG_KUNIT=' '$(KDIR)/include/config/auto.conf'; then \
-		cp -pru selftests/kunit '$(OUT)/dkms/selftests' && \
+		cp -ru selftests/kunit '$(OUT)/dkms/selftests' && \
 		$(MAKE) -C '$(KDIR)' M='$(OUT)/dkms/selftests/kunit' modules && \
 		cp -u '$(OUT)/dkms/selftests/kunit/flowfd_kunit.ko' '$(OUT)'; \
 	fi
