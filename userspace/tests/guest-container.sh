@@ -52,8 +52,12 @@ tap_is "$(container "" 'id -u; ps -e -o pid= | head -n 1 | tr -d " "')" \
 # --- with the device
 tap_is "$(container flowfd "FLOWFD_BACKEND=module $build/examples/first" |
 	tail -n 1)" "take: 3" "a counter, by libflowfd"
-tap_is "$(container flowfd "python3 $examples/flowfd.py" | tail -n 1)" \
-	"one shot: 1 when armed again" "counter and ring, from Python"
+case $(uname -m) in
+x86_64) last="one shot: 1 when armed again" ;;
+*) last="ring: not to be harvested on this platform" ;;
+esac
+tap_is "$(container flowfd "python3 $examples/flowfd.py" | tail -n 1)" "$last" \
+	"counter and ring, from Python"
 tap_is "$(container flowfd "$ctl info")" "$("$ctl" info)" "flowfdctl info"
 tap_is "$(container flowfd "chmod 600 /dev/flowfd" 2>&1 |
 	grep -c 'Operation not permitted')" 1 "its root cannot change the device"

@@ -80,6 +80,14 @@ tap_is "$status $(echo "$output" | sed 's/ in .*//')" \
 tap_is "$(($(echo "$output" | sed 's/.*interrupts, \([0-9]*\) a second/\1/') <= 1020))" 1 \
 	"it interrupts a thousand times a second"
 
+in_order=$(cd "$examples" && python3 -Bc 'import flowfd; print(flowfd.STORES_IN_ORDER)')
+rings="ring: pipe, b'hello, world'
+ring: counter, 3
+ring: pipe, b'', end
+one shot: 1 harvested
+one shot: 0 more
+one shot: 1 when armed again"
+[ "$in_order" = True ] || rings="ring: not to be harvested on this platform"
 tap_is "$(python3 "$examples/flowfd.py" 2>&1)" \
 "ABI version 1, rate up to 1000000000, features 0x1ff
 opened: 9 fit below a maximum of 10
@@ -93,12 +101,9 @@ policies: 60 there, 50 lost
 policies: nothing left, without waiting
 policies: the maximum is not above the count and both marks
 ring: anything to harvest? False
-ring: pipe, b'hello, world'
-ring: counter, 3
-ring: pipe, b'', end
-one shot: 1 harvested
-one shot: 0 more
-one shot: 1 when armed again" "flowfd.py"
+$rings" "flowfd.py"
+[ "$in_order" = True ] ||
+	tap_skip_all "flowfd.py: rings" "to harvest one needs CPython on x86"
 
 # New events between any two steps of a harvest: each access to the memory of the ring
 # in turn triggers one. The index has one slot, so that a slot that is emptied too late
@@ -215,7 +220,7 @@ END
 tap_is $? 0 "flowfd.py: nothing is lost"
 
 output=$(cd "$examples" && python3 -B - 2>&1 <<'END'
-import os, platform, select
+import os, select
 import flowfd
 
 def attempt(call, *arguments):
@@ -242,8 +247,8 @@ attempt(flowfd.Ring, 0)
 attempt(flowfd.Counter, 5, 5)
 flowfd.DEVICE = "/dev/nothing"
 attempt(flowfd.Counter)
-platform.machine = lambda: "aarch64"
-attempt(flowfd.Ring, 1)
+flowfd.STORES_IN_ORDER = False
+attempt(ring.harvest)
 END
 )
 not_loaded="the flowfd module is not loaded: run 'modprobe flowfd' as root"
@@ -261,7 +266,7 @@ OSError [Errno 28] the ring watches max_items files, as many as it was created f
 OSError [Errno 22] $create, or max_items not between 1 and 1048576
 OSError [Errno 22] $create, or max_items not between 1 and 1048576
 FileNotFoundError [Errno 2] $not_loaded (package flowfd-dkms)
-NotImplementedError rings need CPython on x86" "flowfd.py: errors"
+NotImplementedError to harvest a ring needs CPython on x86" "flowfd.py: errors"
 
 # A pinned file is closed and its descriptor used again: the old watch gives no event,
 # and its item is free for another file.

@@ -28,9 +28,10 @@ import time
 
 import pytest
 import tap
-from ctl import (BRIDGE_SLOTS, CTL, NOBODY, PATIENCE, PR_SET_CHILD_SUBREAPER,
-                 PR_SET_PDEATHSIG, SCAN_SLOTS, SLOTS, SLOT_SIZE, Held, Process, ctl,
-                 flowfd, forbid, kept, left_behind, libc, needs_module, own_children)
+from ctl import (BRIDGE_SLOTS, CTL, EXIT, GETDENTS, KCMP, NOBODY, PATIENCE,
+                 PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, SCAN_SLOTS, SLOTS, SLOT_SIZE,
+                 Held, Process, ctl, flowfd, forbid, kept, left_behind, libc,
+                 needs_module, own_children)
 from tap import settles
 
 MEMORY_KB = 64 << 10
@@ -41,7 +42,6 @@ PRINT_SECONDS = 5
 SLOT_SECONDS = 5  # that a call waits for others
 CLONE_FILES = 0x400
 CLONE_NEWNS = 0x20000
-GETDENTS, KCMP = 217, 312
 RLIMIT_LOCKS = 10
 MS_BIND = 0x1000
 MS_REC_PRIVATE = 0x4000 | 0x40000
@@ -740,7 +740,7 @@ def test_threads():
                 os.write(writes, str(threading.get_native_id()).encode())
                 threading.Event().wait()
             threading.Thread(target=tell).start()
-            libc.syscall(60, 0)  # exit(2) ends this thread alone
+            libc.syscall(EXIT, 0)  # ends this thread alone
         return int(os.read(reads, 16))
 
     with Attacker(attack) as attacker, Attacker(attack_without_leader) as other:
@@ -767,7 +767,7 @@ def test_many_threads():
                 for _ in range(600):
                     threading.Thread(target=threading.Event().wait).start()
                 os.write(writes, b"x")
-                libc.syscall(60, 0)  # exit(2) ends this thread alone
+                libc.syscall(EXIT, 0)  # ends this thread alone
         os.read(reads, 1)
 
     with Attacker(attack):

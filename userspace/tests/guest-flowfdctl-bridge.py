@@ -20,14 +20,13 @@ import time
 
 import pytest
 import tap
-from ctl import (BRIDGE_SLOTS, CTL, NOBODY, PATIENCE, PR_SET_DUMPABLE, SCAN_SLOTS,
-                 SLOT_SIZE, SLOTS, Held, Process, block, ctl, flowfd, forbid, kept, libc,
-                 needs_module)
+from ctl import (BRIDGE_SLOTS, CTL, IOCTL, NOBODY, PATIENCE, PIDFD_GETFD, PIDFD_OPEN,
+                 PR_SET_DUMPABLE, SCAN_SLOTS, SLOT_SIZE, SLOTS, Held, Process, block, ctl,
+                 flowfd, forbid, kept, libc, needs_module)
 from tap import settles
 
 CLONE_FILES = 0x400
 END = "(source|sink)"
-IOCTL, PIDFD_OPEN, PIDFD_GETFD = 16, 434, 438
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 pytestmark = needs_module
 
