@@ -69,7 +69,7 @@ output=$("$build/examples/batcher" 2>&1)
 status=$?
 free=$(echo "$output" | sed -n 's/^no mark: 6410 items in \([0-9]*\) reads$/\1/p')
 marked=$(echo "$output" | sed -n 's/^mark 64, 2 ms: 6410 items in \([0-9]*\) reads$/\1/p')
-tap_is "$status $((${free:-0} > 4 * ${marked:-999999}))" "0 1" \
+tap_is "$status $((${free:-0} > 2 * ${marked:-999999}))" "0 1" \
 	"batcher: ${free:-none} reads, and ${marked:-none} with a mark"
 
 # 20,000 frames, a thousand interrupts a second and those of the link.
