@@ -28,7 +28,7 @@
  * The longest rest, in ns: so that whoever has very many bridges does not stop those of all
  * others, it is a minute where a round costs little.
  */
-#define BUDGET_REST_MAX(round) (64 * NSEC_PER_SEC + 1000000ULL * (round))
+#define BUDGET_REST_MAX(round) (64ULL * NSEC_PER_SEC + 1000000ULL * (round))
 
 /*
  * A round does not count for less, in ns: timer and workqueue are not measured. Nor for more:
