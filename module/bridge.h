@@ -13,6 +13,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "budget.h"
 #include "counter.h"
 
 struct file;
@@ -44,22 +45,6 @@ struct bridge_end {
 	bool hung_up;
 	struct delayed_work work;
 	u32 missed;
-};
-
-/**
- * struct bridge_budget - what a source has done without a program
- * @grant: for which act of a program or device: counter and number; 0: for none
- * @turns: how often it moved something since then, as the counter's own sink made room or
- *	another bridge signalled
- * @rest: ticks that it rested for last, or would have if its rounds cost nothing
- * @spent: ns that its work items, or those of the counter's sink, took since the last rest,
- *	or since then if there was none
- */
-struct bridge_budget {
-	unsigned long grant;
-	unsigned int turns;
-	unsigned long rest;
-	u64 spent;
 };
 
 /**

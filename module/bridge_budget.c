@@ -12,31 +12,6 @@
 
 #include "bridge.h"
 
-/*
- * How often room made by the counter's own sink is used at once. What an eventfd has can
- * be almost 2^64 times what fits, and nobody needs to be there while both ends move it.
- */
-#define BUDGET_TURNS 256
-
-/* Likewise, in ns of the work items: a turn can wake very many epolls. Else it takes some us. */
-#define BUDGET_NS (256 * NSEC_PER_MSEC)
-
-/* Bridges that are left alone have a processor for this part of the time, together. */
-#define BUDGET_PART 100
-
-/*
- * The longest rest, in ns: so that whoever has very many bridges does not stop those of all
- * others, it is a minute where a round costs little.
- */
-#define BUDGET_REST_MAX(round) (64ULL * NSEC_PER_SEC + 1000000ULL * (round))
-
-/*
- * A round does not count for less, in ns: timer and workqueue are not measured. Nor for more:
- * the machine may have been stopped meanwhile.
- */
-#define BUDGET_ROUND_MIN (5 * NSEC_PER_USEC)
-#define BUDGET_ROUND_MAX (20 * NSEC_PER_MSEC)
-
 /* How many bridges rest now. */
 static atomic_t budget_resting = ATOMIC_INIT(0);
 
@@ -50,9 +25,7 @@ void flowfd_budget_grant(struct flowfd_bridge_state *b)
 
 	lockdep_assert_held(&b->counter->wqh.lock);
 
-	budget->turns = 0;
-	budget->rest = 0;
-	budget->spent = 0;
+	budget_grant(budget, 0, 0);
 	/* Who sees it finds what belongs to it: see flowfd_budget_share(). */
 	smp_store_release(&budget->grant,
 			  ((unsigned long)b->counter->id << (BITS_PER_LONG / 2)) +
@@ -101,9 +74,7 @@ bool flowfd_budget_share(struct flowfd_bridge_state *b,
 	theirs.rest = data_race(before->budget.rest);
 	if (theirs.grant != b->shared_grant) {
 		b->shared_grant = theirs.grant;
-		b->budget.turns = theirs.turns;
-		b->budget.rest = theirs.rest;
-		b->budget.spent = 0;
+		budget_grant(&b->budget, theirs.turns, theirs.rest);
 		/* For the next in the chain. */
 		smp_store_release(&b->budget.grant, theirs.grant);
 		return true;
@@ -158,32 +129,20 @@ void flowfd_budget_wake(struct flowfd_bridge_state *b)
  * flowfd_budget_rest - how long to rest, longer each time
  * @b: state
  *
- * A hundred times as long as the last round took; and once rests are long, each of N that
- * rest has the N-th part of that time. So nobody rests for what the rounds of others cost.
- *
  * Return: ticks of the kernel, a second at most; more if its rounds need so much.
  */
 unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b)
 {
 	struct bridge_budget *budget = &b->budget;
 	unsigned long ticks;
-	u64 round = 0, ns;
-	int all;
+	unsigned int all;
 
 	lockdep_assert_held(&b->counter->wqh.lock);
 
 	flowfd_budget_wake(b);
 	b->resting = true;
 	all = atomic_inc_return(&budget_resting);
-	/* What comes before the first rest was granted. */
-	if (budget->rest)
-		round = clamp_t(u64, budget->spent, BUDGET_ROUND_MIN, BUDGET_ROUND_MAX);
-	budget->spent = 0;
-	ns = round * BUDGET_PART;
-	if (budget->rest >= HZ)
-		ns = min_t(u64, ns * all, BUDGET_REST_MAX(round));
-	ticks = nsecs_to_jiffies(ns);
-	budget->rest = min(2 * budget->rest + 1, (unsigned long)HZ);
+	ticks = nsecs_to_jiffies(budget_rest(budget, HZ, all));
 	return max(budget->rest, ticks);
 }
 
@@ -196,13 +155,5 @@ unsigned long flowfd_budget_rest(struct flowfd_bridge_state *b)
  */
 unsigned long flowfd_budget_turn(struct flowfd_bridge_state *b)
 {
-	struct bridge_budget *budget = &b->budget;
-
-	if (budget->turns < BUDGET_TURNS && budget->spent < BUDGET_NS) {
-		budget->turns++;
-		return 0;
-	}
-	/* Now what it spends is that of a round. */
-	budget->turns = BUDGET_TURNS;
-	return flowfd_budget_rest(b);
+	return budget_has_turn(&b->budget) ? 0 : flowfd_budget_rest(b);
 }

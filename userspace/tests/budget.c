@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The arithmetic of a bridge's budget (module/budget.h): how long one rests that is left
+ * alone, through weeks of virtual time.
+ */
+#include <stdint.h>
+
+#include "budget.h"
+#include "tests/tap.h"
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+#define SECOND (1000 * MS)
+
+/* Ticks in a second, as on Debian. */
+#define HZ 250
+
+/* A grant was used, and the bridge has rested for a second. */
+static struct bridge_budget rested(void)
+{
+	return (struct bridge_budget){.turns = BUDGET_TURNS, .rest = HZ};
+}
+
+/* A round that took so long, and the rest after it. */
+static uint64_t rest_after(struct bridge_budget *budget, uint64_t spent, unsigned int all)
+{
+	uint64_t ns, ticks;
+
+	budget->spent += spent;
+	ns = budget_rest(budget, HZ, all);
+	ticks = budget->rest * (SECOND / HZ);
+	return ns > ticks ? ns : ticks;
+}
+
+static void test_grant(void)
+{
+	struct bridge_budget budget = {.spent = 5};
+	int turns = 0;
+
+	budget_grant(&budget, 0, 0);
+	while (budget_has_turn(&budget) && turns <= BUDGET_TURNS)
+		turns++;
+	tap_is(turns, BUDGET_TURNS, "a grant is for 256 turns");
+	tap_ok(!budget_has_turn(&budget), "and for no more");
+	budget_grant(&budget, 0, 0);
+	for (turns = 0; budget_has_turn(&budget); turns++)
+		budget.spent += 100 * MS;
+	tap_is(turns, 3, "or for 256 ms");
+}
+
+static void test_rests(void)
+{
+	static const unsigned long ticks[] = {1, 3, 7, 15, 31, 63, 127, 250, 250};
+	struct bridge_budget budget = {.spent = 256 * MS};
+	bool same = true;
+
+	tap_is(budget_rest(&budget, HZ, 1), 0, "what was granted costs no rest");
+	for (size_t i = 0; i < sizeof(ticks) / sizeof(*ticks); i++) {
+		same &= budget.rest == ticks[i];
+		budget_rest(&budget, HZ, 1);
+	}
+	tap_ok(same, "each rest is twice as long as the one before, up to a second");
+	tap_is(budget_rest(&budget, HZ, 1), 500 * US, "a round counts as 5 us at least");
+}
+
+/* How many ns in a second this number of bridges run, if each of their rounds takes so long. */
+static uint64_t load(uint64_t round, unsigned int all)
+{
+	struct bridge_budget budget = rested();
+
+	for (int i = 0; i < 20; i++)
+		rest_after(&budget, round, all);
+	return all * round * SECOND / (rest_after(&budget, round, all) + round);
+}
+
+static void test_load(void)
+{
+	tap_ok(load(5 * US, 1) <= 10 * MS, "one has a hundredth of a processor at most");
+	tap_ok(load(15 * MS, 1) <= 10 * MS, "also if its rounds are long");
+	tap_ok(load(5 * US, 10000) <= 10 * MS, "as have 10,000 together");
+	tap_ok(load(15 * MS, 10000) <= 10 * MS, "also if their rounds are long");
+	tap_ok(load(5 * US, 500000) <= 40 * MS, "500,000 have four hundredths");
+}
+
+static void test_longest_rest(void)
+{
+	struct bridge_budget budget = rested();
+
+	tap_ok(rest_after(&budget, 5 * US, UINT32_MAX) == 69 * SECOND,
+	       "no rest of a cheap bridge is longer than 69 s");
+}
+
+int main(void)
+{
+	test_grant();
+	test_rests();
+	test_load();
+	test_longest_rest();
+	return tap_done();
+}
