@@ -79,10 +79,8 @@ bool flowfd_budget_share(struct flowfd_bridge_state *b,
 		smp_store_release(&b->budget.grant, theirs.grant);
 		return true;
 	}
-	if (theirs.grant == b->budget.grant) {
-		b->budget.turns = max(theirs.turns, b->budget.turns);
-		b->budget.rest = max(theirs.rest, b->budget.rest);
-	}
+	if (theirs.grant == b->budget.grant)
+		budget_follow(&b->budget, theirs.turns, theirs.rest);
 	return false;
 }
 

@@ -64,15 +64,35 @@ static inline void budget_grant(struct bridge_budget *budget, unsigned int turns
 	budget->spent = 0;
 }
 
+/* What is spent after the last turn is that of a round; before that, it was granted. */
+static inline void budget_use_turns(struct bridge_budget *budget, unsigned int turns)
+{
+	if (turns <= budget->turns)
+		return;
+	budget->turns = turns;
+	if (turns == BUDGET_TURNS)
+		budget->spent = 0;
+}
+
+/* Goes on as slowly as another one that has the same grant, or slower. */
+static inline void budget_follow(struct bridge_budget *budget, unsigned int turns,
+				 unsigned long rest)
+{
+	budget_use_turns(budget, turns);
+	if (rest > budget->rest)
+		budget->rest = rest;
+}
+
 /* Whether a turn is one of those that a grant is for. */
 static inline bool budget_has_turn(struct bridge_budget *budget)
 {
-	if (budget->turns < BUDGET_TURNS && budget->spent < BUDGET_NS) {
-		budget->turns++;
+	if (budget->turns == BUDGET_TURNS)
+		return false;
+	if (budget->spent < BUDGET_NS) {
+		budget_use_turns(budget, budget->turns + 1);
 		return true;
 	}
-	/* Now what it spends is that of a round. */
-	budget->turns = BUDGET_TURNS;
+	budget_use_turns(budget, BUDGET_TURNS);
 	return false;
 }
 

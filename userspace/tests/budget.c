@@ -90,11 +90,38 @@ static void test_longest_rest(void)
 	       "no rest of a cheap bridge is longer than 69 s");
 }
 
+/* In a chain, a rest is handed on, and there are turns nevertheless. */
+static void test_grant_after_a_rest(void)
+{
+	struct bridge_budget budget = {0};
+
+	budget_grant(&budget, 0, HZ);
+	while (budget_has_turn(&budget))
+		budget.spent += 80 * US;
+	tap_ok(rest_after(&budget, 0, 10000) <= 144 * SECOND,
+	       "turns of a grant do not count for the round after them");
+	budget_grant(&budget, 0, HZ);
+	while (budget_has_turn(&budget))
+		budget.spent += 20 * MS;
+	tap_ok(rest_after(&budget, 80 * US, 10000) <= 144 * SECOND,
+	       "nor does the time of a grant");
+	budget_grant(&budget, 0, HZ);
+	for (int i = 0; i < 100 && budget_has_turn(&budget); i++)
+		budget.spent += 200 * US;
+	budget_follow(&budget, BUDGET_TURNS, HZ);
+	tap_ok(rest_after(&budget, 80 * US, 10000) <= 144 * SECOND,
+	       "nor what was done before another one ends them");
+	budget.spent = 80 * US;
+	budget_follow(&budget, BUDGET_TURNS, HZ);
+	tap_is(budget.spent, 80 * US, "which it does once");
+}
+
 int main(void)
 {
 	test_grant();
 	test_rests();
 	test_load();
 	test_longest_rest();
+	test_grant_after_a_rest();
 	return tap_done();
 }
