@@ -28,16 +28,20 @@
 
 /*
  * The longest rest, in ns: so that whoever has very many bridges does not stop those of all
- * others, it is a minute where a round costs little.
+ * others, it is a minute where a round costs little; and a day.
  */
-#define BUDGET_REST_MAX(round) (64 * 1000000000ULL + 1000000ULL * (round))
+#define BUDGET_REST_CHEAP  (64 * 1000000000ULL)
+#define BUDGET_REST_ROUNDS 1000000ULL
+#define BUDGET_REST_MAX	   (86400 * 1000000000ULL)
+
+/* A round does not count for less, in ns: timer and workqueue are not measured. */
+#define BUDGET_ROUND_MIN (5 * 1000ULL)
 
 /*
- * A round does not count for less, in ns: timer and workqueue are not measured. Nor for more:
- * the machine may have been stopped meanwhile.
+ * One that is longer, in ns, counts in full only after others that were half as long: the
+ * machine may have been stopped meanwhile.
  */
-#define BUDGET_ROUND_MIN (5 * 1000ULL)
-#define BUDGET_ROUND_MAX (20 * 1000000ULL)
+#define BUDGET_ROUND_LONG (20 * 1000000ULL)
 
 /**
  * struct bridge_budget - what a source has done without a program
@@ -47,12 +51,14 @@
  * @rest: ticks that it rested for last, or would have if its rounds cost nothing
  * @spent: ns that its work items, or those of the counter's sink, took since the last rest,
  *	or since then if there was none
+ * @longest: ns that one of its rounds counted for, since the grant
  */
 struct bridge_budget {
 	unsigned long grant;
 	unsigned int turns;
 	unsigned long rest;
 	__u64 spent;
+	__u64 longest;
 };
 
 /* A grant, of which @turns were used for a rest of @rest; 0 both for a new one. */
@@ -62,6 +68,7 @@ static inline void budget_grant(struct bridge_budget *budget, unsigned int turns
 	budget->turns = turns;
 	budget->rest = rest;
 	budget->spent = 0;
+	budget->longest = 0;
 }
 
 /* What is spent after the last turn is that of a round; before that, it was granted. */
@@ -99,15 +106,32 @@ static inline bool budget_has_turn(struct bridge_budget *budget)
 /* What counts of the last round, in ns. */
 static inline __u64 budget_end_round(struct bridge_budget *budget)
 {
-	__u64 spent = budget->spent;
+	__u64 round = budget->spent, most = 2 * budget->longest;
 
 	budget->spent = 0;
 	/* What comes before the first rest was granted. */
 	if (!budget->rest)
 		return 0;
-	if (spent < BUDGET_ROUND_MIN)
+	if (round < BUDGET_ROUND_MIN)
 		return BUDGET_ROUND_MIN;
-	return spent < BUDGET_ROUND_MAX ? spent : BUDGET_ROUND_MAX;
+	if (most < BUDGET_ROUND_LONG)
+		most = BUDGET_ROUND_LONG;
+	if (round > most)
+		round = most;
+	if (round > budget->longest)
+		budget->longest = round;
+	return round;
+}
+
+/* How many ns a bridge rests for a round, if as many as @all do. */
+static inline __u64 budget_rest_of_many(__u64 round, unsigned int all)
+{
+	__u64 ns = round * BUDGET_PART * all;
+	__u64 most = BUDGET_REST_CHEAP + round * BUDGET_REST_ROUNDS;
+
+	if (most > BUDGET_REST_MAX)
+		most = BUDGET_REST_MAX;
+	return ns < most ? ns : most;
 }
 
 /*
@@ -119,16 +143,13 @@ static inline __u64 budget_end_round(struct bridge_budget *budget)
 static inline __u64 budget_rest(struct bridge_budget *budget, unsigned long second,
 				unsigned int all)
 {
-	__u64 round = budget_end_round(budget), ns = round * BUDGET_PART;
+	__u64 round = budget_end_round(budget);
 	bool is_long = budget->rest >= second;
 
 	budget->rest = 2 * budget->rest + 1;
 	if (budget->rest > second)
 		budget->rest = second;
-	if (!is_long)
-		return ns;
-	ns *= all;
-	return ns < BUDGET_REST_MAX(round) ? ns : BUDGET_REST_MAX(round);
+	return budget_rest_of_many(round, is_long ? all : 1);
 }
 
 #endif /* FLOWFD_BUDGET_H */

@@ -79,6 +79,8 @@ static void test_load(void)
 	tap_ok(load(15 * MS, 1) <= 10 * MS, "also if its rounds are long");
 	tap_ok(load(5 * US, 10000) <= 10 * MS, "as have 10,000 together");
 	tap_ok(load(15 * MS, 10000) <= 10 * MS, "also if their rounds are long");
+	tap_ok(load(200 * MS, 1) <= 10 * MS, "and if they are very long");
+	tap_ok(load(200 * MS, 1000) <= 10 * MS, "those of 1,000, too");
 	tap_ok(load(5 * US, 500000) <= 40 * MS, "500,000 have four hundredths");
 }
 
@@ -88,6 +90,32 @@ static void test_longest_rest(void)
 
 	tap_ok(rest_after(&budget, 5 * US, UINT32_MAX) == 69 * SECOND,
 	       "no rest of a cheap bridge is longer than 69 s");
+	for (int i = 0; i < 20; i++)
+		rest_after(&budget, 10 * SECOND, 500000);
+	tap_ok(rest_after(&budget, 10 * SECOND, 500000) == 86400 * SECOND,
+	       "and none is longer than a day");
+}
+
+/* The machine was stopped for an hour, which is not the fault of the bridge. */
+static void test_stop(void)
+{
+	struct bridge_budget budget = rested();
+
+	rest_after(&budget, 5 * US, 1);
+	tap_is(rest_after(&budget, 3600 * SECOND, 1), 2 * SECOND,
+	       "a stop of the machine counts as 20 ms");
+	tap_is(rest_after(&budget, 5 * US, 1), SECOND, "and once");
+}
+
+/* Every fourth round is long: rests are for these, too. */
+static void test_some_long_rounds(void)
+{
+	struct bridge_budget budget = rested();
+	uint64_t rest = 0;
+
+	for (int i = 0; i < 40; i++)
+		rest = rest_after(&budget, i % 4 == 3 ? 200 * MS : 5 * US, 1);
+	tap_is(rest, 20 * SECOND, "rounds that are long now and then count in full");
 }
 
 /* In a chain, a rest is handed on, and there are turns nevertheless. */
@@ -122,6 +150,8 @@ int main(void)
 	test_rests();
 	test_load();
 	test_longest_rest();
+	test_stop();
+	test_some_long_rounds();
 	test_grant_after_a_rest();
 	return tap_done();
 }
