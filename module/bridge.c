@@ -208,8 +208,8 @@ void flowfd_bridge_free(struct flowfd_counter *c)
 	b->waiting = 0;
 	bridge_leave(&b->for_room);
 	spin_unlock_irq(&c->wqh.lock);
-	cancel_delayed_work_sync(&b->source.work);
-	cancel_delayed_work_sync(&b->sink.work);
+	flowfd_work_end(&b->source.work);
+	flowfd_work_end(&b->sink.work);
 	flowfd_budget_wake(b);
 	kfree(b);
 }

@@ -10,17 +10,51 @@
 #include <linux/limits.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
+#include <linux/spinlock.h>
+#include <linux/timer.h>
+#include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "budget.h"
 #include "counter.h"
 
+struct bridge_processor;
 struct file;
 struct seq_file;
 
 /* No eventfd has it. */
 #define BRIDGE_NO_ID INT_MIN
+
+/**
+ * struct bridge_work - what an end does outside of the locks of wait queues
+ * @func: does it
+ * @user: whose it is: who made the first bridge of the counter; fixed
+ * @lock: protects those below, up to @ended. Inside the locks of wait queues
+ * @timer: ends a rest
+ * @at: the processor where it waits or runs, or did last
+ * @rests: @timer was started, and its function is not done; also read without the lock
+ * @waits: for its turn at @at; also read without the lock
+ * @runs: @func is called
+ * @ended: it is not queued any more
+ * @turn: of the first of each user that waits at @at; under the lock of that
+ * @node: likewise
+ * @same_user: all others of the user that wait at @at; likewise
+ */
+struct bridge_work {
+	void (*func)(struct bridge_work *work);
+	kuid_t user;
+	raw_spinlock_t lock; /* of the work */
+	struct timer_list timer;
+	struct bridge_processor *at;
+	bool rests;
+	bool waits;
+	bool runs;
+	bool ended;
+	struct list_head turn;
+	struct rb_node node;
+	struct list_head same_user;
+};
 
 /**
  * struct bridge_end - the connection with one eventfd
@@ -43,7 +77,7 @@ struct bridge_end {
 	wait_queue_entry_t at_eventfd;
 	int id;
 	bool hung_up;
-	struct delayed_work work;
+	struct bridge_work work;
 	u32 missed;
 };
 
@@ -115,10 +149,16 @@ int flowfd_bridge_link(struct flowfd_bridge_state *b, struct bridge_end *end,
 		       struct eventfd_ctx *eventfd);
 void flowfd_bridge_unlink(struct flowfd_bridge_state *b, struct bridge_end *end);
 
-/* bridge_end.c */
+/* bridge_work.c */
 int flowfd_bridge_init(void);
 void flowfd_bridge_exit(void);
-void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks);
+void flowfd_work_init(struct bridge_work *work, void (*func)(struct bridge_work *work));
+void flowfd_work_queue(struct bridge_work *work, unsigned long ticks);
+bool flowfd_work_rests(const struct bridge_work *work);
+bool flowfd_work_is_due(const struct bridge_work *work);
+void flowfd_work_end(struct bridge_work *work);
+
+/* bridge_end.c */
 bool flowfd_bridge_trylock(struct bridge_end *end);
 void flowfd_bridge_unlock(struct bridge_end *end);
 bool flowfd_bridge_is_hung_up(struct bridge_end *end);

@@ -6,60 +6,9 @@
  */
 #include <linux/file.h>
 #include <linux/poll.h>
-#include <linux/sched/isolation.h>
 #include <linux/seq_file.h>
-#include <linux/smp.h>
 
 #include "bridge.h"
-#include "compat.h"
-
-/*
- * Not WQ_FREEZABLE: the release of a counter waits for its work items. Not one of the
- * system's: what they signal may be an answer that reclaiming memory waits for.
- *
- * Per processor: the worker that signals an irqfd then carries out KVM's work item as
- * well, and of all that programs keep busy one item runs at a time on each processor. With
- * one active item: others wait in this workqueue, so that work items of everybody else come
- * in between. Not WQ_HIGHPRI: nobody is charged for the work, and a program with a low priority
- * could have it done before that of all others.
- *
- * No item sleeps for another. On PREEMPT_RT it does for the lock of a wait queue, which a
- * task may have that seldom runs. A sleep for a lock does not tell the workqueue to go on
- * with another worker, so there the work counts as intensive: others go on beside it.
- */
-static struct workqueue_struct *bridge_workqueue;
-
-/**
- * flowfd_bridge_queue_work - do the rest in a work item
- * @end: whose work it is
- * @ticks: of the kernel, to wait before; 0 also ends the wait of an earlier call
- *
- * In any context; for a source, under the lock of the counter, as a timer that another
- * processor is about to start would not be seen.
- *
- * On this processor, after a wait as well: from 6.9 on, another one may look at the timers of
- * one that idles, and would do the work then. Nor may this processor go before its timer is
- * started, as it would not expire. One that goes later leaves its timers and work to others.
- */
-void flowfd_bridge_queue_work(struct bridge_end *end, unsigned long ticks)
-{
-	struct delayed_work *work = &end->work;
-	int cpu;
-
-	if (ticks) {
-		cpu = get_cpu();
-		/* With nohz_full, it is left alone. */
-		if (!housekeeping_test_cpu(cpu, HK_TYPE_TIMER))
-			cpu = WORK_CPU_UNBOUND;
-		queue_delayed_work_on(cpu, bridge_workqueue, work, ticks);
-		put_cpu();
-	} else if (timer_pending(&work->timer)) {
-		mod_delayed_work(bridge_workqueue, work, 0);
-	} else {
-		/* What is queued already must not be taken from its queue and put there. */
-		queue_delayed_work(bridge_workqueue, work, 0);
-	}
-}
 
 /**
  * flowfd_bridge_trylock - take the mutex of an end in its work item
@@ -93,8 +42,7 @@ void flowfd_bridge_unlock(struct bridge_end *end)
 	/* Not before it is released. Pairs with trylock. */
 	smp_mb();
 	if (READ_ONCE(end->missed) && xchg(&end->missed, false))
-		/* Who queues it for later may not have started its timer yet. */
-		mod_delayed_work(bridge_workqueue, &end->work, 0);
+		flowfd_work_queue(&end->work, 0);
 }
 
 /**
@@ -244,25 +192,4 @@ int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 put:
 	eventfd_ctx_put(eventfd);
 	return err;
-}
-
-/**
- * flowfd_bridge_init - make what all bridges share
- *
- * Return: 0 or -ENOMEM.
- */
-int flowfd_bridge_init(void)
-{
-	unsigned int flags = WQ_PERCPU | WQ_MEM_RECLAIM;
-
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		flags |= WQ_CPU_INTENSIVE;
-	bridge_workqueue = alloc_workqueue("flowfd_bridge", flags, 1);
-	return bridge_workqueue ? 0 : -ENOMEM;
-}
-
-/** flowfd_bridge_exit - the last counter is gone */
-void flowfd_bridge_exit(void)
-{
-	destroy_workqueue(bridge_workqueue);
 }

@@ -20,7 +20,7 @@ static int sink_counter_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 	if (!(key_to_poll(key) & EPOLLIN))
 		return 0;
 	b->told = true;
-	flowfd_bridge_queue_work(&b->sink, 0);
+	flowfd_work_queue(&b->sink.work, 0);
 	return 1;
 }
 
@@ -32,7 +32,7 @@ static int sink_eventfd_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 
 	if (key_to_poll(key) & EPOLLHUP) {
 		sink->hung_up = true;
-		flowfd_bridge_queue_work(sink, 0);
+		flowfd_work_queue(&sink->work, 0);
 	}
 	return 0;
 }
@@ -67,7 +67,7 @@ static void sink_try_again(struct flowfd_bridge_state *b)
 {
 	spin_lock_irq(&b->counter->wqh.lock);
 	b->told = true;
-	flowfd_bridge_queue_work(&b->sink, 1);
+	flowfd_work_queue(&b->sink.work, 1);
 	spin_unlock_irq(&b->counter->wqh.lock);
 }
 
@@ -98,10 +98,10 @@ static void sink_move(struct flowfd_bridge_state *b)
 	WRITE_ONCE(b->mover, NULL);
 }
 
-static void sink_work(struct work_struct *work)
+static void sink_work(struct bridge_work *work)
 {
 	struct flowfd_bridge_state *b =
-		container_of(work, struct flowfd_bridge_state, sink.work.work);
+		container_of(work, struct flowfd_bridge_state, sink.work);
 
 	if (!flowfd_bridge_trylock(&b->sink))
 		return;
@@ -160,7 +160,7 @@ void flowfd_sink_init(struct flowfd_bridge_state *b)
 {
 	mutex_init(&b->sink.lock);
 	b->sink.id = BRIDGE_NO_ID;
-	INIT_DELAYED_WORK(&b->sink.work, sink_work);
+	flowfd_work_init(&b->sink.work, sink_work);
 	init_waitqueue_func_entry(&b->sink.at_eventfd, sink_eventfd_wake);
 	init_waitqueue_func_entry(&b->at_counter, sink_counter_wake);
 	INIT_LIST_HEAD(&b->at_counter.entry);

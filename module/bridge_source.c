@@ -128,7 +128,7 @@ static int source_room_wake(wait_queue_entry_t *entry, unsigned int mode, int sy
 	if (!(key_to_poll(key) & EPOLLOUT))
 		return 0;
 	if (flowfd_sink_moves(b)) {
-		if (delayed_work_pending(&b->source.work))
+		if (flowfd_work_is_due(&b->source.work))
 			return 1;
 		ticks = flowfd_budget_turn(b);
 	} else {
@@ -137,7 +137,7 @@ static int source_room_wake(wait_queue_entry_t *entry, unsigned int mode, int sy
 	}
 	if (!ticks)
 		bridge_leave(entry);
-	flowfd_bridge_queue_work(&b->source, ticks);
+	flowfd_work_queue(&b->source.work, ticks);
 	return 1;
 }
 
@@ -151,9 +151,9 @@ static void source_begin(struct flowfd_bridge_state *b, bool bridged, bool *take
 
 	if (ticks) {
 		b->behind = true;
-		flowfd_bridge_queue_work(&b->source, ticks);
+		flowfd_work_queue(&b->source.work, ticks);
 	} else if (source_move(b, taken) == -EBUSY) {
-		flowfd_bridge_queue_work(&b->source, 0);
+		flowfd_work_queue(&b->source.work, 0);
 	}
 }
 
@@ -180,11 +180,11 @@ static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, v
 		flowfd_budget_grant(b);
 	if (events & EPOLLHUP) {
 		b->source.hung_up = true;
-		flowfd_bridge_queue_work(&b->source, 0);
+		flowfd_work_queue(&b->source.work, 0);
 	} else if (!b->behind) {
 		source_begin(b, before, &taken);
-	} else if (granted && timer_pending(&b->source.work.timer)) {
-		flowfd_bridge_queue_work(&b->source, 0);
+	} else if (granted && flowfd_work_rests(&b->source.work)) {
+		flowfd_work_queue(&b->source.work, 0);
 	}
 	spin_unlock(&b->counter->wqh.lock);
 	/* For some that follow in the queue the wakeup is all: vhost, VFIO, AIO. */
@@ -227,7 +227,7 @@ static int source_run(struct flowfd_bridge_state *b)
 static void source_run_later(struct flowfd_bridge_state *b)
 {
 	spin_lock_irq(&b->counter->wqh.lock);
-	flowfd_bridge_queue_work(&b->source, flowfd_budget_rest(b));
+	flowfd_work_queue(&b->source.work, flowfd_budget_rest(b));
 	spin_unlock_irq(&b->counter->wqh.lock);
 }
 
@@ -250,10 +250,10 @@ void flowfd_source_reap(struct flowfd_bridge_state *b)
 		flowfd_bridge_detach(b, &b->source);
 }
 
-static void source_work(struct work_struct *work)
+static void source_work(struct bridge_work *work)
 {
 	struct flowfd_bridge_state *b =
-		container_of(work, struct flowfd_bridge_state, source.work.work);
+		container_of(work, struct flowfd_bridge_state, source.work);
 	u64 end = ktime_get_ns() + SOURCE_RUNS_NS;
 	struct bridge_clock clock;
 	unsigned int rounds = 0;
@@ -283,7 +283,7 @@ void flowfd_source_init(struct flowfd_bridge_state *b)
 {
 	mutex_init(&b->source.lock);
 	b->source.id = BRIDGE_NO_ID;
-	INIT_DELAYED_WORK(&b->source.work, source_work);
+	flowfd_work_init(&b->source.work, source_work);
 	init_waitqueue_func_entry(&b->source.at_eventfd, source_wake);
 	init_waitqueue_func_entry(&b->for_room, source_room_wake);
 	INIT_LIST_HEAD(&b->for_room.entry);
@@ -311,7 +311,7 @@ void flowfd_source_start(struct flowfd_bridge_state *b)
 	more = source_run(b) == -EBUSY;
 	/* The one before may have left a rest. */
 	spin_lock_irq(&c->wqh.lock);
-	if (more || timer_pending(&source->work.timer))
-		flowfd_bridge_queue_work(source, 0);
+	if (more || flowfd_work_rests(&source->work))
+		flowfd_work_queue(&source->work, 0);
 	spin_unlock_irq(&c->wqh.lock);
 }

@@ -2,12 +2,14 @@
 /*
  * How the locks of the module nest, outermost first:
  *
- *	mutex of an end of a bridge	the end, and what its work item does; nobody has
+ *	mutex of an end of a bridge	the end, and what its work does; nobody has
  *	   |				those of both ends of a counter
  *	   lock of all bridges		their graph; no other is taken in it
  *	   wait queue of an eventfd	a source adds to its counter under it
  *	      wait queue of a counter	never the other way round: a sink signals its eventfd
  *					without either
+ *	         work of an end		when it is done; also taken outside of the others
+ *	            processor		the work that waits there
  *
  *	ring->lock	mutex: the watches of a ring. vfs_poll() is called under it,
  *	   |		so it may be held for long, but only users of the ring wait.
