@@ -205,6 +205,8 @@ void flowfd_bridge_free(struct flowfd_counter *c)
 	bridge_disconnect(b, &b->source);
 	bridge_disconnect(b, &b->sink);
 	spin_lock_irq(&c->wqh.lock);
+	/* The timer still runs. */
+	c->bridge = NULL;
 	b->waiting = 0;
 	bridge_leave(&b->for_room);
 	spin_unlock_irq(&c->wqh.lock);

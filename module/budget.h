@@ -49,8 +49,8 @@
  * @turns: how often it moved something since then, as the counter's own sink made room or
  *	another bridge signalled
  * @rest: ticks that it rested for last, or would have if its rounds cost nothing
- * @spent: ns that its work items, or those of the counter's sink, took since the last rest,
- *	or since then if there was none
+ * @spent: ns that its work, that of the counter's sink, or wakeups by the counter's timer took
+ *	since the last rest, or since then if there was none
  * @longest: ns that one of its rounds counted for, since the grant
  */
 struct bridge_budget {

@@ -44,7 +44,7 @@ struct flowfd_bridge_state;
  *	reads and writes leave their fast paths, which look at nothing else
  * @timer: expires when @bucket has its next token, or the delay of @flow has passed
  * @hooks: into the release of its file, see closing.c
- * @bridge: what bridge.c has of it, or NULL; set once
+ * @bridge: what bridge.c has of it, or NULL; set once, and cleared under the lock by release
  *
  * A counter lives as long as its file. Nothing else points to it but @bridge; release
  * waits for @timer and the work items of @bridge, and ends @hooks.

@@ -253,6 +253,66 @@ end:
 	chain_close(&c);
 }
 
+#define DELAYED 1024
+
+static __u64 wakeups_of(const int *fds)
+{
+	__u64 wakeups = 0;
+
+	for (int i = 0; i < DELAYED; i++)
+		wakeups += fdinfo_number(fds[i], "flowfd-wakeups", 10);
+	return wakeups;
+}
+
+/* With a sink; the delay makes the count of its source ready. */
+static int open_delayed(int inner)
+{
+	struct epoll_event watched = { .events = EPOLLIN };
+	int in = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
+	int fd = open_counter(CREATED, 0, EFD_NONBLOCK);
+
+	if (SET_FLOW(fd, .maximum = 1000000, .read_mark = 100000, .write_mark = 1,
+		     .max_delay = 10 * MSEC) ||
+	    add(in, 1ULL << 62) != 8 || source(fd, in) || sink(fd, new_eventfd()) ||
+	    epoll_ctl(inner, EPOLL_CTL_ADD, fd, &watched))
+		return -1;
+	close(in);
+	return fd;
+}
+
+/* The same, if it is the timer of the counter that wakes very many epolls. */
+TEST_F_TIMEOUT(costly, bridges_with_a_delay_left_alone, 120)
+{
+	struct rlimit files = { 3 * DELAYED + OUTER_EPOLLS + 100,
+				3 * DELAYED + OUTER_EPOLLS + 100 };
+	struct epoll_event watched = { .events = EPOLLIN };
+	int event = new_eventfd(), inner;
+	__u64 cost, start, until, rounds, ns;
+	static int fds[DELAYED];
+
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		SKIP(return, "too many files");
+	inner = epoll_that_others_watch();
+	ASSERT_LE(0, inner);
+	ASSERT_EQ(0, epoll_ctl(inner, EPOLL_CTL_ADD, event, &watched));
+	cost = cost_of_signal(event);
+	for (int i = 0; i < DELAYED; i++) {
+		fds[i] = open_delayed(inner);
+		ASSERT_LE(0, fds[i]);
+	}
+	until = now_ns() + 60000000000ULL;
+	do {
+		start = now_ns();
+		rounds = wakeups_of(fds);
+		sleep_ms(6000);
+		rounds = wakeups_of(fds) - rounds;
+		ns = now_ns() - start;
+		TH_LOG("%llu wakeups of more than %llu ns", rounds, cost);
+	} while (rounds * cost > ns / 40 && now_ns() < until);
+	EXPECT_GE(ns / 40, rounds * cost);
+	EXPECT_LT(0, wakeups_of(fds));
+}
+
 /* Its adds tell those who wait for room that there is still some: not itself. */
 TEST(source_beside_a_sleeping_writer)
 {
