@@ -107,9 +107,9 @@ static void work_enter(struct bridge_work *work)
 
 /*
  * Likewise, after a rest. On this processor: from 6.9 on, another one may look at the timers
- * of one that idles, and would do the work then. Nor may this processor go before its timer
- * is started, as it would not expire: interrupts are off. One that goes later leaves its
- * timers and work to others.
+ * of one that idles, and would do the work then. With nohz_full it is left alone, and the
+ * rest goes to another one. No processor may go before its timer is started, as it would not
+ * expire: interrupts are off. One that goes later leaves its timers and work to others.
  */
 static void work_rest(struct bridge_work *work, unsigned long ticks)
 {
@@ -117,11 +117,10 @@ static void work_rest(struct bridge_work *work, unsigned long ticks)
 
 	WRITE_ONCE(work->rests, true);
 	work->timer.expires = jiffies + ticks;
-	/* With nohz_full, it is left alone. */
-	if (housekeeping_test_cpu(cpu, HK_TYPE_TIMER))
-		add_timer_on(&work->timer, cpu);
-	else
-		add_timer(&work->timer);
+	if (!housekeeping_test_cpu(cpu, HK_TYPE_TIMER))
+		cpu = housekeeping_any_cpu(HK_TYPE_TIMER);
+	/* One of them is always there, to keep the time. */
+	add_timer_on(&work->timer, cpu);
 }
 
 /**
@@ -258,7 +257,10 @@ void flowfd_work_end(struct bridge_work *work)
 	wait_var_event(work, work_is_over(work));
 }
 
-/* Whoever makes a user namespace can be very many users in it. */
+/*
+ * Whoever makes a user namespace can be very many users in it. Outside, a program that was
+ * given to a subordinate id there, and runs with it, cannot be told from another user's.
+ */
 static kuid_t work_user(void)
 {
 	const struct user_namespace *ns;
