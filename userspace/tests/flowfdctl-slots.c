@@ -120,6 +120,22 @@ static struct result start(struct task task)
 	return result_of(begin(task));
 }
 
+/* As ps(1) shows it. */
+static char state_of(pid_t pid)
+{
+	char name[32], text[256] = "";
+	const char *state;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
+	fd = open(name, O_RDONLY);
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		abort();
+	close(fd);
+	state = strrchr(text, ')');
+	return state && state[1] ? state[2] : 0;
+}
+
 /* How many of @count processes get a slot. */
 static unsigned int start_many(unsigned int count, struct task task)
 {
@@ -234,7 +250,9 @@ static void test_limit(void)
 
 	start_many(SCAN_SLOTS, (struct task){ .use = FOR_SCAN });
 	told = begin((struct task){ .use = FOR_SCAN, .wait = 20 * SECOND });
-	usleep(100000);
+	/* It runs until it waits. */
+	while (state_of(child[children - 1]) != 'S')
+		usleep(1000);
 	kill(child[0], SIGKILL);
 	result = result_of(told);
 	tap_ok(result.taken && result.steps, "a process that waits gets a free slot");
@@ -495,7 +513,10 @@ static void test_forged_owner(void)
 	end_all();
 }
 
-/* Memory that nobody can write to until @faults fills it. */
+/*
+ * Memory that nobody can write to until @faults fills it. Not blocking: poll(2) reports an
+ * error at once for one that blocks.
+ */
 static void *empty_page(int *faults)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -505,7 +526,7 @@ static void *empty_page(int *faults)
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	page.range.start = (uintptr_t)memory;
-	*faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	*faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (*faults < 0 || ioctl(*faults, UFFDIO_API, &api) ||
 	    ioctl(*faults, UFFDIO_REGISTER, &page))
 		return NULL;
@@ -518,21 +539,6 @@ static void *wait_for_events(void *memory)
 {
 	epoll_wait(epoll, memory, 1, -1);
 	return NULL;
-}
-
-static bool is_blocked(pid_t pid)
-{
-	char name[32], text[256] = "";
-	const char *state;
-	int fd;
-
-	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
-	fd = open(name, O_RDONLY);
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		abort();
-	close(fd);
-	state = strrchr(text, ')');
-	return state && !strncmp(state, ") D", 3);
 }
 
 /*
@@ -558,12 +564,12 @@ static void test_end(void)
 	epoll = epoll_create1(0);
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, event, &ready) ||
 	    pthread_create(&thread, NULL, wait_for_events, memory) ||
-	    poll(&fault, 1, -1) != 1)
+	    poll(&fault, 1, -1) != 1 || fault.revents != POLLIN)
 		abort();
 	start(task);
 	close(event);
 	kill(child[0], SIGKILL);
-	while (!is_blocked(child[0]) && --tries)
+	while (state_of(child[0]) != 'D' && --tries)
 		usleep(10000);
 	tap_ok(tries, "a process cannot end");
 	result = start((struct task){ .use = FOR_BRIDGE, .asked = 77 });
