@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An attack by a user without privileges, and the work of another user beside it. The
+ * attack tests share it.
+ */
+#ifndef ATTACK_USER_H
+#define ATTACK_USER_H
+
+#include "ring_user.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define ATTACKER 54401
+#define OTHER 54402
+#define LOCKED_PAGES 256
+#define DESCRIPTORS 4096
+
+/* How long the other user works while an attack is running. */
+#define ATTACK_MS 1500
+
+static inline void become(uid_t uid)
+{
+	struct rlimit memlock = { LOCKED_PAGES * PAGE, LOCKED_PAGES * PAGE };
+	struct rlimit files = { DESCRIPTORS, DESCRIPTORS };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &memlock) ||
+	    setrlimit(RLIMIT_NOFILE, &files) || setgid(uid) || setuid(uid))
+		_exit(100);
+	/* setuid() cleared the parent-death signal. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* The other user's work: its own counter, ring and mapping, and one event. */
+static inline int work_once(void)
+{
+	struct ring_event event;
+	struct user_ring ring;
+	int counter = open_counter(CREATED, 0, EFD_NONBLOCK);
+
+	if (counter < 0 || ring_open(&ring, 16))
+		return 1;
+	if (ring_add(&ring, counter, EPOLLIN, 7) || add(counter, 1) != 8 ||
+	    ring_wait_ms(&ring, 1, PATIENCE_MS) != 1)
+		return 2;
+	if (!ring_take(&ring, &event) || event.data != 7)
+		return 3;
+	ring_close(&ring);
+	close(counter);
+	return 0;
+}
+
+/* How often the work was done within this time, or a negative number: its error. */
+static inline long work(unsigned int ms)
+{
+	__u64 end = ms_from_now(ms);
+	int fds[2], status;
+	long done = 0;
+	pid_t child;
+
+	if (pipe(fds))
+		return -100;
+	child = fork();
+	if (!child) {
+		int failed = 0;
+
+		become(OTHER);
+		/* At least once, even on a busy machine. */
+		do {
+			failed = work_once();
+			done++;
+		} while (!failed && now_ns() < end);
+		if (write(fds[1], &done, sizeof(done)) != sizeof(done))
+			_exit(99);
+		_exit(failed);
+	}
+	close(fds[1]);
+	(void)!read(fds[0], &done, sizeof(done));
+	close(fds[0]);
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && !WEXITSTATUS(status) ?
+		done : -WEXITSTATUS(status) - 1;
+}
+
+FIXTURE(attack)
+{
+	long users;
+	pid_t attacker;
+	int answer[2];
+};
+
+FIXTURE_SETUP(attack)
+{
+	self->users = module_users();
+	ASSERT_LE(0, self->users);
+	ASSERT_EQ(0, pipe2(self->answer, O_CLOEXEC));
+}
+
+/* Everything must be released, and the other user can work. */
+FIXTURE_TEARDOWN(attack)
+{
+	__u64 end = ms_from_now(3 * PATIENCE_MS);
+
+	kill(self->attacker, SIGKILL);
+	waitpid(self->attacker, NULL, 0);
+	while (module_users() != self->users && now_ns() < end)
+		sleep_ms(10);
+	EXPECT_EQ(self->users, module_users());
+	EXPECT_LT(0, work(100));
+}
+
+static int answer_to;
+
+/* Reports that an attack has begun that never ends by itself. */
+static inline void begun(int result)
+{
+	(void)!write(answer_to, &result, sizeof(result));
+}
+
+/*
+ * Returns the attack's result; 0: it took all there is. It then holds that or goes on.
+ */
+static inline int start_attack(FIXTURE_DATA(attack) *self, int (*attack)(void))
+{
+	int result = -1;
+
+	self->attacker = fork();
+	if (!self->attacker) {
+		answer_to = self->answer[1];
+		become(ATTACKER);
+		begun(attack());
+		for (;;)
+			pause();
+	}
+	close(self->answer[1]);
+	(void)!read(self->answer[0], &result, sizeof(result));
+	return result;
+}
+
+#endif /* ATTACK_USER_H */
