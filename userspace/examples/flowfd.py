@@ -513,15 +513,15 @@ def show_ring():
         ring.add(reader, select.EPOLLIN)
         ring.add(counter, select.EPOLLIN)
         print(f"ring: anything to harvest? {ring.wait(0)}")
-        if not STORES_IN_ORDER:
+        if STORES_IN_ORDER:
+            os.write(writer, b"hello, ")
+            os.write(writer, b"world")
+            counter.write(3)
+            show_events(ring, counter, reader, writer)
+            show_one_shot(ring, counter)
+        else:
             print("ring: not to be harvested on this platform")
-            return
-
-        os.write(writer, b"hello, ")
-        os.write(writer, b"world")
-        counter.write(3)
-        show_events(ring, counter, reader, writer)
-        show_one_shot(ring, counter)
+            os.close(writer)
     os.close(reader)
 
 
