@@ -117,7 +117,7 @@ static void work_rest(struct bridge_work *work, unsigned long ticks)
 
 	WRITE_ONCE(work->rests, true);
 	work->timer.expires = jiffies + ticks;
-	if (!housekeeping_test_cpu(cpu, HK_TYPE_TIMER))
+	if (!housekeeping_cpu(cpu, HK_TYPE_TIMER))
 		cpu = housekeeping_any_cpu(HK_TYPE_TIMER);
 	/* One of them is always there, to keep the time. */
 	add_timer_on(&work->timer, cpu);

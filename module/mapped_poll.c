@@ -27,14 +27,17 @@ static __poll_t mapped_events_of(const struct flowfd_counter *c, u64 count, u64 
 			       READ_ONCE(c->flow.write_mark));
 }
 
-/* By a count, a maximum and marks of one moment. */
-static noinline __poll_t mapped_events_locked(struct flowfd_counter *c)
+/*
+ * By a count, a maximum and marks of one moment; @events are those without the lock. If
+ * programs take all the time, it is ready, and has room if it had with a count too high.
+ */
+static noinline __poll_t mapped_events_locked(struct flowfd_counter *c, __poll_t events)
 {
 	struct flowfd_mapped *m = c->mapped;
-	__poll_t events = EPOLLIN;
 	unsigned long flags;
 	u64 count;
 
+	events = EPOLLIN | (events & EPOLLOUT);
 	spin_lock_irqsave(&c->wqh.lock, flags);
 	if (flowfd_mapped_count_exactly(m, &count))
 		events = mapped_events_of(c, min(count, m->maximum), m->maximum);
@@ -54,7 +57,7 @@ static __poll_t mapped_events(struct flowfd_counter *c)
 	__poll_t events = mapped_events_of(c, count, maximum);
 
 	if (unlikely(count >= maximum || (count && !(events & EPOLLIN))))
-		return mapped_events_locked(c);
+		return mapped_events_locked(c, events);
 	return events;
 }
 
