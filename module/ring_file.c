@@ -4,6 +4,7 @@
  * watches is changed under the ring's lock in watch_control.c.
  */
 #include <linux/anon_inodes.h>
+#include <linux/compat.h>
 #include <linux/file.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
@@ -60,7 +61,17 @@ done:
 	return result;
 }
 
-/* As ppoll(2) does; the kernel's function for that is not exported. */
+/* A 32-bit caller's has words of 32 bits, the low one first on big-endian too. */
+static int copy_sigset(sigset_t *mask, const void __user *from)
+{
+#ifdef CONFIG_COMPAT
+	if (in_compat_syscall())
+		return get_compat_sigset(mask, from);
+#endif
+	return copy_from_user(mask, from, sizeof(*mask)) ? -EFAULT : 0;
+}
+
+/* As epoll_pwait(2) does; the kernel's function for that is not exported. */
 static int set_sigmask(const struct flowfd_ring_wait *args)
 {
 	sigset_t mask;
@@ -69,7 +80,7 @@ static int set_sigmask(const struct flowfd_ring_wait *args)
 		return args->sigmask_size ? -EINVAL : 0;
 	if (args->sigmask_size != sizeof(mask))
 		return -EINVAL;
-	if (copy_from_user(&mask, u64_to_user_ptr(args->sigmask), sizeof(mask)))
+	if (copy_sigset(&mask, u64_to_user_ptr(args->sigmask)))
 		return -EFAULT;
 	sigdelsetmask(&mask, sigmask(SIGKILL) | sigmask(SIGSTOP));
 	sigprocmask(SIG_SETMASK, &mask, &current->saved_sigmask);
