@@ -301,7 +301,9 @@ class Ring(_Closing):
         self.files = {}             # by data
         self.watched = {}           # by descriptor: the data of its latest watch
 
+    # Positions of words: of the consumer's count in the ring, of data's low half in an item.
     HEAD = 64 // 4
+    DATA = 2 if sys.byteorder == "little" else 3
 
     def _control(self, op, fd, events, data):
         # An array, unlike bytes, has a method for its address.
@@ -394,7 +396,7 @@ class Ring(_Closing):
             words[self.HEAD] = self.head
             words[item + 1] = 0
             # The item's data is the number from add(). The file may be removed.
-            file = self.files.get(words[item + 2])
+            file = self.files.get(words[item + self.DATA])
             if file is not None:
                 yield file
 
