@@ -271,7 +271,7 @@ static void transmit(struct virtqueue *q, __u64 number)
 	__u16 i = number % QUEUE_SIZE;
 
 	frame_init((struct frame *)(q->buffers[i] + HEADER_SIZE), number);
-	q->desc[i].len = HEADER_SIZE + sizeof(struct frame);
+	q->desc[i].len = htole32(HEADER_SIZE + sizeof(struct frame));
 	virtqueue_give(q, i);
 }
 

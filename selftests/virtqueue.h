@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A split virtqueue in the memory of a program, which plays the guest: addresses of the
- * guest are those of the program. Each buffer has one descriptor, of the same number.
+ * guest are those of the program. Each buffer has one descriptor, of the same number. The
+ * numbers in it are little-endian, as in virtio 1.0.
  */
 #ifndef VIRTQUEUE_H
 #define VIRTQUEUE_H
 
+#include <endian.h>
 #include <linux/virtio_ring.h>
 
 #include "selftest.h"
@@ -36,25 +38,27 @@ static inline void virtqueue_init(struct virtqueue *q, __u16 flags)
 {
 	memset(q, 0, sizeof(*q));
 	for (unsigned int i = 0; i < QUEUE_SIZE; i++) {
-		q->desc[i].addr = (unsigned long)q->buffers[i];
-		q->desc[i].len = BUFFER_SIZE;
-		q->desc[i].flags = flags;
+		q->desc[i].addr = htole64((unsigned long)q->buffers[i]);
+		q->desc[i].len = htole32(BUFFER_SIZE);
+		q->desc[i].flags = htole16(flags);
 	}
 }
 
 /* The guest gives a buffer to the device. */
 static inline void virtqueue_give(struct virtqueue *q, __u16 buffer)
 {
-	q->avail.ring[q->avail.idx % QUEUE_SIZE] = buffer;
-	__atomic_store_n(&q->avail.idx, q->avail.idx + 1, __ATOMIC_RELEASE);
+	__u16 next = le16toh(q->avail.idx);
+
+	q->avail.ring[next % QUEUE_SIZE] = htole16(buffer);
+	__atomic_store_n(&q->avail.idx, htole16(next + 1), __ATOMIC_RELEASE);
 }
 
 /* The number of a buffer that the device has used; -1: none. */
 static inline int virtqueue_take(struct virtqueue *q)
 {
-	if (__atomic_load_n(&q->used.idx, __ATOMIC_ACQUIRE) == q->taken)
+	if (le16toh(__atomic_load_n(&q->used.idx, __ATOMIC_ACQUIRE)) == q->taken)
 		return -1;
-	return q->used.ring[q->taken++ % QUEUE_SIZE].id;
+	return le32toh(q->used.ring[q->taken++ % QUEUE_SIZE].id);
 }
 
 /* After virtqueue_give(): whether the device wants to be told. */
@@ -62,7 +66,7 @@ static inline bool virtqueue_wants_kick(struct virtqueue *q)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return !(__atomic_load_n(&q->used.flags, __ATOMIC_RELAXED) &
-		 VRING_USED_F_NO_NOTIFY);
+		 htole16(VRING_USED_F_NO_NOTIFY));
 }
 
 #endif /* VIRTQUEUE_H */

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include <linux/aio_abi.h>
+#include <linux/sched.h>
 #include <liburing.h>
 
 void call_poll(const __u32 *a)
@@ -162,7 +163,9 @@ void call_signal(const __u32 *a)
  */
 void call_fork(const __u32 *a)
 {
-	pid_t child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	/* The order of its arguments depends on the architecture, clone3's does not. */
+	struct clone_args how = { .exit_signal = SIGCHLD };
+	pid_t child = syscall(SYS_clone3, &how, sizeof(how));
 
 	if (!child) {
 		signal(SIGSEGV, SIG_DFL);

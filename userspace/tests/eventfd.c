@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/raw-mmap.h"
 #include "tests/tap.h"
 
 #define ERRNO_BEFORE 4711
@@ -183,18 +184,6 @@ static void test_full_table(int room)
 	tap_is(open_files(), before, "all closed");
 }
 
-/* mmap of the page at @offset; the system call depends on the architecture. */
-static char *map_page(int fd, long page, long offset)
-{
-#ifdef SYS_mmap2
-	return (char *)syscall(SYS_mmap2, NULL, page, PROT_READ, MAP_SHARED, fd,
-			       offset / 4096);
-#else
-	return (char *)syscall(SYS_mmap, NULL, page, PROT_READ, MAP_SHARED, fd,
-			       offset);
-#endif
-}
-
 static void test_syscall(void)
 {
 	static const char text[] = "0123456789";
@@ -216,7 +205,7 @@ static void test_syscall(void)
 	tap_is(syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_SIZE, &status),
 	       0, "five arguments");
 	tap_is(status.stx_size, page + sizeof(text), "the fifth arrived");
-	map = map_page(fd, page, page);
+	map = raw_mmap(NULL, page, PROT_READ, MAP_SHARED, fd, page);
 	tap_ok(map != MAP_FAILED && !strcmp(map, text), "six arguments");
 	munmap(map, page);
 	fclose(file);

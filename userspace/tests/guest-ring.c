@@ -175,8 +175,10 @@ static int create_by_old_module(void)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 0, 3),
+		/* The low half: a filter has words of 32 bits. */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, args[1])),
+			 offsetof(struct seccomp_data, args[1]) +
+				 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FLOWFD_IOC_CREATE_RING, 0,
 			 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOTTY),

@@ -23,6 +23,7 @@
 #include "preload/cells.h"
 #include "preload/going.h"
 #include "preload/next.h"
+#include "tests/raw-mmap.h"
 #include "tests/steps.h"
 #include "tests/tap.h"
 
@@ -58,8 +59,8 @@ static void *leave_hole(void *start, size_t size)
 {
 	munmap(start, size);
 	if (lost)
-		syscall(SYS_mmap, start, size, PROT_READ,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		raw_mmap(start, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+			 -1, 0);
 	errno = ENOMEM;
 	return MAP_FAILED;
 }
@@ -87,7 +88,7 @@ void *mmap(void *start, size_t size, int protection, int flags, int fd, off_t of
 		mapped_to_arm++;
 		call_once(&before_mapping);
 	}
-	mapped = (void *)syscall(SYS_mmap, start, size, protection, flags, fd, offset);
+	mapped = raw_mmap(start, size, protection, flags, fd, offset);
 	if (arms)
 		call_once(&after_mapping);
 	return mapped;
@@ -496,8 +497,8 @@ static void test_cleared(void)
 	struct counter c = make_mapped(0, 10);
 
 	c.consumer->armed = FLOWFD_ARMED_WATCHED;
-	syscall(SYS_mmap, cells_header(c.fd), 3 * page, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	raw_mmap(cells_header(c.fd), 3 * page, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	notified = 0;
 	cells_forget(c.fd);
 	tap_is(c.consumer->armed, FLOWFD_ARMED_WATCHED | FLOWFD_ARMED_READERS,
