@@ -59,18 +59,21 @@ known_kernel()
 		"$lab/${2-kernels}"
 }
 
-# root_packages ARCH: those of the table, which may be for one architecture
+# root_packages ARCH: those of the table, which may be for some architectures only
 root_packages()
 {
 	sed 's/#.*//' "$lab/packages" |
-		awk -v a="[$1]" 'NF && (NF == 1 || $2 == a) { print $1 }' | xargs
+		awk -v a="[$1]" 'NF && (NF == 1 || index($0, a)) { print $1 }' | xargs
 }
 
 # use_arch: sets arch, of the series
 use_arch()
 {
-	arch=amd64
-	[[ $series != *-arm64* ]] || arch=arm64
+	case $series in
+	*-arm64*) arch=arm64 ;;
+	*-s390x*) arch=s390x ;;
+	*) arch=amd64 ;;
+	esac
 }
 
 # use_kernel KERNEL: sets series, kind, arch, source, and root with its suite, suite_number
@@ -126,6 +129,7 @@ emulate()
 	local misc=/proc/sys/fs/binfmt_misc interpreter
 	case $arch in
 	arm64) interpreter=qemu-aarch64 ;;
+	*) interpreter=qemu-$arch ;;
 	esac
 	[ -e $misc/register ] || mount -t binfmt_misc binfmt_misc $misc || return
 	install_here "arch-test $interpreter-static" qemu-user-static arch-test

@@ -26,7 +26,9 @@ stepped_tests := $(O)/tests/doorbell $(O)/tests/ring-steps
 guest_programs := $(O)/tests/guest-ring $(O)/tests/guest-post
 
 # 32-bit callers of the library, if a compiler can make them.
-CC32 ?= $(if $(filter aarch64,$(shell uname -m)),arm-linux-gnueabihf-gcc -static,$(CC) -m32)
+CC32_aarch64 := arm-linux-gnueabihf-gcc -static
+CC32_s390x := $(CC) -m31
+CC32 ?= $(or $(CC32_$(shell uname -m)),$(CC) -m32)
 ifneq ($(shell printf '\043include <stdint.h>\nint main(void) { return 0; }\n' | \
 	$(CC32) -x c -o /dev/null - 2>/dev/null && echo yes),)
 guest_programs += $(O)/tests/guest-ring32 $(O)/tests/guest-post32
