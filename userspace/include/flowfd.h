@@ -43,8 +43,9 @@ extern "C" {
  *   -EPROTONOSUPPORT  module and library do not match: one of them is too old
  *   -EINVAL           unknown flag, @initial is ULLONG_MAX, a mapped semaphore, or
  *                     this kernel (of 32 bits) has no mapped counters
- *   -EMFILE -ENFILE -ENOMEM  as eventfd(2); -ENOMEM also if a mapped counter would
- *                     exceed RLIMIT_MEMLOCK
+ *   -EMFILE -ENFILE -ENOMEM  as eventfd(2); -EMFILE also if there is no second
+ *                     descriptor free, which FLOWFD_MAPPED needs for a moment; -ENOMEM
+ *                     also if a mapped counter would exceed RLIMIT_MEMLOCK
  */
 int flowfd_counter_create(uint64_t initial, unsigned int flags);
 

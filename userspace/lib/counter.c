@@ -30,30 +30,42 @@ static int set_up(int fd, union flowfd__settings *settings, size_t size)
 	return ret == -ENOTTY || ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
+static int create_on(int device, union flowfd__settings *settings, size_t size)
+{
+	int ret = request(device, _IOC_NR(FLOWFD_IOC_CREATE_COUNTER), settings, size);
+
+	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
+}
+
 int flowfd_counter_create_on(int device, const struct flowfd_create_counter *counter,
 			     size_t size)
 {
 	union flowfd__settings settings;
 	int ret = flowfd__settings_copy(&settings, counter, size);
 
-	if (ret)
-		return ret;
-	ret = request(device, _IOC_NR(FLOWFD_IOC_CREATE_COUNTER), &settings, size);
-	return ret == -E2BIG ? -EPROTONOSUPPORT : ret;
+	return ret ? ret : create_on(device, &settings, size);
 }
 
-/* A mapped counter is created, and another descriptor is needed meanwhile. */
-static int create_mapped(const struct flowfd_create_counter *counter, size_t size)
+/*
+ * A mapped counter is created, and replaces the device as the lowest free descriptor.
+ * Until then both are close-on-exec.
+ */
+static int create_mapped(union flowfd__settings *settings, size_t size)
 {
+	int keep = settings->counter.flags & FLOWFD_KEEP_ON_EXEC;
 	int device = flowfd__open(O_CLOEXEC);
 	int ret;
 
 	if (device < 0)
 		return device;
+	settings->counter.flags &= ~FLOWFD_KEEP_ON_EXEC;
 	ret = flowfd__check(device);
 	if (!ret)
-		ret = flowfd_counter_create_on(device, counter, size);
-	flowfd__close(device);
+		ret = create_on(device, settings, size);
+	if (ret >= 0)
+		ret = flowfd__take_place(ret, device, keep);
+	if (ret < 0)
+		flowfd__close(device);
 	return ret;
 }
 
@@ -68,7 +80,7 @@ int flowfd_counter_create_from(const struct flowfd_create_counter *counter, size
 	if (ret)
 		return ret;
 	if (settings.counter.flags & FLOWFD_MAPPED)
-		return create_mapped(counter, size);
+		return create_mapped(&settings, size);
 	if (settings.counter.flags & FLOWFD_KEEP_ON_EXEC)
 		flags = 0;
 	if (settings.counter.flags & FLOWFD_NONBLOCK)

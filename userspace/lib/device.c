@@ -34,6 +34,19 @@ void flowfd__close(int fd)
 	errno = saved;
 }
 
+int flowfd__take_place(int fd, int device, int keep)
+{
+	int saved = errno;
+	int ret = syscall(SYS_dup3, fd, device, keep ? 0 : O_CLOEXEC);
+
+	if (ret < 0) {
+		ret = -errno;
+		errno = saved;
+	}
+	flowfd__close(fd);
+	return ret;
+}
+
 /* Turns an errno of open(2) into an error of flowfd_counter_create(). */
 static int open_error(int error)
 {

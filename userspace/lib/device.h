@@ -34,6 +34,16 @@ int flowfd__check(int fd);
 /** flowfd__close - close @fd, preserving errno */
 void flowfd__close(int fd);
 
+/**
+ * flowfd__take_place - give a file the descriptor of the device that created it
+ * @fd: the file, close-on-exec; it is closed
+ * @device: the descriptor that it gets in the place of the device
+ * @keep: not to be closed on exec
+ *
+ * Returns @device, or -errno; then @device is as it was.
+ */
+int flowfd__take_place(int fd, int device, int keep);
+
 /** flowfd__ioctl - ioctl(2) that returns -errno and leaves errno alone */
 int flowfd__ioctl(int fd, unsigned long request, void *argument);
 

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "backend.h"
@@ -62,20 +61,14 @@ static int ring_map(struct flowfd_ring *ring, int fd,
  */
 static int create_in_place(int device, struct flowfd_create_ring *args)
 {
-	int saved = errno, keep = args->flags & FLOWFD_KEEP_ON_EXEC;
-	int fd, ret;
+	int keep = args->flags & FLOWFD_KEEP_ON_EXEC;
+	int fd;
 
 	args->flags &= ~FLOWFD_KEEP_ON_EXEC;
 	fd = flowfd__ioctl(device, FLOWFD_IOC_CREATE_RING, args);
 	if (fd < 0)
 		return fd == -ENOTTY ? -EPROTONOSUPPORT : fd;
-	ret = syscall(SYS_dup3, fd, device, keep ? 0 : O_CLOEXEC);
-	if (ret < 0) {
-		ret = -errno;
-		errno = saved;
-	}
-	flowfd__close(fd);
-	return ret;
+	return flowfd__take_place(fd, device, keep);
 }
 
 static int create_with_module(struct flowfd_ring *ring, uint32_t max_items,

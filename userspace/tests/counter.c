@@ -337,9 +337,25 @@ static void test_create_on(void)
 	close(fd);
 }
 
+/* What takes two descriptors, and keeps the lower. */
+static void test_mapped_number(int lowest)
+{
+	int fd = flowfd_counter_create(0, FLOWFD_MAPPED);
+
+	tap_is(fd, lowest, "a mapped counter has the lowest number");
+	tap_is(fcntl(fd, F_GETFD), FD_CLOEXEC, "and is close-on-exec");
+	tap_is(fcntl(lowest + 1, F_GETFD), -1, "it alone");
+	close(fd);
+	fd = flowfd_counter_create(0, FLOWFD_MAPPED | FLOWFD_KEEP_ON_EXEC | FLOWFD_NONBLOCK);
+	tap_is(fd, lowest, "another");
+	tap_is(fcntl(fd, F_GETFD), 0, "kept on exec");
+	tap_is(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK, "non-blocking");
+	close(fd);
+}
+
 /*
  * A counter takes one descriptor, the lowest free one, and no second one temporarily. A
- * ring takes two, and keeps the lower. A failure leaks none.
+ * ring and a mapped counter take two, and keep the lower. A failure leaks none.
  */
 static void test_full_table(void)
 {
@@ -359,6 +375,7 @@ static void test_full_table(void)
 	tap_is(flowfd_counter_create(0, 0), lowest, "room for one descriptor");
 	close(lowest);
 	tap_is(flowfd_ring_create(&ring, 1, 0), -EMFILE, "too few for a ring");
+	tap_is(flowfd_counter_create(0, FLOWFD_MAPPED), -EMFILE, "or a mapped counter");
 	tap_is(fcntl(lowest, F_GETFD), -1, "nothing is left behind");
 	limit.rlim_cur = all;
 	setrlimit(RLIMIT_NOFILE, &limit);
@@ -370,6 +387,7 @@ static void test_full_table(void)
 	tap_is(flowfd_ring_create(&ring, 1, FLOWFD_KEEP_ON_EXEC), 0, "another");
 	tap_is(fcntl(ring.fd, F_GETFD), 0, "kept on exec");
 	flowfd_ring_destroy(&ring);
+	test_mapped_number(lowest);
 }
 
 #define BOTH (FLOWFD_PRODUCER | FLOWFD_CONSUMER)
