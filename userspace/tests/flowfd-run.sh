@@ -87,6 +87,31 @@ tap_ok "help" "$run" --help
 [ ! -e /dev/flowfd ] ||
 	tap_skip_all "flowfd-run without the module" "the module is loaded"
 
+# What is preloaded where there is a module. The inner flowfd-run decides.
+built=$(realpath "$build")
+device=$built/tests/libflowfd-device.so
+shim=$built/libflowfd-preload.so
+mapped=$built/libflowfd-preload-mapped.so
+# shellcheck disable=SC2016 # the inner shell expands it
+preloaded() {
+	LD_PRELOAD="$device $here/none.so" "$@" sh -c 'echo "$LD_PRELOAD"' 2>/dev/null
+}
+tap_is "$(preloaded "$run")" "$shim:$device:$here/none.so" "the shim comes first"
+tap_is "$(preloaded "$run" --mapped)" "$mapped:$device:$here/none.so" "so with --mapped"
+tap_is "$(preloaded "$run" "$run" --mapped)" "$mapped:$device:$here/none.so" \
+	"one shim in flowfd-run --mapped under flowfd-run"
+tap_is "$(preloaded "$run" --mapped "$run")" "$shim:$device:$here/none.so" \
+	"and the other way around"
+tap_is "$(preloaded "$run" "$run")" "$shim:$device:$here/none.so" "and in two of a kind"
+named=$device:libflowfd-preload-mapped.so:$mapped.d
+tap_is "$(preloaded env LD_PRELOAD="$named" "$run")" "$shim:$device:$mapped.d" \
+	"found by its name, without a path"
+tap_is "$(LD_PRELOAD=$device "$run" --maximum 10 "$run" --mapped --verbose \
+	--keep-eventfd 1 --keep-eventfd 'libflowfd-p*' "$build/tests/eventfds" call call 2>&1 |
+	sed -n 's/^flowfd-run\[[0-9]*\]: //p')" \
+"eventfd 1 of eventfds: fd 3, kept
+eventfd 2 of eventfds: fd 4, mapped counter" "each eventfd is counted once, by its caller"
+
 # Prints the arguments of a program, and the variables that flowfd-run sets.
 cat >"$here/show" <<'END'
 #!/bin/sh

@@ -283,9 +283,32 @@ static const char *settings_text(const struct run *run)
 	return join(text, run->edge_per_take ? "mapped=take" : "mapped=add");
 }
 
+static bool is_shim(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	return strcmp(name, SHIM) == 0 || strcmp(name, SHIM_MAPPED) == 0;
+}
+
+/*
+ * What is to be preloaded behind the shim. That of an outer flowfd-run is left out: each
+ * of two would count an eventfd, and see the other one as the caller.
+ */
+static const char *others(void)
+{
+	const char *list = getenv("LD_PRELOAD");
+	char *copy = format("%s", list ? list : "");
+	char *paths = format(""), *path, *rest;
+
+	for (path = strtok_r(copy, " :", &rest); path; path = strtok_r(NULL, " :", &rest))
+		if (!is_shim(path))
+			paths = format("%s:%s", paths, path);
+	return paths;
+}
+
 static void preload_shim(const struct run *run)
 {
-	const char *others = getenv("LD_PRELOAD");
 	char *shim = find_shim(run->mapped ? SHIM_MAPPED : SHIM);
 
 	if (strpbrk(shim, " :")) {
@@ -300,9 +323,7 @@ static void preload_shim(const struct run *run)
 		set_environment(LOG_VARIABLE, run->log);
 	else
 		unsetenv(LOG_VARIABLE);
-	if (others && *others)
-		shim = format("%s:%s", shim, others);
-	set_environment("LD_PRELOAD", shim);
+	set_environment("LD_PRELOAD", format("%s%s", shim, others()));
 	admit_shim();
 }
 

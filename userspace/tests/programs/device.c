@@ -135,6 +135,25 @@ long syscall(long number, ...)
 	return function(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
+/* flowfd-run looks for the module. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	int (*function)(int fd, unsigned long request, ...) = next("ioctl");
+	void *argument;
+	va_list list;
+
+	va_start(list, request);
+	argument = va_arg(list, void *);
+	va_end(list);
+	if (request != FLOWFD_IOC_QUERY || id_of(fd) < 0)
+		return function(fd, request, argument);
+	*(struct flowfd_query *)argument = (struct flowfd_query){
+		.abi_version = FLOWFD_ABI_VERSION,
+		.features = FLOWFD_FEATURE_MAPPED,
+	};
+	return 0;
+}
+
 /* Returns 8, or -1 with errno. */
 static int try_write(struct counter *c, uint64_t value)
 {
