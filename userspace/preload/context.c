@@ -4,6 +4,9 @@
  * its environment. The first call reads them, in any thread, or in a signal handler
  * on a small stack. Calls that come before it is done also read, each into memory of
  * its own; the first to finish publishes its memory for all later calls.
+ *
+ * A program that runs set-user-ID gets no settings from its user: the log would be a file
+ * that the program may write, and the user may not.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -22,7 +25,7 @@ static struct context none;
 
 static bool read_log(struct context *context)
 {
-	const char *log = getenv(LOG_VARIABLE);
+	const char *log = secure_getenv(LOG_VARIABLE);
 	size_t size;
 
 	if (!log)
@@ -44,7 +47,7 @@ static void read_executable(struct context *context)
 
 static bool read_all(struct context *context)
 {
-	const char *text = getenv(SETTINGS_VARIABLE);
+	const char *text = secure_getenv(SETTINGS_VARIABLE);
 
 	if (!text || !settings_parse(&context->settings, text) || !read_log(context))
 		return false;

@@ -208,6 +208,20 @@ else
 	tap_skip "a library with its own liburing" "liburing is not installed"
 fi
 
+# The dynamic linker does not preload by path into a program that runs set-user-ID.
+linked="a program that runs set-user-ID takes no settings"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	"${CC:-cc}" -D_GNU_SOURCE -o "$here/linked" "${0%/*}/programs/plain.c" \
+		-Wl,--no-as-needed "$shim" -Wl,-rpath,"$(realpath "$build")"
+	touch "$here/own"
+	tap_is "$(FLOWFD_RUN_SETTINGS='' FLOWFD_RUN_LOG=$here/own setpriv --ruid 65534 \
+		"$here/linked"):$(cat "$here/own")" "call 5, raw 6, ioctl 1:" "$linked"
+	FLOWFD_RUN_SETTINGS='' FLOWFD_RUN_LOG=$here/own "$here/linked" >"$here/output"
+	tap_is "$(wc -l <"$here/own")" 2 "another one that is linked with the shim does"
+else
+	tap_skip "$linked" "not root, or no setpriv"
+fi
+
 # Where reports go, and where not.
 touch "$here/file"
 with "verbose" "$build/tests/corners" close "$here/file"
