@@ -13,12 +13,14 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "preload/cells.h"
 #include "preload/context.h"
 #include "preload/export.h"
+#include "preload/fdinfo.h"
 #include "preload/going.h"
 #include "preload/next.h"
 
@@ -295,6 +297,19 @@ EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 			  range_syscall(first, last, flags);
 }
 
+/* closefrom(3) cannot fail, but a filter of seccomp(2) may not know close_range(2). */
+static void close_each(unsigned int first)
+{
+	struct rlimit limit;
+
+	if (fdinfo_close_from(first) || getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	/* There is no /proc, or no free descriptor to read it, which there is then. */
+	for (rlim_t fd = first; fd < limit.rlim_cur; fd++)
+		next_call(SYS_close, (long)fd, 0, 0, 0);
+	fdinfo_close_from(first);
+}
+
 EXPORT void closefrom(int first);
 EXPORT void closefrom(int first)
 {
@@ -306,8 +321,8 @@ EXPORT void closefrom(int first)
 	function = next(CLOSEFROM);
 	if (function)
 		function(first);
-	else
-		range_syscall(first, UINT_MAX, 0);
+	else if (range_syscall(first, UINT_MAX, 0))
+		close_each(first);
 }
 
 EXPORT int unshare(int flags)

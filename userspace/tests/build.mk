@@ -49,7 +49,7 @@ test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners
 
 # Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
-test_tools += $(O)/tests/plain-musl
+test_tools += $(O)/tests/plain-musl $(O)/tests/closefrom-musl
 endif
 ifneq ($(shell echo 'int main(void) { return 0; }' | $(CC) -fsanitize=address \
 	-x c -o /dev/null - 2>/dev/null && echo yes),)
@@ -181,6 +181,12 @@ $(O)/tests/plain-asan: tests/programs/plain.c $(O)/flags
 $(O)/tests/plain-musl: tests/programs/plain.c $(O)/flags
 	@mkdir -p $(@D)
 	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -o $@ $<
+
+# musl-gcc does not look for the headers of the kernel by itself.
+$(O)/tests/closefrom-musl: tests/programs/closefrom.c $(O)/flags
+	@mkdir -p $(@D)
+	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -idirafter /usr/include \
+		-idirafter /usr/include/$(shell $(CC) -dumpmachine) -o $@ $<
 
 # The shim with a stack protector in all functions, as some distributions build it.
 $(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) \

@@ -165,6 +165,17 @@ eventfd 2 of plain-asan: fd 4, ENOENT
 call 5, raw 6, ioctl 1" "a program with AddressSanitizer"
 done
 
+if [ -x "$build/tests/closefrom-musl" ]; then
+	for how in "" refused full; do
+		# shellcheck disable=SC2086 # no word, or one
+		tap_is "$(LD_PRELOAD=$mapped FLOWFD_RUN_SETTINGS=mapped=add \
+			"$build/tests/closefrom-musl" $how 2>&1)" "0 of 2" \
+			"closefrom(3) for another C library: ${how:-allowed}"
+	done
+else
+	tap_skip "closefrom(3) for another C library" "musl-gcc is not installed"
+fi
+
 # Functions that the program defines itself.
 tap_is "$(with "" "$build/tests/namesake")" "ioctl 8" \
 	"the program's own ioctl(), made of syscall(2)"
