@@ -168,7 +168,8 @@ class Counter(_Closing):
     """An eventfd with a maximum and a token bucket.
 
     @maximum 0: none; @burst and @rate: wakeups at once, and per second; @rate 0: no
-    bucket. Any number of threads may read and write it."""
+    bucket. Any number of threads may read and write it. A signal does not end a wait,
+    unless its handler raises an exception."""
 
     def __init__(self, initial=0, maximum=0, flags=0, burst=0, rate=0):
         self.fd = _device(CREATE_COUNTER, bytearray(_COUNTER.pack(
@@ -205,11 +206,11 @@ class Counter(_Closing):
 
     def write(self, value=1):
         """Adds to the count. Waits for room, or raises BlockingIOError if NONBLOCK."""
-        os.eventfd_write(self.fd, value)
+        os.write(self.fd, value.to_bytes(8, sys.byteorder))
 
     def read(self):
         """Takes the count. Waits until it is above 0, or raises BlockingIOError."""
-        return os.eventfd_read(self.fd)
+        return int.from_bytes(os.read(self.fd, 8), sys.byteorder)
 
     def _transfer(self, request, value, seconds, flags):
         """Returns the value that was written or read. For the module a timeout of 0 is

@@ -43,6 +43,35 @@ take: 3" "first, $backend"
 done
 unset FLOWFD_BACKEND
 
+# A read goes on after the first signal; the handler of the second one ends it.
+tap_is "$(PYTHONPATH=$examples python3 -B - 2>&1 <<'END'
+import os, signal
+import flowfd
+
+counter = flowfd.Counter.__new__(flowfd.Counter)
+signals = 0
+
+def handle(*_):
+    global signals
+    signals += 1
+    if signals == 2:
+        counter.write(7)
+
+signal.signal(signal.SIGALRM, handle)
+counter.fd = os.eventfd(0)
+counter.write(2**64 - 2)
+first = counter.read()
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+print(first == 2**64 - 2, counter.read(), signals)
+signal.setitimer(signal.ITIMER_REAL, 0)
+try:
+    counter.write(2**64)
+except OverflowError:
+    print("too much")
+END
+)" "True 7 2
+too much" "flowfd.py: signals while it waits"
+
 [ -e /dev/flowfd ] ||
 	tap_skip_all "examples with the module" "the module is not loaded"
 
