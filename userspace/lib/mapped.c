@@ -7,7 +7,10 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "doorbell.h"
 #include "mapped.h"
@@ -91,7 +94,28 @@ static uint32_t features_of(int fd, uint32_t flags)
 	return features;
 }
 
-/* The kernel says what the file is: anybody could make memory that looks like it. */
+/*
+ * Anybody can make memory that looks like a counter's. So the kernel says what the file is:
+ * a file in the kernel alone, as the server of one in user space could answer the same.
+ */
+static int check_file(int fd)
+{
+	int saved = errno, ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	struct statfs status;
+
+	/* What epolls answer to all requests, since Linux 6.9. */
+	if (ret > 0 || ret == -EINVAL)
+		return -ENOTTY;
+	if (ret)
+		return ret;
+	if (fstatfs(fd, &status)) {
+		ret = -errno;
+		errno = saved;
+		return ret;
+	}
+	return status.f_type == ANON_INODE_FS_MAGIC ? 0 : -ENOTTY;
+}
+
 int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -101,7 +125,7 @@ int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
 
 	if (!roles || roles & ~FLOWFD__ROLES)
 		return -EINVAL;
-	ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	ret = check_file(fd);
 	if (ret == -ENODEV) {
 		flowfd__mapped_init(c, fd, 0, NULL, 0);
 		c->features = features_of(fd, 0);
@@ -145,5 +169,5 @@ int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 	if (c->doorbell)
 		return flowfd__doorbell_notify(c, role);
 	ret = flowfd__ioctl(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
-	return ret == -ENOTTY ? -ENODEV : ret;
+	return ret == -ENOTTY || ret == -EINVAL || ret > 0 ? -ENODEV : ret;
 }

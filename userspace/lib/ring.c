@@ -117,10 +117,10 @@ int flowfd_ring_attach(struct flowfd_ring *ring, int fd)
 	struct flowfd_create_ring layout;
 	int ret = flowfd__ioctl(fd, FLOWFD_IOC_RING_INFO, &layout);
 
-	/* The answer of an epoll, since Linux 6.9. */
-	if (ret == -EINVAL)
+	/* The latter is the answer of an epoll, since Linux 6.9. */
+	if (ret > 0 || ret == -EINVAL)
 		return -ENOTTY;
-	return ret < 0 ? ret : ring_map(ring, fd, &layout);
+	return ret ? ret : ring_map(ring, fd, &layout);
 }
 
 void flowfd_ring_destroy(struct flowfd_ring *ring)

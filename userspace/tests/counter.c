@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -449,6 +450,9 @@ static void test_not_mapped(void)
 	tap_is(flowfd_counter_map(&c, fd, BOTH), -ENOTTY, "map an eventfd");
 	close(fd);
 	tap_is(flowfd_counter_map(&c, fd, BOTH), -EBADF, "map no descriptor");
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	tap_is(flowfd_counter_map(&c, fd, BOTH), -ENOTTY, "map an epoll");
+	close(fd);
 	flowfd_ring_create(&ring, 1, 0);
 	tap_is(flowfd_counter_map(&c, ring.fd, BOTH), -ENOTTY, "map a ring");
 	flowfd_ring_destroy(&ring);

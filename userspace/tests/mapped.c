@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Counters in memory, without the module: its part is played by this program, which
- * gives the library an ioctl(2) of its own and a memfd as the counter. variants.sh builds
+ * gives the library ioctl(2) and fstatfs(2) of its own, and a memfd as the counter. variants.sh builds
  * it for 32 bits, for ThreadSanitizer, and with the functions of the library instead of
  * the header's (LINKED) as well.
  */
@@ -29,7 +29,10 @@ int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value);
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "tests/steps.h"
 #include "tests/tap.h"
@@ -45,6 +48,8 @@ static struct {
 } memory;
 
 static int not_a_counter = -1;	 /* the result of asking whether it is mapped */
+static int answer;		 /* the same, if the request is known */
+static long file_system;	 /* as fstatfs(2) has it */
 static unsigned int notified;
 
 static uint64_t count(void)
@@ -71,7 +76,17 @@ int ioctl(int fd, unsigned long request, ...)
 	if (count())
 		__atomic_fetch_and(&memory.consumer.armed, ~FLOWFD_ARMED_READERS,
 				   __ATOMIC_SEQ_CST);
-	return 0;
+	return answer;
+}
+
+int fstatfs(int fd, struct statfs *status)
+{
+	(void)fd;
+	*status = (struct statfs){ .f_type = file_system };
+	if (file_system)
+		return 0;
+	errno = EPERM;
+	return -1;
 }
 
 /* A counter whose calls go to an eventfd, where they can be told from what is in memory. */
@@ -428,6 +443,7 @@ static void test_roles(void)
 	uint64_t value = 0;
 
 	not_a_counter = 0;
+	file_system = ANON_INODE_FS_MAGIC;
 	tap_is(flowfd_counter_map(&c, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER), 0, "map");
 	tap_is(c.fd, fd, "the descriptor is in it");
 	tap_is(writable_pages(&c), 6, "two pages can be written");
@@ -477,7 +493,17 @@ static void test_refused(void)
 	tap_is(flowfd_counter_map(&c, fd, both), -ENOTTY, "memory like that of a counter");
 	not_a_counter = EBADF;
 	tap_is(flowfd_counter_map(&c, -1, both), -EBADF, "no descriptor");
+	not_a_counter = EINVAL;
+	tap_is(flowfd_counter_map(&c, fd, both), -ENOTTY, "an epoll");
 	not_a_counter = 0;
+	answer = 1;
+	tap_is(flowfd_counter_map(&c, fd, both), -ENOTTY, "a file with another answer");
+	answer = 0;
+	file_system = FUSE_SUPER_MAGIC;
+	tap_is(flowfd_counter_map(&c, fd, both), -ENOTTY, "a file of user space");
+	file_system = 0;
+	tap_is(flowfd_counter_map(&c, fd, both), -EPERM, "a file that may not be looked at");
+	file_system = ANON_INODE_FS_MAGIC;
 	tap_is(flowfd_counter_map(&c, fd, 0), -EINVAL, "no role");
 	tap_is(flowfd_counter_map(&c, fd, 4 | both), -EINVAL, "an unknown role");
 	tap_is(c.fd, 42, "what could not be mapped is as it was");
@@ -513,6 +539,7 @@ static void test_not_mapped(int flags)
 	uint64_t value = 42;
 
 	not_a_counter = ENODEV;
+	file_system = 0;
 	tap_is(flowfd_counter_map(&c, fd, FLOWFD_CONSUMER), 0, "map one that is not mapped");
 	tap_is(flowfd_counter_is_mapped(&c), 0, "it is not mapped");
 	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "nothing, without waiting");
