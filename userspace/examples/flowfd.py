@@ -11,6 +11,7 @@ This file is both a demonstration and a module to start from.
 
 import array
 import collections
+import ctypes
 import errno
 import fcntl
 import mmap
@@ -124,6 +125,18 @@ def _device(request, args):
         os.close(device)
 
 
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _interruptible(fd, request, args):
+    """As fcntl.ioctl(), which since CPython 3.14 makes the request again after a signal:
+    that would begin its timeout again."""
+    buffer = ctypes.create_string_buffer(args, len(args))
+    if _libc.ioctl(fd, ctypes.c_ulong(request), buffer) < 0:
+        raise OSError(ctypes.get_errno(), "")
+    return buffer.raw
+
+
 def query():
     """Returns ABI version, highest token rate per second, and feature bits."""
     return _QUERY.unpack(_device(QUERY, bytes(_QUERY.size)))
@@ -223,7 +236,7 @@ class Counter(_Closing):
             timeout = 0 if left is None else max(1, _nanoseconds(left))
             args = _TRANSFER.pack(value, timeout, flags, 0)
             try:
-                return _TRANSFER.unpack(fcntl.ioctl(self.fd, request, args))[0]
+                return _TRANSFER.unpack(_interruptible(self.fd, request, args))[0]
             except InterruptedError:
                 if end is not None:
                     left = max(1e-9, end - time.monotonic())

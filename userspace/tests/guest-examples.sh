@@ -135,6 +135,36 @@ policies: nothing left, without waiting
 policies: the maximum is not above the count and both marks
 ring: anything to harvest? False
 $rings" "flowfd.py"
+# A hundred signals a second, for five seconds; none makes a timeout begin again.
+tap_is "$(PYTHONPATH=$examples python3 -B - 2>&1 <<'END'
+import signal, time
+import flowfd
+
+def attempt(call, *arguments, **options):
+    left = 500
+    def handle(*_):
+        nonlocal left
+        left -= 1
+        if not left:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        print(call(*arguments, **options))
+    except TimeoutError:
+        print("timeout", "in time" if left else "too late")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+with flowfd.Counter(maximum=4) as counter:
+    attempt(counter.read_with, seconds=0.2)
+    counter.write(3)
+    attempt(counter.write_with, 1, seconds=0.2)
+    attempt(counter.read_with, seconds=0.2)
+END
+)" "timeout in time
+timeout in time
+3" "flowfd.py: signals while it waits for a time"
 in_order || tap_skip_all "flowfd.py: rings" "to harvest one needs CPython on x86"
 
 # New events between any two steps of a harvest: each access to the memory of the ring
