@@ -48,12 +48,36 @@ void flowfd__mapped_init(struct flowfd_counter *c, int fd, unsigned int roles, v
 	}
 }
 
-/* Only the page that a role writes can be written. */
-static int map_page(void *map, size_t page, int number, int fd)
+static char *page_of(void *map, size_t page, int number)
 {
-	void *at = (char *)map + number * page;
+	return (char *)map + number * page;
+}
 
-	return flowfd__map(&at, page, PROT_READ | PROT_WRITE, fd, number * page);
+/*
+ * Only the page that a role writes can be written. It is mapped elsewhere first: a
+ * driver's error must not leave a hole, which another thread may get. Without memory to
+ * move it, there can be one, in @lost.
+ */
+static int map_page(void *map, size_t page, int number, int fd, int *lost)
+{
+	void *at;
+	int ret = flowfd__map(&at, page, PROT_READ | PROT_WRITE, fd, number * page);
+
+	if (ret)
+		return ret;
+	ret = flowfd__move(at, page, page_of(map, page, number));
+	if (ret) {
+		flowfd__unmap(at, page);
+		*lost = number;
+	}
+	return ret;
+}
+
+static void unmap_pages(void *map, size_t page, int lost)
+{
+	for (int number = 0; number < FLOWFD__PAGES; number++)
+		if (number != lost)
+			flowfd__unmap(page_of(map, page, number), page);
 }
 
 /* The inline functions are compiled into programs and know this layout alone. */
@@ -68,16 +92,17 @@ static int check_header(const struct flowfd_counter_header *header, size_t page)
 static int map_pages(void **map, int fd, unsigned int roles, size_t page)
 {
 	int ret = flowfd__map(map, FLOWFD__PAGES * page, PROT_READ, fd, 0);
+	int lost = -1;
 
 	if (ret)
 		return ret;
 	ret = check_header(*map, page);
 	if (!ret && roles & FLOWFD_PRODUCER)
-		ret = map_page(*map, page, 1, fd);
+		ret = map_page(*map, page, 1, fd, &lost);
 	if (!ret && roles & FLOWFD_CONSUMER)
-		ret = map_page(*map, page, 2, fd);
+		ret = map_page(*map, page, 2, fd, &lost);
 	if (ret)
-		flowfd__unmap(*map, FLOWFD__PAGES * page);
+		unmap_pages(*map, page, lost);
 	return ret;
 }
 

@@ -7,9 +7,9 @@
 
 int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset)
 {
-	int flags = MAP_SHARED | (*at ? MAP_FIXED : 0) | (fd < 0 ? MAP_ANONYMOUS : 0);
+	int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0);
 	int saved = errno, error;
-	void *map = mmap(*at, size, protection, flags, fd, offset);
+	void *map = mmap(NULL, size, protection, flags, fd, offset);
 
 	if (map == MAP_FAILED) {
 		error = -errno;
@@ -18,6 +18,17 @@ int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset)
 	}
 	*at = map;
 	return 0;
+}
+
+int flowfd__move(void *from, size_t size, void *to)
+{
+	int saved = errno, error;
+
+	if (mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
+		return 0;
+	error = -errno;
+	errno = saved;
+	return error;
 }
 
 int flowfd__map_wiped_on_fork(void **at, size_t size)

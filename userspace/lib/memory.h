@@ -8,7 +8,7 @@
 
 /**
  * flowfd__map - map shared memory
- * @at: receives the address; if it is not NULL, what is mapped there is replaced
+ * @at: receives the address
  * @size: bytes
  * @protection: PROT_* of mmap(2)
  * @fd: file to map; -1: memory of this process and its children
@@ -17,6 +17,17 @@
  * Returns 0 or a negative errno.
  */
 int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset);
+
+/**
+ * flowfd__move - move memory
+ * @from: one mapping, which is gone afterwards
+ * @size: bytes
+ * @to: what is mapped there is replaced
+ *
+ * Returns 0 or a negative errno: then @from is as it was, and there may be a hole at @to,
+ * or what another thread has mapped in it.
+ */
+int flowfd__move(void *from, size_t size, void *to);
 
 /**
  * flowfd__map_wiped_on_fork - map private memory that a child finds zeroed

@@ -531,6 +531,58 @@ static void test_refused(void)
 	close(fd);
 }
 
+static bool mapper_ends;
+
+/* Maps memory, and finds what it stored there. */
+static void *map_and_look(void *argument)
+{
+	uintptr_t lost = 0;
+
+	(void)argument;
+	while (!__atomic_load_n(&mapper_ends, __ATOMIC_RELAXED)) {
+		long *page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (page == MAP_FAILED)
+			continue;
+		for (int i = 0; i < 100; i++) {
+			lost += __atomic_load_n(page, __ATOMIC_RELAXED) != i;
+			__atomic_store_n(page, i + 1, __ATOMIC_RELAXED);
+		}
+		munmap(page, sysconf(_SC_PAGESIZE));
+	}
+	return (void *)lost;
+}
+
+/* Old kernels have unmapped what is there when a driver refuses the page of a role. */
+static void test_hole(void)
+{
+	const struct flowfd_counter_header header = {
+		.magic = FLOWFD_COUNTER_MAGIC,
+		.version = FLOWFD_COUNTER_VERSION,
+		.page_size = sysconf(_SC_PAGESIZE),
+		.maximum = 10,
+	};
+	int fd = memfd_create("counter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct flowfd_counter c;
+	pthread_t mapper;
+	void *lost;
+	int ret = 0;
+
+	if (ftruncate(fd, 3 * header.page_size) ||
+	    pwrite(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE))
+		abort();
+	pthread_create(&mapper, NULL, map_and_look, NULL);
+	for (int i = 0; i < 3000; i++)
+		ret |= flowfd_counter_map(&c, fd, FLOWFD_CONSUMER) != -EPERM;
+	__atomic_store_n(&mapper_ends, true, __ATOMIC_RELAXED);
+	pthread_join(mapper, &lost);
+	tap_is(ret, 0, "memory that is not to be written");
+	tap_is((uintptr_t)lost, 0, "no memory of another thread is unmapped");
+	close(fd);
+}
+
 /* A counter that is not mapped, in whose place there is an eventfd. */
 static void test_not_mapped(int flags)
 {
@@ -572,6 +624,7 @@ int main(void)
 	test_crowd();
 	test_roles();
 	test_refused();
+	test_hole();
 	test_not_mapped(0);
 	test_not_mapped(EFD_NONBLOCK);
 	return tap_done();
