@@ -9,7 +9,8 @@
  * does and is harvested without system calls: see flowfd-ring.h. A mapped counter is
  * added to and taken from in memory: see flowfd-counter.h.
  *
- * Every function returns a negative errno on failure and never sets errno.
+ * Every function returns a negative errno on failure and never sets errno. Where this
+ * file says -ENOTTY, an epoll(7) is -EINVAL since Linux 6.9.
  * Any number of threads may read and write one counter. Only one thread at a time
  * may take events from a ring or wait on it: see flowfd-ring.h. All functions
  * except flowfd_counter_open(), flowfd_strerror() and flowfd_ring_strerror() are
