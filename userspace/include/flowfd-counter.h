@@ -153,6 +153,8 @@ void flowfd_counter_close(struct flowfd_counter *c);
  *   -EBADF            not a descriptor
  *   -EACCES           not open for reading and writing
  *   -EPROTONOSUPPORT  a counter of a version that this library does not know
+ *   -EPERM            on older kernels, with the personality READ_IMPLIES_EXEC; or a
+ *                     filter of seccomp(2) refuses a call, such as fstatfs(2)
  *   -ENOMEM           no memory
  */
 int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles);

@@ -124,6 +124,7 @@ struct flowfd_event {
  *   -EPROTONOSUPPORT  module and library do not match, or the module has no rings
  *   -EINVAL           @max_items out of range, or an unknown flag or FLOWFD_BACKEND
  *   -ENOMEM           no memory, or RLIMIT_MEMLOCK would be exceeded
+ *   -EPERM            on older kernels, with the personality READ_IMPLIES_EXEC
  *   -EMFILE -ENFILE   no descriptor left
  *   -ENOSPC           without the module: max_user_watches of epoll(7) is reached
  *   -EOPNOTSUPP       only the module has this: FLOWFD_KEEP_ON_EXEC

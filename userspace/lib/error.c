@@ -64,7 +64,9 @@ const char *flowfd_ring_strerror(int error)
 		       " below max_items; the module may be too old for posts";
 	case -EPERM:
 		return "this kind of file cannot be watched (regular file,"
-		       " directory, signalfd, binder)";
+		       " directory, signalfd, binder); or the process has the"
+		       " personality READ_IMPLIES_EXEC, and no ring can be"
+		       " mapped";
 	case -ELOOP:
 		return "an epoll, a ring or an io_uring cannot be watched";
 	case -EOPNOTSUPP:
