@@ -125,15 +125,21 @@ def _device(request, args):
         os.close(device)
 
 
-_libc = ctypes.CDLL(None, use_errno=True)
+_ioctl = ctypes.CDLL(None, use_errno=True).ioctl
+_ioctl.argtypes = [ctypes.c_int, ctypes.c_ulong]     # and one more, of any type
 
 
 def _interruptible(fd, request, args):
     """As fcntl.ioctl(), which since CPython 3.14 makes the request again after a signal:
     that would begin its timeout again."""
     buffer = ctypes.create_string_buffer(args, len(args))
-    if _libc.ioctl(fd, ctypes.c_ulong(request), buffer) < 0:
-        raise OSError(ctypes.get_errno(), "")
+    outer = ctypes.get_errno()
+    try:
+        if _ioctl(fd, request, buffer) < 0:
+            raise OSError(ctypes.get_errno(), "")
+    finally:
+        # A signal's handler runs before get_errno(), and can have called this, too.
+        ctypes.set_errno(outer)
     return buffer.raw
 
 
