@@ -66,10 +66,10 @@ static int map_page(void *map, size_t page, int number, int fd, int *lost)
 	if (ret)
 		return ret;
 	ret = flowfd__move(at, page, page_of(map, page, number));
-	if (ret) {
+	if (ret)
 		flowfd__unmap(at, page);
+	if (ret == -ENOMEM)
 		*lost = number;
-	}
 	return ret;
 }
 
@@ -119,38 +119,38 @@ static uint32_t features_of(int fd, uint32_t flags)
 	return features;
 }
 
+/* Whether it is a mapped counter (0), another one (-ENODEV) or none. */
+static int ask(int fd)
+{
+	int ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+
+	/* The latter is what epolls answer to all requests, since Linux 6.9. */
+	return ret > 0 || ret == -EINVAL ? -ENOTTY : ret;
+}
+
 /*
- * Anybody can make memory that looks like a counter's. So the kernel says what the file is:
- * a file in the kernel alone, as the server of one in user space could answer the same.
+ * Anybody can make memory that looks like a counter's, and the server of a file in user
+ * space can answer as the module does. The file must be in the kernel alone.
  */
 static int check_file(int fd)
 {
-	int saved = errno, ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	int saved = errno, refused;
 	struct statfs status;
 
-	/* What epolls answer to all requests, since Linux 6.9. */
-	if (ret > 0 || ret == -EINVAL)
-		return -ENOTTY;
-	if (ret)
-		return ret;
-	if (fstatfs(fd, &status)) {
-		ret = -errno;
-		errno = saved;
-		return ret;
-	}
-	return status.f_type == ANON_INODE_FS_MAGIC ? 0 : -ENOTTY;
+	if (!fstatfs(fd, &status))
+		return status.f_type == ANON_INODE_FS_MAGIC ? 0 : -ENOTTY;
+	refused = errno == EACCES ? EPERM : errno;
+	errno = saved;
+	return -refused;
 }
 
-int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
+static int map_asked(struct flowfd_counter *c, int fd, unsigned int roles, int asked)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	const struct flowfd_counter_header *header;
 	void *map = NULL;
-	int ret;
+	int ret = asked;
 
-	if (!roles || roles & ~FLOWFD__ROLES)
-		return -EINVAL;
-	ret = check_file(fd);
 	if (ret == -ENODEV) {
 		flowfd__mapped_init(c, fd, 0, NULL, 0);
 		c->features = features_of(fd, 0);
@@ -164,6 +164,23 @@ int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
 	header = map;
 	c->features = FLOWFD_HAS_MEMORY | features_of(fd, header->flags);
 	return 0;
+}
+
+int flowfd__map_own(struct flowfd_counter *c, int fd)
+{
+	return map_asked(c, fd, FLOWFD__ROLES, ask(fd));
+}
+
+int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
+{
+	int asked;
+
+	if (!roles || roles & ~FLOWFD__ROLES)
+		return -EINVAL;
+	asked = ask(fd);
+	if (!asked)
+		asked = check_file(fd);
+	return map_asked(c, fd, roles, asked);
 }
 
 void flowfd_counter_unmap(struct flowfd_counter *c)

@@ -19,4 +19,13 @@
 void flowfd__mapped_init(struct flowfd_counter *c, int fd, unsigned int roles, void *map,
 			 size_t page);
 
+/**
+ * flowfd__map_own - map a counter that the caller has created, in both roles
+ * @c: receives it
+ * @fd: its descriptor
+ *
+ * Returns as flowfd_counter_map().
+ */
+int flowfd__map_own(struct flowfd_counter *c, int fd);
+
 #endif /* FLOWFD_LIB_MAPPED_H */

@@ -30,7 +30,7 @@ static int open_with_module(struct flowfd_counter *c,
 
 	if (fd < 0)
 		return fd;
-	ret = flowfd_counter_map(c, fd, FLOWFD__ROLES);
+	ret = flowfd__map_own(c, fd);
 	if (ret)
 		flowfd__close(fd);
 	return ret;

@@ -18,7 +18,10 @@
 
 #define FEATURES (FLOWFD_HAS_EVENTS | FLOWFD_HAS_CLOSES | FLOWFD_HAS_SHARING)
 
-/* @layout is from the kernel: every process that has the ring can write its header. */
+/*
+ * @layout is what the file answers, for every process that has the ring can write its
+ * header. Who sends a ring is trusted, so the file is not asked what it is.
+ */
 static int ring_map(struct flowfd_ring *ring, int fd,
 		    const struct flowfd_create_ring *layout)
 {
