@@ -5,6 +5,7 @@
  * of a nop, and the nop back; the other one calls it, each time after an instruction that
  * serializes. A trap in a call that began and ended while the nop was there is an error of
  * the machine. Patching of a running kernel needs the same guarantee. It exits with 1 then.
+ * As in a kernel, there is other code in the page, which is used and does not change.
  */
 #include <cpuid.h>
 #include <pthread.h>
@@ -20,6 +21,7 @@
 #define NOP	   0x90
 #define BREAKPOINT 0xcc
 #define RET	   0xc3
+#define OTHER	   64	/* offset of a function that does not change */
 
 static unsigned char *code;
 /* Odd: from before the breakpoint is written until the nop is there again. */
@@ -44,6 +46,7 @@ static void *call(void *unused)
 
 	for (;;) {
 		called_in = period;
+		((void (*)(void))(code + OTHER))();
 		__cpuid(0, a, b, c, d);
 		((void (*)(void))code)();
 		calls++;
@@ -78,6 +81,7 @@ int main(int argc, char **argv)
 	if (code == MAP_FAILED)
 		return 2;
 	memcpy(code, (unsigned char[]){ NOP, RET }, 2);
+	code[OTHER] = RET;
 	sigaction(SIGTRAP, &action, NULL);
 	if (pthread_create(&thread, NULL, call, NULL))
 		return 2;
