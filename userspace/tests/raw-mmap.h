@@ -10,14 +10,14 @@
 static inline void *raw_mmap(void *start, size_t size, int protection, int flags, int fd,
 			     off_t offset)
 {
-#if defined(SYS_mmap2)
-	return (void *)syscall(SYS_mmap2, start, size, protection, flags, fd,
-			       offset / 4096);
-#elif defined(__s390x__)
+#if defined(__s390__)
 	unsigned long arguments[] = { (unsigned long)start, size, protection, flags, fd,
 				      offset };
 
 	return (void *)syscall(SYS_mmap, arguments);
+#elif defined(SYS_mmap2)
+	return (void *)syscall(SYS_mmap2, start, size, protection, flags, fd,
+			       offset / 4096);
 #else
 	return (void *)syscall(SYS_mmap, start, size, protection, flags, fd, offset);
 #endif
