@@ -193,10 +193,10 @@ poll.register(fd, select.POLLIN | select.POLLOUT)
 written = 0
 try:
     for _ in range(20):
+        start = time.monotonic()    # the delay begins in the write
         os.eventfd_write(fd, 3)
         written += 1
         if written == 1:
-            start = time.monotonic()
             at_once = poll.poll(0)[0][1]
             late = poll.poll() if at_once & select.POLLIN else None
             while not poll.poll(0)[0][1] & select.POLLIN:
