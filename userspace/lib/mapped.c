@@ -124,7 +124,7 @@ static int ask(int fd)
 {
 	int ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
 
-	/* The latter is what epolls answer to all requests, since Linux 6.9. */
+	/* EINVAL is what epolls answer to all requests, since Linux 6.9. */
 	return ret > 0 || ret == -EINVAL ? -ENOTTY : ret;
 }
 

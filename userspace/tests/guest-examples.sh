@@ -145,18 +145,18 @@ def attempt(call, *arguments, **options):
     def handle(*_):
         nonlocal left
         left -= 1
+        if left <= 0:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         try:    # another error while the wait is interrupted
             empty.read_with(seconds=0)
         except BlockingIOError:
             pass
-        if not left:
-            signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     try:
         print(call(*arguments, **options))
     except TimeoutError:
-        print("timeout", "in time" if left else "too late")
+        print("timeout", "in time" if left > 0 else "too late")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
