@@ -828,7 +828,7 @@ struct flowfd_ring_control {
  * @min_wait: nanoseconds for which to wait for all of @min_events; after that, one
  *	is enough; 0: wait for all of them until the timeout
  * @sigmask: address of the signal mask to wait with, as in epoll_pwait(2); 0: none
- * @sigmask_size: bytes at @sigmask: 8, or 0 without a mask
+ * @sigmask_size: bytes at @sigmask: 8 (16 on MIPS), or 0 without a mask
  * @min_events: number of filled slots to wait for, at most @index_slots; 0: one. Any
  *	post ends the wait, whatever this says
  * @flags: must be 0
