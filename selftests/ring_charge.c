@@ -108,10 +108,10 @@ static int fail_without_numbers(void)
 	return fill_the_limit();
 }
 
-/* A ring that is too large fits neither alone nor beside others. */
+/* A ring that is too large fits neither alone nor beside others, nor in 16 large pages. */
 static int fail_for_size(void)
 {
-	struct flowfd_create_ring large = { .max_items = 10000 };
+	struct flowfd_create_ring large = { .max_items = 1 << 17 };
 
 	for (int i = 0; i < 100; i++) {
 		if (ring_create(&large) != -ENOMEM)
