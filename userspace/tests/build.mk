@@ -89,8 +89,8 @@ guest-programs: all $(guest_programs) $(addprefix $(O)/tests/,counter open cplus
 
 check: guest-programs
 
-$(O)/tests/guest-ring32 $(O)/tests/guest-post32: $(O)/tests/%32: tests/%.c tests/tap.h \
-			 $(wildcard lib/*.[ch]) $(wildcard include/*.h) \
+$(O)/tests/guest-ring32 $(O)/tests/guest-post32: $(O)/tests/%32: tests/%.c \
+			 tests/refuse.h tests/tap.h $(wildcard lib/*.[ch]) $(wildcard include/*.h) \
 			 ../uapi/linux/flowfd.h $(O)/flags
 	@mkdir -p $(@D)
 	$(CC32) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.c,$^) -pthread
@@ -183,10 +183,10 @@ $(O)/tests/plain-musl: tests/programs/plain.c $(O)/flags
 	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -o $@ $<
 
 # musl-gcc does not look for the headers of the kernel by itself.
-$(O)/tests/closefrom-musl: tests/programs/closefrom.c $(O)/flags
+$(O)/tests/closefrom-musl: tests/programs/closefrom.c tests/refuse.h $(O)/flags
 	@mkdir -p $(@D)
 	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -idirafter /usr/include \
-		-idirafter /usr/include/$(shell $(CC) -dumpmachine) -o $@ $<
+		-idirafter /usr/include/$(shell $(CC) -dumpmachine) -I. -o $@ $<
 
 # The shim with a stack protector in all functions, as some distributions build it.
 $(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) \

@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -28,6 +26,7 @@
 
 #include <flowfd.h>
 
+#include "tests/refuse.h"
 #include "tests/tap.h"
 #include "tools/flowfdctl/look.h"
 
@@ -273,19 +272,7 @@ static void test_limit(void)
 /* As for lack of memory. */
 static void refuse_locks(void)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1]) +
-			 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_OFD_SETLK, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOLCK),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (refuse_request(SYS_fcntl, F_OFD_SETLK, ENOLCK))
 		abort();
 }
 

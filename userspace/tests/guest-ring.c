@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +27,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 
 #include <flowfd.h>
 
+#include "tests/refuse.h"
 #include "tests/tap.h"
 
 #define MS 1000000ULL
@@ -171,26 +169,7 @@ static int create_on_another_device(void)
 /* The answer of a module that does not know the request. */
 static int create_by_old_module(void)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 0, 3),
-		/* The low half: a filter has words of 32 bits. */
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, args[1]) +
-				 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FLOWFD_IOC_CREATE_RING, 0,
-			 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOTTY),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = {
-		.len = sizeof(filter) / sizeof(filter[0]),
-		.filter = filter,
-	};
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (refuse_request(__NR_ioctl, FLOWFD_IOC_CREATE_RING, ENOTTY))
 		return -errno;
 	return create_and_destroy();
 }

@@ -24,23 +24,20 @@ int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value);
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <linux/filter.h>
 #include <linux/magic.h>
-#include <linux/seccomp.h>
 
+#include "tests/refuse.h"
 #include "tests/steps.h"
 #include "tests/tap.h"
 
@@ -636,17 +633,9 @@ static int count_mappings(const char *name)
 /* A filter that does not know mremap(2). Returns an exit status. */
 static int map_without_mremap(int fd)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
 	struct flowfd_counter c;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (refuse(SYS_mremap, EPERM))
 		return 2;
 	if (flowfd_counter_map(&c, fd, FLOWFD_CONSUMER) != -EPERM)
 		return 3;

@@ -10,23 +10,20 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 
 #include <flowfd.h>
 
 #include "lib/watches.h"
+#include "tests/refuse.h"
 #include "tests/tap.h"
 
 #define READ (EPOLLIN | EPOLLET)
@@ -547,22 +544,11 @@ static void test_fork(void)
 /* Its timeouts are in milliseconds; no wait ends too early. */
 static int wait_without_pwait2(unsigned int error)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = {
-		.len = sizeof(filter) / sizeof(filter[0]),
-		.filter = filter,
-	};
 	struct flowfd_ring own;
 	unsigned int waits = 0;
 	uint64_t start;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (refuse(SYS_epoll_pwait2, error))
 		return -ENOTSUP;
 	if (flowfd_ring_create(&own, 1, FLOWFD_FALLBACK))
 		return -ENOMEM;

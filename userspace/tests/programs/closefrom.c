@@ -7,32 +7,15 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include "tests/refuse.h"
 
 #define MANY 200
-
-static int refuse(long number)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
 
 static void fill(void)
 {
@@ -62,7 +45,7 @@ int main(int argc, char **argv)
 		return 1;
 	for (int i = 0; i < MANY / 2; i++)
 		dup(STDIN_FILENO);
-	if (argc > 1 && refuse(SYS_close_range))
+	if (argc > 1 && refuse(SYS_close_range, EPERM))
 		return 2;
 	if (argc > 1 && strcmp(argv[1], "full") == 0)
 		fill();

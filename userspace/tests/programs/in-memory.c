@@ -7,26 +7,23 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/refuse.h"
 #include "tests/tap.h"
 
 #define ERRNO_BEFORE 4711
@@ -192,19 +189,9 @@ static int wait_for(pid_t child)
 	return status;
 }
 
-/* For the calling thread. */
-static void refuse(long number)
+static void must_refuse(long number)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (refuse(number, EPERM))
 		_exit(EXIT_FAILURE);
 }
 
@@ -217,7 +204,7 @@ static void wake_reader(void)
 	for (uintptr_t i = 1; i < 4; i++) {
 		pthread_create(&thread, NULL, read_later, &fd);
 		sleeps(thread);
-		refuse(SYS_ioctl);
+		must_refuse(SYS_ioctl);
 		if (add(fd, i) != 8)
 			_exit(2);
 		pthread_join(thread, &result);
@@ -241,7 +228,7 @@ static void wake_writer(void)
 		add(fd, UINT64_MAX - 1);
 		pthread_create(&thread, NULL, write_later, &fd);
 		sleeps(thread);
-		refuse(SYS_ioctl);
+		must_refuse(SYS_ioctl);
 		if (take(fd) != UINT64_MAX - 1)
 			_exit(4);
 		pthread_join(thread, &result);
@@ -334,7 +321,7 @@ static void test_last(void)
 	if (child == 0) {
 		int fd;
 
-		refuse(SYS_dup3);
+		must_refuse(SYS_dup3);
 		fd = eventfd(4, EFD_CLOEXEC);
 		if (!is_right(fd, number, EFD_CLOEXEC))
 			_exit(1);
