@@ -38,6 +38,12 @@ static noinline bool counter_wake_one(wait_queue_entry_t *entry, __poll_t events
 	int woken;
 
 	current->in_eventfd = 1;
+	/*
+	 * l: EPOLL_CTL_MOD has a barrier between its mask and its look at the events, and does
+	 * not join the queue again. The function begins with epoll's lock, an atomic, and then
+	 * reads the mask.
+	 */
+	smp_mb__before_atomic();
 	woken = entry->func(entry, TASK_NORMAL, 0, poll_to_key(events));
 	current->in_eventfd = outer;
 	return woken < 0 || (woken && exclusive);
