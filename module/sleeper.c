@@ -19,6 +19,12 @@ static void sleeper_end(struct flowfd_sleeper *s, int result)
 	wake_up_process(s->task);
 }
 
+/* It ends without a turn: nothing shall be taken by who cannot use it. */
+static bool sleeper_is_killed(const struct flowfd_sleeper *s)
+{
+	return fatal_signal_pending(s->task);
+}
+
 static struct flowfd_sleeper *sleepers_first(struct list_head *sleepers)
 {
 	return list_first_entry_or_null(sleepers, struct flowfd_sleeper, node);
@@ -75,6 +81,10 @@ bool flowfd_writers_go_on(struct flowfd_counter *c)
 	lockdep_assert_held(&c->wqh.lock);
 
 	while ((s = sleepers_first(&c->writers))) {
+		if (sleeper_is_killed(s)) {
+			sleeper_end(s, -ERESTARTSYS);
+			continue;
+		}
 		/* After one of 64 tries, all others try for themselves. */
 		err = err == -EBUSY ? err : sleeper_add(c, s->value);
 		if (err == -EAGAIN)
@@ -108,6 +118,10 @@ bool flowfd_readers_go_on(struct flowfd_counter *c)
 	lockdep_assert_held(&c->wqh.lock);
 
 	while ((s = sleepers_first(&c->readers))) {
+		if (sleeper_is_killed(s)) {
+			sleeper_end(s, -ERESTARTSYS);
+			continue;
+		}
 		/* As for writers. */
 		err = err == -EBUSY ? err : sleeper_take(c, &s->value);
 		if (err == -EAGAIN)
