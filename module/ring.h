@@ -38,7 +38,8 @@
  * @wanted: fewest entries that a task in @sleepers waits for; read without the lock
  * @wqh: pollers; its lock protects @wanted and @sleepers
  * @sleepers: tasks that wait for entries, by how many they want
- * @wake_work: wakes pollers if there are many; holds a reference while pending
+ * @wake_work: wakes pollers if there are many, or slow ones; holds a reference while
+ *             pending
  * @heal_work: for processes that ended; likewise
  * @repoll: files that a worker must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch

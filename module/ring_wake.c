@@ -4,6 +4,7 @@
  * Publishers call this with interrupts on or off.
  */
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/sched/signal.h>
 
 #include "ring.h"
@@ -16,6 +17,18 @@
  * wakes in turn, as an epoll does, its own kind must bound.
  */
 #define RING_POLLERS_AT_ONCE 4
+
+/*
+ * To wake an epoll that is polled very often takes long, perhaps more than a tick. A file
+ * that is in a ring many times, or in many rings, would wake it as often, with interrupts
+ * off. So publishers on one processor wake pollers for three quarters of the time at most,
+ * and a burst; beyond that, the work item does. Not with PREEMPT_RT, where interrupts are
+ * on.
+ */
+#define RING_BURST_NS 2000000
+
+/* When publishers here have made up for the time that they woke pollers, in ns. */
+static DEFINE_PER_CPU(u64, ring_rested_at);
 
 static struct workqueue_struct *ring_workqueue;
 
@@ -103,6 +116,12 @@ static int ring_uring_bit(__poll_t flags)
 	return flags ? RING_URING : 0;
 }
 
+static void ring_leave_to_work(struct flowfd_ring *ring, __poll_t flags)
+{
+	atomic_or(RING_WAKING | ring_uring_bit(flags), &ring->listening);
+	flowfd_ring_queue_work(ring, ring_workqueue, &ring->wake_work);
+}
+
 /* All of them: an exclusive poller may go away before it looks at the ring. */
 static void ring_wake_pollers(struct flowfd_ring *ring, __poll_t flags, int sync)
 {
@@ -111,12 +130,31 @@ static void ring_wake_pollers(struct flowfd_ring *ring, __poll_t flags, int sync
 
 	list_for_each_entry_safe(entry, next, &ring->wqh.head, entry) {
 		if (count++ == RING_POLLERS_AT_ONCE) {
-			atomic_or(RING_WAKING | ring_uring_bit(flags), &ring->listening);
-			flowfd_ring_queue_work(ring, ring_workqueue, &ring->wake_work);
+			ring_leave_to_work(ring, flags);
 			return;
 		}
 		ring_call_poller(entry, sync, ring_key(flags));
 	}
+}
+
+/* The same, or it is left to the work item: see RING_BURST_NS. */
+static void ring_wake_pollers_in_time(struct flowfd_ring *ring, __poll_t flags, int sync)
+{
+	u64 start, time, rested_at;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		ring_wake_pollers(ring, flags, sync);
+		return;
+	}
+	start = ktime_get_ns();
+	rested_at = __this_cpu_read(ring_rested_at);
+	if (rested_at > start + RING_BURST_NS) {
+		ring_leave_to_work(ring, flags);
+		return;
+	}
+	ring_wake_pollers(ring, flags, sync);
+	time = ktime_get_ns() - start;
+	__this_cpu_write(ring_rested_at, max(rested_at, start) + time + time / 3);
 }
 
 /*
@@ -179,7 +217,7 @@ static void ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync, bool p
 	} else if (ring_pollers_are_due(ring, listening)) {
 		atomic_or(RING_WOKEN, &ring->listening);
 		ring_begin_wakeups(ring);
-		ring_wake_pollers(ring, flags, sync);
+		ring_wake_pollers_in_time(ring, flags, sync);
 	}
 	spin_unlock_irqrestore(&ring->wqh.lock, irq);
 }
@@ -294,9 +332,9 @@ static bool ring_wake_again(struct flowfd_ring *ring)
 }
 
 /*
- * Wakes all pollers of a ring that has more of them than a publisher wakes. Not those that
- * join meanwhile: they look by themselves. Nor in a loop: user space decides whether to
- * wake again, and other rings have their turn first.
+ * Wakes all pollers of a ring that has more of them than a publisher wakes, or slow ones.
+ * Not those that join meanwhile: they look by themselves. Nor in a loop: user space
+ * decides whether to wake again, and other rings have their turn first.
  */
 static void ring_wake_work(struct work_struct *work)
 {

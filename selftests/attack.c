@@ -135,20 +135,34 @@ static void *sleep_for_many(void *arg)
 	return NULL;
 }
 
-/* The least time of a few writes, in ns, each of which finds the ring empty. */
-static __u64 least_write_time(int event)
+/*
+ * The least and the longest time of a few writes, in ns, each of which finds the ring
+ * empty, and those who poll asleep.
+ */
+static void time_writes(int event, __u64 *least, __u64 *longest)
 {
-	__u64 least = ~0ULL, start, time;
+	__u64 start, time;
 	struct ring_event taken;
 
+	*least = ~0ULL;
+	*longest = 0;
 	for (int i = 0; i < 5; i++) {
 		while (ring_take(&fan_ring, &taken))
 			;
+		sleep_ms(50);
 		start = now_ns();
 		add(event, 1);
 		time = now_ns() - start;
-		least = time < least ? time : least;
+		*least = time < *least ? time : *least;
+		*longest = time > *longest ? time : *longest;
 	}
+}
+
+static __u64 least_write_time(int event)
+{
+	__u64 least, longest;
+
+	time_writes(event, &least, &longest);
 	return least;
 }
 
@@ -192,8 +206,6 @@ TEST_F(attack, fan_out)
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
-static struct user_ring storm_ring;
-
 /* Polls an epoll very often, so that each wakeup of it takes long. */
 static void *poll_often(void *arg)
 {
@@ -203,9 +215,69 @@ static void *poll_often(void *arg)
 	for (int i = 0; i < COPIES; i++)
 		copies[i].fd = *(int *)arg;
 	poll(copies, COPIES, -1);
+	free(copies);
 	return NULL;
 }
 
+static void *keep_polling(void *arg)
+{
+	for (;;)
+		poll_often(arg);
+	return NULL;
+}
+
+/*
+ * One file many times in a ring that has a single poller, which takes long. It must not
+ * take long for each watch.
+ */
+static int slow_poller(void)
+{
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	int once = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	static int ep;
+	const int watches = 1000;
+	__u64 alone, one, all, longest;
+	pthread_t thread;
+
+	if (ring_open(&fan_ring, watches + 1) || ring_add(&fan_ring, once, EPOLLIN, 0) < 0)
+		return 1;
+	for (int i = 0; i < watches; i++) {
+		if (ring_add(&fan_ring, dup(event), EPOLLIN, 0) < 0)
+			return 2;
+	}
+	alone = least_write_time(event);
+	ep = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, fan_ring.fd, &watched))
+		return 3;
+	/* More than a tick. */
+	for (int i = 0; i < 40; i++) {
+		if (pthread_create(&thread, NULL, keep_polling, &ep))
+			return 4;
+	}
+	one = least_write_time(once);
+	all = least_write_time(event);
+	/* It looks beside some of the writes, as far as the machine runs both. */
+	run_on(1);
+	if (pthread_create(&thread, NULL, look_again, &fan_ring) || !run_on(0))
+		return 5;
+	dprintf(1, "# a write to %d watches: %llu us, with a poller %llu us", watches,
+		alone / 1000, all / 1000);
+	if (all > 8 * (alone + one) + 200000000)
+		return 6;
+	time_writes(event, &all, &longest);
+	dprintf(1, ", and one that looks up to %llu us; a write to one watch %llu us\n",
+		longest / 1000, one / 1000);
+	return longest < 8 * (alone + one) + 200000000 ? 0 : 7;
+}
+
+TEST_F(attack, slow_poller)
+{
+	ASSERT_EQ(0, start_attack(self, slow_poller));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+static struct user_ring storm_ring;
 static int storm_event;
 
 /*
