@@ -136,10 +136,10 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned in
  * @ring: filled in, if the call succeeds
  * @fd: its descriptor as it was received; @ring owns it after success
  *
- * Continues where the previous consumer stopped. That consumer must not take events
- * any more, and must not have stopped in the middle of a harvest: posts that it had taken
- * would be silent until flowfd_ring_revive_post() for each. A process may also attach only
- * to post. Processes that map a ring must trust each other: each can write
+ * Continues where the previous consumer stopped. That consumer must not take events any
+ * more. If it was killed in the middle of a harvest, perhaps nothing more can be taken from
+ * this ring: poll(2) reports events, and a harvest finds none. Make a new one then, and add
+ * the files to it. A process may also attach only to post. Processes that map a ring must trust each other: each can write
  * its memory, and harvesting uses the numbers in the index unchecked. Returns 0, or
  *   -EPROTONOSUPPORT  a ring of a version that this library does not know
  *   -ENOTTY           not a ring, or one without the module
@@ -208,7 +208,9 @@ int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd, uint32_t even
  * @data: as flowfd_ring_add()
  *
  * Events that were not taken are dropped; if the file is ready now, there is an
- * event at once. Returns 0, -EBADF, -EINVAL, or -ENOENT if @fd is not watched.
+ * event at once. With a kernel of 32 bits, an event that another thread takes during this
+ * call may have half of the old data and half of the new. Returns 0, -EBADF, -EINVAL, or
+ * -ENOENT if @fd is not watched.
  */
 int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data);
