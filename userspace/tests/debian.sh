@@ -12,8 +12,9 @@ tap_is "$(sed -n '1s/^flowfd (\([^)]*\)).*/\1/p' "$debian/changelog")" \
 	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf")" \
 	"changelog and dkms.conf: version"
 
+# Which has that of the suite as well, in a repository.
 tap_is "$(grep -v '^#' "$top/livepatch/builder/version")" \
-	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf")" \
+	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf" | sed 's/+deb.*//')" \
 	"livepatch/builder/version and dkms.conf: version"
 
 # Each exported function, with the version node that it is in.
