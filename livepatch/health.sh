@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Whether the livepatch may be loaded, and whether the kernel is well with it: the kill
-# switch, a crash after the last load, and new taint flags. Sourced by flowfd-livepatch,
-# which defines $state, say and die, after loaded-livepatch.sh.
+# switch, a crash after the last load, and new taint flags or warnings. Sourced by
+# flowfd-livepatch, which defines $state, say and die, after loaded-livepatch.sh.
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of and for the other files
 
 cmdline=/proc/cmdline
 off_file=/etc/flowfd-livepatch/off
 taint_file=/proc/sys/kernel/tainted
+counts=/sys/kernel
 boot_id=/proc/sys/kernel/random/boot_id
 # Seconds to wait for a disk, before an unload: what the kernel has trouble with may be that.
 disk_patience=10
@@ -15,6 +16,9 @@ disk_patience=10
 # bad page, an oops, a warning, a lockup. Its log is no proof: users can write what looks
 # like a report, and others can make a task hang.
 trouble_flags='M:4 B:5 D:7 W:9 L:14'
+# A flag stays set. But the kernel counts what these are for, since 6.2 and late 6.1.
+counted_flags='D:oops_count W:warn_count'
+declare -A count_before
 
 # check_switch: exits with an error if livepatches of flowfd are switched off
 check_switch()
@@ -124,11 +128,23 @@ clear_guards()
 	rm -f "${guards[@]}"
 }
 
+# read_count FILE: sets count
+read_count()
+{
+	count=0
+	{ read -r count < "$counts/$1"; } 2> /dev/null || true
+}
+
 # mark: remembers how the kernel was before a load, and opens a pipe into which nobody writes,
 # for pause
 mark()
 {
+	local flag count
 	read -r taint_before < "$taint_file"
+	for flag in $counted_flags; do
+		read_count "${flag#*:}"
+		count_before[$flag]=$count
+	done
 	exec 9<> <(:)
 }
 
@@ -138,15 +154,20 @@ pause()
 	read -rt "$1" -u 9 _ || true
 }
 
-# trouble: whether there are flags of trouble that are new since the mark; sets found to them.
-# A kernel that does not tell is in trouble.
+# trouble: whether there are flags of trouble that are new since the mark, or were set again;
+# sets found to them. A kernel that does not tell is in trouble.
 trouble()
 {
-	local now=0 flag
+	local now=0 flag count
 	found=
 	{ read -r now < "$taint_file"; } 2> /dev/null || found=" unknown"
 	for flag in $trouble_flags; do
 		[ $(((now & ~taint_before) >> ${flag#*:} & 1)) = 0 ] || found+=" ${flag%:*}"
+	done
+	for flag in $counted_flags; do
+		read_count "${flag#*:}"
+		[ "$count" -le "${count_before[$flag]}" ] ||
+			[[ "$found " = *" ${flag%:*} "* ]] || found+=" ${flag%:*} again"
 	done
 	[ "$found" ]
 }
@@ -208,7 +229,8 @@ watch()
 		blame "$(version_of "$name")"
 	done
 	tried=
-	trap 'exit 143' TERM INT QUIT
+	# No success: the version that made trouble may stay.
+	trap 'say "stopped before it was unloaded" >&2; exit 1' TERM INT QUIT
 	say "the kernel is not well, it has new taint flags:$found" >&2
 	# Tasks can keep an unload from coming to an end; then it is in force again.
 	until (unload) || [ -z "$(our_names "$modules")" ]; do

@@ -12,6 +12,7 @@ set -u
 cmdline=cmdline
 off_file=off
 taint_file=taint
+counts=$PWD
 boot_id=boot
 sysfs=sysfs
 modules=modules
@@ -214,6 +215,36 @@ tap_is "$(recorded watch_with 7 > /dev/null 2>&1; in_order | grep -o "sync faile
 	"sync ${failed##*/} $state,unloaded,rm -f pending-6.1.0-50-amd64.N" \
 	"trouble is on the disk before the unload"
 rm "$failed"
+# A flag that was set before.
+again()
+(
+	echo $((1 << 9 | 1 << 7)) > taint
+	echo 3 > warn_count
+	echo 1 > oops_count
+	mark
+	pause()
+	{
+		sleep "$1"
+		echo "$counted" > warn_count
+		echo "$oopses" > oops_count
+	}
+	counted=$1
+	oopses=$2
+	watch 1 10 2>&1
+)
+tap_is "$(again 3 1)" "the kernel is well after 10 s" "flags that were set before"
+tap_is "$(again 4 1)" "the kernel is not well, it has new taint flags: W again
+unloaded" "another warning"
+tap_is "$(again 5 2)" "the kernel is not well, it has new taint flags: D again W again
+unloaded" "and another oops"
+rm "$failed" warn_count oops_count
+echo 0 > taint
+mark
+echo 512 > taint
+echo 1 > warn_count
+trouble
+tap_is "$found" " W" "the first warning is named once"
+rm warn_count
 # Nobody reads what the watch says: the connection is lost, a log is full, a terminal stopped.
 # unread COMMAND...: watches with the tool's own say(), as the command runs it
 unread()
@@ -296,6 +327,23 @@ status 1" "until nothing is loaded"
 rm "$failed"
 mkdir modules/flowfd_livepatch_1
 echo 1 > modules/flowfd_livepatch_1/version
+
+# A watcher that is stopped while it tries to unload.
+tap_is "$(
+	unload()
+	{
+		die "it waited for a task"
+	}
+	pause()
+	{
+		[ "$1" = 2 ] || kill "$BASHPID"
+		sleep "$1"
+	}
+	watch_with 7 2>&1)" "the kernel is not well, it has new taint flags: D
+it waited for a task
+stopped before it was unloaded
+status 1" "an unload that is stopped has failed"
+rm "$failed"
 
 # A watcher that is stopped.
 echo 0 > taint

@@ -142,6 +142,8 @@ refused 0 "$me unloaded" "unload" unload
 # Something goes wrong while the kernel is watched. What users can write to its log is none
 # of that; nor is a flag that tells of a proprietary module. M is: selftests/run does not
 # take it for a failure.
+tap_ok "the kernel counts warnings and oopses" \
+	cat /sys/kernel/warn_count /sys/kernel/oops_count > /dev/null
 "$tool" load --watch 600 > "$work/watched" 2>&1 &
 until grep -qs "in force" "$work/watched"; do
 	sleep 0.1

@@ -58,6 +58,11 @@ taint() {
 	cat /proc/sys/kernel/tainted
 }
 
+# Prints how many warnings and oopses there were since the boot, where the kernel counts them.
+reports() {
+	cat /sys/kernel/warn_count /sys/kernel/oops_count 2> /dev/null | xargs
+}
+
 # loaded [STATE]: prints the versions of the livepatches that are loaded, in this state
 loaded() {
 	for path in "$sysfs"/flowfd_livepatch*/; do

@@ -14,6 +14,7 @@ remember() {
 	boot=$(boot_id)
 	kernel=$(uname -r)
 	taint=$(taint)
+	reports=$(reports)
 	in_force=$(in_force)
 	units=$(enabled_units)
 	watching=$(watching)
@@ -22,6 +23,7 @@ remember() {
 		boot='$boot'
 		kernel='$kernel'
 		taint='$taint'
+		reports='$reports'
 		in_force='$in_force'
 		units='$units'
 		active=$(truth systemctl -q is-active "$tool")

@@ -41,6 +41,9 @@ watched() {
 		# Also those from before the watch: an older livepatch was in force then.
 		echo failed
 		echo "the kernel has new taint flags: it was $taint, and is $(taint)"
+	elif [ "${reports-$(reports)}" != "$(reports)" ]; then
+		echo failed
+		echo "the kernel has warned: warnings and oopses were $reports, and are $(reports)"
 	elif [ "$($tool status > /dev/null || echo no)" ] ||
 		[ "$(in_force)" != "$(module_version)" ]; then
 		echo failed
