@@ -152,6 +152,8 @@ echo "a soft lockup, says a user" > /dev/kmsg
 echo 1 > /proc/sys/kernel/tainted
 sleep 5
 tap_is "$("$tool" status | sed -n 1p)" "$me in force" "no trouble while it is watched"
+# As Control-Z does. It must not stop.
+kill -TSTP $!
 echo 16 > /proc/sys/kernel/tainted
 wait $!
 tap_is "$?: $(cat "$work/watched")" "1: $me in force
