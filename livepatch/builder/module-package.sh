@@ -7,8 +7,7 @@
 # is not copied; openssl may ask for its passphrase.
 sign()
 {
-	local signature
-	signature=$(mktemp)
+	local signature=$1.p7s
 	openssl cms -sign -binary -noattr -nocerts -md sha256 -outform DER \
 		-in "$1" -inkey "$2" -signer "$3" -out "$signature"
 	{
@@ -21,6 +20,8 @@ sign()
 	} >> "$1"
 	rm "$signature"
 }
+
+maintainer="${DEBFULLNAME:-flowfd-livepatch} <${DEBEMAIL:-root@localhost}>"
 
 # package_name KERNEL
 package_name()
@@ -45,7 +46,7 @@ write_control()
 		Architecture: amd64
 		Section: kernel
 		Priority: optional
-		Maintainer: ${DEBFULLNAME:-flowfd-livepatch} <${DEBEMAIL:-root@localhost}>
+		Maintainer: $maintainer
 		Depends: flowfd-livepatch (>= $(grep -v '^#' "$data/builder/version"))
 		Description: livepatch of flowfd for Linux $1
 		 Fixes: $(field "$2" flowfd_fixes). Made from $(field "$2" version), for the
@@ -66,7 +67,8 @@ write_control()
 			if ls -d /sys/module/flowfd_livepatch* > /dev/null 2>&1; then
 				systemctl restart flowfd-livepatch-upgrade || true
 			elif [ -z "\${2-}" ]; then
-				systemctl start flowfd-livepatch || true
+				# It may have been loaded, and unloaded by hand.
+				systemctl restart flowfd-livepatch || true
 			fi
 		fi
 	TEXT
@@ -87,19 +89,37 @@ write_control()
 	chmod 755 postinst prerm
 }
 
+# write_docs KERNEL MODULE: licence and changelog
+write_docs()
+{
+	cat > copyright <<-TEXT
+		The module has code of Linux, https://www.kernel.org/, as changed by flowfd. Both are
+		under the GNU General Public License, version 2, which on Debian systems is in
+		/usr/share/common-licenses/GPL-2. The same version of flowfd-livepatch has the
+		changes, and builds the module from the source package of the kernel.
+	TEXT
+	printf '%s\n' "$(package_name "$1") ($(package_version "$2")) unstable; urgency=medium" "" \
+		"  * Made from $(field "$2" version)." "" \
+		" -- $maintainer  $(date -Rur "$2")" | gzip -n9 > changelog.gz
+}
+
 # make_package KERNEL DIR OUT [KEY CERT]: puts a package of the module in DIR into OUT
 make_package()
-{
-	local kernel=$1 tree content
+(
+	set -e
+	kernel=$1
 	tree=$(mktemp -d)
+	trap 'rm -r "$tree"' EXIT
 	content=$tree$packaged/$kernel
-	mkdir -p "$content" "$tree/DEBIAN"
+	doc=$tree/usr/share/doc/$(package_name "$kernel")
+	mkdir -p "$content" "$doc" "$tree/DEBIAN"
 	cp -p "$2/$file" "$2/build-id" "$content"
 	[ $# -lt 4 ] || sign "$content/$file" "$4" "$5"
 	(cd "$tree/DEBIAN" && write_control "$kernel" "$2/$file")
+	(cd "$doc" && write_docs "$kernel" "$2/$file")
+	(cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)
 	chmod -R go=rX "$tree"
 	mkdir -p "$3"
 	dpkg-deb --root-owner-group -Zxz --build "$tree" "$3" > /dev/null
-	rm -r "$tree"
 	say "made $3/$(package_name "$kernel")_$(package_version "$2/$file")_amd64.deb"
-}
+)

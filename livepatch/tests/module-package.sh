@@ -41,13 +41,24 @@ tap_is "$(dpkg-deb -f "out/$name" Description)" "livepatch of flowfd for Linux $
  kernel with build ID
  1234.
  flowfd-livepatch(8) says how to load it." "its description"
+doc=./usr/share/doc/flowfd-livepatch-$kernel
 tap_is "$(dpkg-deb --fsys-tarfile "out/$name" | tar -tv | awk '{ print $1, $2, $6 }' |
 	grep -v '/$')" "-rw-r--r-- root/root ./usr/lib/flowfd-livepatch/$kernel/build-id
--rw-r--r-- root/root ./usr/lib/flowfd-livepatch/$kernel/$file" "its files"
+-rw-r--r-- root/root ./usr/lib/flowfd-livepatch/$kernel/$file
+-rw-r--r-- root/root $doc/changelog.gz
+-rw-r--r-- root/root $doc/copyright" "its files"
 dpkg-deb -x "out/$name" tree
+tap_is "$(zcat tree/$doc/changelog.gz)" "flowfd-livepatch-$kernel (0.2.0+20261120101112) \
+unstable; urgency=medium
+
+  * Made from 0.2.0-abc.
+
+ -- flowfd-livepatch <root@localhost>  Fri, 20 Nov 2026 10:11:12 +0000" "its changelog"
 tap_ok "the module" cmp unsigned "tree/usr/lib/flowfd-livepatch/$kernel/$file"
 dpkg-deb -e "out/$name" control
 tap_ok "its scripts" sh -n control/postinst control/prerm
+tap_is "$(cd tree && md5sum -c --quiet ../control/md5sums && wc -l < ../control/md5sums)" 4 \
+	"its checksums"
 
 # Its scripts, where systemctl says what it is told, and which units are enabled.
 mkdir bin modules systemd
@@ -75,7 +86,7 @@ does()
 export CONTAINER='' ENABLED=''
 tap_is "$(does postinst configure "")" "" "nothing is loaded that is not enabled"
 for ENABLED in flowfd-livepatch.service flowfd-livepatch.timer; do
-	tap_is "$(does postinst configure "")" "start flowfd-livepatch" "$ENABLED: loaded"
+	tap_is "$(does postinst configure "")" "restart flowfd-livepatch" "$ENABLED: loaded"
 	tap_is "$(does postinst configure 1)" "" "$ENABLED: not if it was unloaded"
 	mkdir modules/flowfd_livepatch_1
 	tap_is "$(does postinst configure 1)" "restart flowfd-livepatch-upgrade" \
@@ -112,6 +123,8 @@ tap_ok "the signature" openssl cms -verify -binary -inform DER -in signature \
 	-content unsigned -certfile certificate -CAfile certificate -purpose any -out checked
 tap_is "$(tail -c 40 signed | head -c 8 | od -An -tx1)" " 00 00 02 00 00 00 00 00" \
 	"the fields before its length"
+tap_is "$(TMPDIR=$PWD make_package $kernel "$PWD/built" out /nothing /nothing 2> /dev/null
+	find . -maxdepth 1 -name 'tmp.*')" "" "a key that cannot be read leaves nothing"
 tap_is "$(modinfo -F signer "$PWD/signed" 2> /dev/null; field signed version)" "0.2.0-abc" \
 	"its version"
 tap_done
