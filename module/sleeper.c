@@ -22,7 +22,7 @@ static void sleeper_end(struct flowfd_sleeper *s, int result)
 /* It ends without a turn: nothing shall be taken by who cannot use it. */
 static bool sleeper_is_killed(const struct flowfd_sleeper *s)
 {
-	return fatal_signal_pending(s->task);
+	return data_race(fatal_signal_pending(s->task));
 }
 
 static struct flowfd_sleeper *sleepers_first(struct list_head *sleepers)
@@ -154,7 +154,7 @@ bool flowfd_writers_retry(struct flowfd_counter *c)
 		if (c->flow.overflow == FLOWFD_OVERFLOW_WAIT &&
 		    count_can_fit(counter_maximum(c), s->value))
 			continue;
-		sleeper_end(s, 1);
+		sleeper_end(s, sleeper_is_killed(s) ? -ERESTARTSYS : 1);
 		ended = true;
 	}
 	counter_set_marker(c);

@@ -165,7 +165,7 @@ TEST_F(flow, killed_writer_lets_the_next_go)
 	expect_next(_metadata, &self->f, &next);
 }
 
-/* Has nothing else run on this processor until the caller sleeps. */
+/* Has nothing else run on this processor until the caller sleeps, nor what it starts. */
 static bool keep_processor(int cpu)
 {
 	const struct sched_param first = { .sched_priority = 1 };
@@ -173,16 +173,16 @@ static bool keep_processor(int cpu)
 	return run_on(cpu) && !sched_setscheduler(0, SCHED_FIFO, &first);
 }
 
-/* A process that sleeps in @call, a read or a write of 9, on processor 0. */
+/* A process that sleeps in @call, a read or a write of 9. */
 static pid_t start_process(int fd, long call)
 {
 	__u64 value;
 	pid_t child = fork();
 
 	if (!child) {
-		if (run_on(0) && call == SYS_read)
+		if (call == SYS_read)
 			take(fd, &value);
-		else if (run_on(0))
+		else
 			add(fd, 9);
 		_exit(0);
 	}
@@ -203,10 +203,10 @@ TEST_F(flow, killed_reader_takes_nothing)
 	struct call next;
 	pid_t child;
 
+	ASSERT_TRUE(keep_processor(0));
 	child = start_process(self->fd, SYS_read);
 	ASSERT_LT(0, child);
 	ASSERT_TRUE(start_read(&next, self->fd));
-	ASSERT_TRUE(keep_processor(0));
 	kill(child, SIGKILL);
 	EXPECT_EQ(8, put(&self->f, 3));
 	ASSERT_TRUE(call_join(&next));
@@ -218,11 +218,11 @@ TEST_F(flow, killed_writer_adds_nothing)
 {
 	pid_t child;
 
+	ASSERT_TRUE(keep_processor(0));
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
 	ASSERT_EQ(8, put(&self->f, 5));
 	child = start_process(self->fd, SYS_write);
 	ASSERT_LT(0, child);
-	ASSERT_TRUE(keep_processor(0));
 	kill(child, SIGKILL);
 	EXPECT_EQ(5, got(&self->f));
 	EXPECT_EQ(0, count_of(self->fd));
