@@ -40,8 +40,8 @@ static noinline bool counter_wake_one(wait_queue_entry_t *entry, __poll_t events
 	current->in_eventfd = 1;
 	/*
 	 * l: EPOLL_CTL_MOD has a barrier between its mask and its look at the events, and does
-	 * not join the queue again. The function begins with epoll's lock, an atomic, and then
-	 * reads the mask.
+	 * not join the queue again. The function begins with epoll's lock, and then reads the
+	 * mask. This is a full barrier, or, as on x86, all locks are.
 	 */
 	smp_mb__before_atomic();
 	woken = entry->func(entry, TASK_NORMAL, 0, poll_to_key(events));
