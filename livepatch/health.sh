@@ -16,8 +16,10 @@ disk_patience=10
 # bad page, an oops, a warning, a lockup. Its log is no proof: users can write what looks
 # like a report, and others can make a task hang.
 trouble_flags='M:4 B:5 D:7 W:9 L:14'
-# A flag stays set. But the kernel counts what these are for, since 6.2 and late 6.1.
-counted_flags='D:oops_count W:warn_count'
+# A flag stays set. But the kernel counts what these are for, since 6.2 and late 6.1. It also
+# counts what sets another flag or none, as reports of UBSAN: so where the flag was not set,
+# only that counts.
+counted_flags='D:7:oops_count W:9:warn_count'
 declare -A count_before
 
 # check_switch: exits with an error if livepatches of flowfd are switched off
@@ -142,7 +144,7 @@ mark()
 	local flag count
 	read -r taint_before < "$taint_file"
 	for flag in $counted_flags; do
-		read_count "${flag#*:}"
+		read_count "${flag##*:}"
 		count_before[$flag]=$count
 	done
 	exec 9<> <(:)
@@ -154,20 +156,32 @@ pause()
 	read -rt "$1" -u 9 _ || true
 }
 
-# trouble: whether there are flags of trouble that are new since the mark, or were set again;
-# sets found to them. A kernel that does not tell is in trouble.
+# trouble: whether there are flags of trouble that are new since the mark; sets found to them.
+# A kernel that does not tell is in trouble.
 trouble()
 {
-	local now=0 flag count
+	local now=0 flag
 	found=
 	{ read -r now < "$taint_file"; } 2> /dev/null || found=" unknown"
 	for flag in $trouble_flags; do
 		[ $(((now & ~taint_before) >> ${flag#*:} & 1)) = 0 ] || found+=" ${flag%:*}"
 	done
+	[ "$found" ]
+}
+
+# trouble_again: whether there is more of what flags were set for before the mark; sets found.
+# Not after a load that nobody watches, which may be the way back from a newer version on a
+# machine that warns again and again.
+trouble_again()
+{
+	local flag bit count
+	found=
 	for flag in $counted_flags; do
-		read_count "${flag#*:}"
-		[ "$count" -le "${count_before[$flag]}" ] ||
-			[[ "$found " = *" ${flag%:*} "* ]] || found+=" ${flag%:*} again"
+		bit=${flag#*:}
+		bit=${bit%:*}
+		[ $((taint_before >> bit & 1)) = 1 ] || continue
+		read_count "${flag##*:}"
+		[ "$count" -le "${count_before[$flag]}" ] || found+=" ${flag%%:*} again"
 	done
 	[ "$found" ]
 }
@@ -215,7 +229,7 @@ watch()
 	# The guard of the load was for longer. Where it has gone, a shutdown has begun, or
 	# somebody has unloaded the livepatch.
 	in_time shorten_guard "$1" "$2" || say "cannot write $guard" >&2
-	until trouble; do
+	until trouble || trouble_again; do
 		if [ "$left" -le 0 ]; then
 			tried=
 			say "the kernel is well after $2 s"
@@ -230,7 +244,8 @@ watch()
 	done
 	tried=
 	# No success: the version that made trouble may stay.
-	trap 'say "stopped before it was unloaded" >&2; exit 1' TERM INT QUIT
+	trap '[ -z "$(our_names "$modules")" ] || say "stopped before it was unloaded" >&2; exit 1' \
+		TERM INT QUIT
 	say "the kernel is not well, it has new taint flags:$found" >&2
 	# Tasks can keep an unload from coming to an end; then it is in force again.
 	until (unload) || [ -z "$(our_names "$modules")" ]; do

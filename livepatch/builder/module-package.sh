@@ -93,10 +93,12 @@ write_control()
 write_docs()
 {
 	cat > copyright <<-TEXT
-		The module has code of Linux, https://www.kernel.org/, as changed by flowfd. Both are
-		under the GNU General Public License, version 2, which on Debian systems is in
-		/usr/share/common-licenses/GPL-2. The same version of flowfd-livepatch has the
-		changes, and builds the module from the source package of the kernel.
+		The module has code of Linux, https://www.kernel.org/, as changed by flowfd.
+		Copyright 1991-2026 Linus Torvalds and others
+		Copyright 2026 the authors of flowfd
+		Both are under the GNU General Public License, version 2, which on Debian systems
+		is in /usr/share/common-licenses/GPL-2. The same version of flowfd-livepatch has
+		the changes, and builds the module from the source package of the kernel.
 	TEXT
 	printf '%s\n' "$(package_name "$1") ($(package_version "$2")) unstable; urgency=medium" "" \
 		"  * Made from $(field "$2" version)." "" \
@@ -107,19 +109,18 @@ write_docs()
 make_package()
 (
 	set -e
-	kernel=$1
 	tree=$(mktemp -d)
 	trap 'rm -r "$tree"' EXIT
-	content=$tree$packaged/$kernel
-	doc=$tree/usr/share/doc/$(package_name "$kernel")
+	content=$tree$packaged/$1
+	doc=$tree/usr/share/doc/$(package_name "$1")
 	mkdir -p "$content" "$doc" "$tree/DEBIAN"
 	cp -p "$2/$file" "$2/build-id" "$content"
 	[ $# -lt 4 ] || sign "$content/$file" "$4" "$5"
-	(cd "$tree/DEBIAN" && write_control "$kernel" "$2/$file")
-	(cd "$doc" && write_docs "$kernel" "$2/$file")
+	(cd "$tree/DEBIAN" && write_control "$1" "$2/$file")
+	(cd "$doc" && write_docs "$1" "$2/$file")
 	(cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)
 	chmod -R go=rX "$tree"
 	mkdir -p "$3"
 	dpkg-deb --root-owner-group -Zxz --build "$tree" "$3" > /dev/null
-	say "made $3/$(package_name "$kernel")_$(package_version "$2/$file")_amd64.deb"
+	say "made $3/$(package_name "$1")_$(package_version "$2/$file")_amd64.deb"
 )

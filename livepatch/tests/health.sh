@@ -239,11 +239,28 @@ tap_is "$(again 5 2)" "the kernel is not well, it has new taint flags: D again W
 unloaded" "and another oops"
 rm "$failed" warn_count oops_count
 echo 0 > taint
+echo 3 > warn_count
 mark
-echo 512 > taint
-echo 1 > warn_count
-trouble
-tap_is "$found" " W" "the first warning is named once"
+tap_is "$(
+	pause()
+	{
+		sleep "$1"
+		echo 4 > warn_count
+	}
+	watch 1 10 2>&1)" "the kernel is well after 10 s" "a report that sets no flag"
+tap_is "$(
+	pause()
+	{
+		sleep "$1"
+		echo 512 > taint
+		echo 5 > warn_count
+	}
+	watch 1 10 2>&1)" "the kernel is not well, it has new taint flags: W
+unloaded" "the first warning"
+rm "$failed"
+mark
+echo 6 > warn_count
+tap_is "$(judge 1)" "" "another warning after a load that nobody watches"
 rm warn_count
 # Nobody reads what the watch says: the connection is lost, a log is full, a terminal stopped.
 # unread COMMAND...: watches with the tool's own say(), as the command runs it

@@ -84,7 +84,7 @@ mkdir -p modules/flowfd_livepatch_1 systemd with without
 sed "s|/sys/module|$PWD/modules|; s|/run/systemd/system|$PWD/systemd|; /^#DEBHELPER#/d" \
 	"$prerm" > removal
 for command in deb-systemd-invoke flowfd-livepatch; do
-	printf '#!/bin/sh\necho "%s $1"\n' $command > without/$command
+	printf '#!/bin/sh\necho "%s $*"\n' $command > without/$command
 done
 printf '#!/bin/sh\n[ "$CHROOT" ]\n' > without/ischroot
 printf '#!/bin/sh\n[ "$CONTAINER" ]\n' > with/systemd-detect-virt
@@ -97,8 +97,9 @@ prerm_in()
 }
 export CHROOT='' CONTAINER=''
 tap_is "$(prerm_in with upgrade)" "" "an upgrade does not unload"
-tap_is "$(prerm_in with remove)" "deb-systemd-invoke stop
-flowfd-livepatch unload" "the removal does"
+tap_is "$(prerm_in with remove)" "deb-systemd-invoke stop flowfd-livepatch.timer \
+flowfd-livepatch-upgrade.service flowfd-livepatch.service flowfd-livepatch-guard.service
+flowfd-livepatch unload" "the removal does, and stops the timer first"
 tap_is "$(CHROOT=1 prerm_in with remove; CONTAINER=1 prerm_in with remove)" "" \
 	"not in a chroot or a container"
 rmdir systemd

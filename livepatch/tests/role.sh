@@ -10,7 +10,7 @@ role=$PWD/livepatch/ansible/flowfd
 cd "$(mktemp -d)" || exit
 mkdir -p bin sys/kernel/livepatch sys/module lib/flowfd-livepatch run/systemd/system units
 sed "s|\([=\"]\)/sys/|\1$PWD/sys/|g; s|/var/lib/|$PWD/lib/|g; s|/run/|$PWD/run/|g
-	s|^export PATH=|&$PWD/bin:|; s|^patience=.*|patience=1|" \
+	s|^export PATH=|&$PWD/bin:|; s|^patience=.*|patience=1|; s|/proc/sys/kernel/tainted|$PWD/taint|" \
 	"$role"/files/{host,look,packages,trial,rollout,command}.sh > host.sh
 before=$PWD/lib/flowfd-livepatch/rollout/before
 
@@ -40,6 +40,7 @@ esac
 TEXT
 printf '#!/bin/sh\ncat %s/kernel\n' "$PWD" > bin/uname
 echo 6.1.0-50-amd64 > kernel
+echo 0 > taint
 # installed VERSION [NOTE]: the module that is installed
 installed()
 {
@@ -316,6 +317,35 @@ echo exited > state-flowfd-livepatch.service
 tap_is "$(host back) $(changed)" \
 	"status 0 flowfd-livepatch-trial.service,flowfd-livepatch-upgrade" \
 	"and there is another one on the way back"
+
+# --- the watch of a trial, on a kernel that has warned before
+new_host
+state 5 1 0
+echo exited > state-flowfd-livepatch-trial.service
+echo 512 > taint
+echo 3 > sys/kernel/warn_count
+host remember > remembered
+tap_is "$(host watched)" "well
+status 0" "no other warning"
+echo 4 > sys/kernel/warn_count
+tap_is "$(host watched)" "failed
+the kernel has warned again since the load
+status 0" "another one"
+sed -i '/^warnings=/d' "$before"
+tap_is "$(host watched)" "well
+status 0" "a rollout that an older role began"
+host back > said
+rm sys/kernel/warn_count
+host remember > remembered
+tap_is "$(host watched)" "well
+status 0" "a kernel that does not count"
+host back > said
+echo 0 > taint
+host remember > remembered
+echo 1 > sys/kernel/warn_count
+tap_is "$(host watched)" "well
+status 0" "a report that sets no flag"
+host back > said
 
 # --- the timer, before it has started the service, and after that
 new_host

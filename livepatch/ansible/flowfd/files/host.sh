@@ -32,6 +32,8 @@ patience=300
 source_file=/etc/apt/sources.list.d/flowfd.sources
 keyring=flowfd-archive-keyring
 sysfs=/sys/kernel/livepatch
+# Has warn_count and oops_count.
+counts=/sys/kernel
 is_locked="a command of another rollout still runs here: wait until that ends"
 # M, B, D, W, L: the taint flags that flowfd-livepatch takes for trouble.
 trouble=$((1 << 4 | 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14))
@@ -58,9 +60,9 @@ taint() {
 	cat /proc/sys/kernel/tainted
 }
 
-# Prints how many warnings and oopses there were since the boot, where the kernel counts them.
-reports() {
-	cat /sys/kernel/warn_count /sys/kernel/oops_count 2> /dev/null | xargs
+# count FILE: prints how often since the boot, or 0 where the kernel does not count
+count() {
+	cat "$counts/$1" 2> /dev/null || echo 0
 }
 
 # loaded [STATE]: prints the versions of the livepatches that are loaded, in this state

@@ -14,7 +14,8 @@ remember() {
 	boot=$(boot_id)
 	kernel=$(uname -r)
 	taint=$(taint)
-	reports=$(reports)
+	warnings=$(count warn_count)
+	oopses=$(count oops_count)
 	in_force=$(in_force)
 	units=$(enabled_units)
 	watching=$(watching)
@@ -23,7 +24,8 @@ remember() {
 		boot='$boot'
 		kernel='$kernel'
 		taint='$taint'
-		reports='$reports'
+		warnings='$warnings'
+		oopses='$oopses'
 		in_force='$in_force'
 		units='$units'
 		active=$(truth systemctl -q is-active "$tool")
