@@ -5,7 +5,8 @@
  * again only after one of them has looked at the ring. Proven: each poller looks after
  * the last event was published, and the consumer harvests all events.
  *
- * With WORKER, one work item wakes the pollers for all producers.
+ * With WORKER, one work item wakes the pollers for all producers; with EITHER as well, each
+ * time a producer does, or leaves it to the work item.
  *
  * The conventions are those of ring.pml. Each producer has an item of its own.
  */
@@ -98,7 +99,12 @@ work:
 #ifndef NOT_AGAIN
 			again = true
 #endif
+#ifndef EITHER
 		:: !waking && memory[LISTENING] -> waking = true
+#else
+		:: !waking && memory[LISTENING] -> memory[LISTENING] = 0; waking = true
+		:: !waking && memory[LISTENING] -> memory[LISTENING] = 0; goto wakes
+#endif
 		:: else
 		fi;
 		goto work
@@ -113,7 +119,7 @@ work:
 		fi
 #endif
 	   };
-	   n = 0;
+wakes:	   n = 0;
 	   do
 #ifdef WOKEN_WITH_EVENTS	/* with which a multishot poll completes, and does not look */
 	   :: n == 0 -> completed = true; n++
