@@ -4,15 +4,14 @@
  * work item of the kernel does it for all: for one end of each user in turn, so that
  * whoever has very many bridges does not keep others from theirs.
  */
-#include <linux/cred.h>
 #include <linux/percpu.h>
 #include <linux/sched/isolation.h>
 #include <linux/smp.h>
-#include <linux/user_namespace.h>
 #include <linux/wait_bit.h>
 
 #include "bridge.h"
 #include "compat.h"
+#include "outer_user.h"
 
 /**
  * struct bridge_processor - the work that waits for a processor
@@ -257,20 +256,6 @@ void flowfd_work_end(struct bridge_work *work)
 	wait_var_event(work, work_is_over(work));
 }
 
-/*
- * Whoever makes a user namespace can be very many users in it. Outside, a program that was
- * given to a subordinate id there, and runs with it, cannot be told from another user's.
- */
-static kuid_t work_user(void)
-{
-	const struct user_namespace *ns;
-	kuid_t user = current_uid();
-
-	for (ns = current_user_ns(); ns != &init_user_ns; ns = ns->parent)
-		user = ns->owner;
-	return user;
-}
-
 /**
  * flowfd_work_init - nothing is to be done yet
  * @work: of a new end, which belongs to the user who calls
@@ -279,7 +264,7 @@ static kuid_t work_user(void)
 void flowfd_work_init(struct bridge_work *work, void (*func)(struct bridge_work *work))
 {
 	work->func = func;
-	work->user = work_user();
+	work->user = outer_user();
 	raw_spin_lock_init(&work->lock);
 	timer_setup(&work->timer, work_timer_expired, 0);
 	RB_CLEAR_NODE(&work->node);

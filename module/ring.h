@@ -35,6 +35,7 @@
  * @tail: entries put into the index so far; see ring_tail()
  * @listening: RING_* bits: a publisher must look at @wqh
  * @woken_at: jiffies when pollers were woken last
+ * @user: of whose time they are woken, a hash of RING_USERS_BITS; fixed
  * @wanted: fewest entries that a task in @sleepers waits for; read without the lock
  * @wqh: pollers; its lock protects @wanted and @sleepers
  * @sleepers: tasks that wait for entries, by how many they want
@@ -68,6 +69,7 @@ struct flowfd_ring {
 	atomic_long_t tail ____cacheline_aligned_in_smp;
 	atomic_t listening;
 	unsigned long woken_at;
+	u32 user;
 	u32 wanted;
 	wait_queue_head_t wqh;
 	struct rb_root_cached sleepers;

@@ -8,6 +8,7 @@
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
 
+#include "outer_user.h"
 #include "ring.h"
 #include "sleep.h"
 
@@ -22,18 +23,25 @@
 /*
  * To wake an epoll that is polled very often takes long, perhaps more than a tick. A file
  * that is in a ring many times, or in many rings, would wake it as often, with interrupts
- * off. So on one processor, publishers in a user's rings wake pollers for two thirds of
- * the time at most, and this long in one piece, and one poller more; beyond that, the work
- * item does. Not with PREEMPT_RT, where interrupts are on.
+ * off. So publishers on a processor wake the pollers of a user's rings for half of the time
+ * at most, and those of all users for four fifths; beyond that, the work item does. It is
+ * exceeded by these debts at most, and by what one publisher does. A single user's pollers
+ * are not enough for the second limit, so that they have no influence on those of others.
+ * Not with PREEMPT_RT, where interrupts are on.
  */
-#define RING_BURST_NS 4000000
+#define RING_DEBT_NS	 2000000
+#define RING_DEBT_ALL_NS 50000000
 
-/* Users whose hashes are equal share; rings that are charged to nobody have the first. */
+/* Users whose hashes are equal share. */
 #define RING_USERS_BITS 5
 
-/* When publishers here have made up for the time that they woke pollers, in ns. */
+/*
+ * When publishers here have made up for the time that they woke pollers, in ns: of each
+ * user, and of all.
+ */
 struct ring_budget {
-	u64 rested_at[1 + (1 << RING_USERS_BITS)];
+	u64 user[1 << RING_USERS_BITS];
+	u64 all;
 };
 
 static DEFINE_PER_CPU(struct ring_budget, ring_budget);
@@ -145,34 +153,27 @@ static void ring_wake_pollers(struct flowfd_ring *ring, __poll_t flags, int sync
 	}
 }
 
-/* Interrupts are off. */
-static u64 *ring_budget_of(const struct flowfd_ring *ring)
-{
-	const struct cred *owner = ring->memory.owner;
-	u32 user = owner ? 1 + hash_ptr(owner->user, RING_USERS_BITS) : 0;
-
-	return &this_cpu_ptr(&ring_budget)->rested_at[user];
-}
-
-/* The same, or it is left to the work item: see RING_BURST_NS. */
+/* The same, or it is left to the work item: see RING_DEBT_NS. */
 static void ring_wake_pollers_in_time(struct flowfd_ring *ring, __poll_t flags, int sync)
 {
-	u64 start, time, rested_at, *budget;
+	struct ring_budget *budget;
+	u64 start, time, *user;
 
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		ring_wake_pollers(ring, flags, sync);
 		return;
 	}
-	budget = ring_budget_of(ring);
-	rested_at = *budget;
+	budget = this_cpu_ptr(&ring_budget);
+	user = &budget->user[ring->user];
 	start = ktime_get_ns();
-	if (rested_at > start + RING_BURST_NS / 2) {
+	if (*user > start + RING_DEBT_NS || budget->all > start + RING_DEBT_ALL_NS) {
 		ring_leave_to_work(ring, flags);
 		return;
 	}
 	ring_wake_pollers(ring, flags, sync);
 	time = ktime_get_ns() - start;
-	*budget = max(rested_at, start) + time + time / 2;
+	*user = max(*user, start) + 2 * time;
+	budget->all = max(budget->all, start) + time + time / 4;
 }
 
 /*
@@ -447,12 +448,13 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *s
 
 /**
  * flowfd_ring_wake_init_ring - there is no poller yet
- * @ring: new ring
+ * @ring: new ring of the user who calls
  */
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring)
 {
 	INIT_WORK(&ring->wake_work, ring_wake_work);
 	INIT_WORK(&ring->heal_work, ring_heal_work);
+	ring->user = hash_32(__kuid_val(outer_user()), RING_USERS_BITS);
 }
 
 /**

@@ -288,6 +288,76 @@ TEST_F(attack, slow_poller)
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
+enum { USERS = 3 };
+
+static void *look_at_all(void *arg)
+{
+	struct user_ring *rings = arg;
+	struct pollfd p[USERS];
+
+	for (int i = 0; i < USERS; i++)
+		p[i] = (struct pollfd){ .fd = rings[i].fd, .events = POLLIN };
+	for (;;)
+		poll(p, USERS, 0);
+	return NULL;
+}
+
+static void take_all(struct user_ring *r)
+{
+	struct ring_event taken;
+
+	while (ring_take(r, &taken))
+		;
+}
+
+/*
+ * One file in rings of three users in turn, which one epoll polls. The time of one user
+ * must not be a rest for the others.
+ */
+TEST(slow_poller_of_several_users)
+{
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	const struct rlimit files = { DESCRIPTORS, DESCRIPTORS };
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	struct user_ring rings[USERS];
+	__u64 start, time, longest = 0;
+	const int watches = 1000;
+	pthread_t thread;
+	static int ep;
+
+	if (is_preempt_rt())
+		SKIP(return, "interrupts are on");
+	/* As poll(2) takes no more. */
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
+	ep = epoll_create1(EPOLL_CLOEXEC);
+	for (int i = 0; i < USERS; i++) {
+		ASSERT_EQ(0, setresuid(1000 + i, 1000 + i, 0));
+		ASSERT_EQ(0, ring_open(&rings[i], watches));
+		ASSERT_EQ(0, setresuid(0, 0, 0));
+		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, rings[i].fd, &watched));
+	}
+	for (int i = 0; i < watches; i++) {
+		ASSERT_LE(0, ring_add(&rings[i % USERS], dup(event), EPOLLIN, 0));
+	}
+	for (int i = 0; i < 40; i++) {
+		ASSERT_EQ(0, pthread_create(&thread, NULL, keep_polling, &ep));
+	}
+	run_on(1);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, look_at_all, rings));
+	ASSERT_TRUE(run_on(0));
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < USERS; i++)
+			take_all(&rings[i]);
+		sleep_ms(50);
+		start = now_ns();
+		add(event, 1);
+		time = now_ns() - start;
+		longest = time > longest ? time : longest;
+	}
+	TH_LOG("a write to %d watches: up to %llu us", watches, longest / 1000);
+	EXPECT_GT(700000000ULL, longest);
+}
+
 static struct user_ring storm_ring;
 static int storm_event;
 
