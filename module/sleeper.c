@@ -22,6 +22,7 @@ static void sleeper_end(struct flowfd_sleeper *s, int result)
 /* It ends without a turn: nothing shall be taken by who cannot use it. */
 static bool sleeper_is_killed(const struct flowfd_sleeper *s)
 {
+	/* A signal that comes now comes after its turn. */
 	return data_race(fatal_signal_pending(s->task));
 }
 

@@ -229,6 +229,22 @@ TEST_F(flow, killed_writer_adds_nothing)
 	EXPECT_TRUE(ended_by(child, SIGKILL));
 }
 
+TEST_F(flow, killed_writer_is_not_saturated)
+{
+	pid_t child;
+
+	ASSERT_TRUE(keep_processor(0));
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 5));
+	child = start_process(self->fd, SYS_write);
+	ASSERT_LT(0, child);
+	kill(child, SIGKILL);
+	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 10,
+			      .overflow = FLOWFD_OVERFLOW_SATURATE));
+	EXPECT_TRUE(ended_by(child, SIGKILL));
+	EXPECT_EQ(5, count_of(self->fd));
+}
+
 /* It is at the head of the line, and can never fit any more. */
 TEST_F(flow, writer_that_can_never_fit_lets_the_next_go)
 {
