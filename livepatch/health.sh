@@ -169,9 +169,7 @@ trouble()
 	[ "$found" ]
 }
 
-# trouble_again: whether there is more of what flags were set for before the mark; sets found.
-# Not after a load that nobody watches, which may be the way back from a newer version on a
-# machine that warns again and again.
+# trouble_again: whether there is more of what flags were set for before the mark; sets found
 trouble_again()
 {
 	local flag bit count
@@ -208,11 +206,12 @@ blame()
 	in_time note "$1" || say "cannot write $(failed_file)" >&2
 }
 
-# judge VERSION: after a load, or a watch that was stopped
+# judge VERSION: after a load, or a watch that was stopped. A load that nobody watches may be the
+# way back from a newer version, on a machine that warns again and again.
 judge()
 {
 	local found
-	trouble || return 0
+	trouble || { [ "${watched-}" ] && trouble_again; } || return 0
 	blame "$1"
 	say "the kernel is not well, it has new taint flags:$found" >&2
 }

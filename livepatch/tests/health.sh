@@ -260,8 +260,22 @@ unloaded" "the first warning"
 rm "$failed"
 mark
 echo 6 > warn_count
-tap_is "$(judge 1)" "" "another warning after a load that nobody watches"
-rm warn_count
+tap_is "$(judge 1 2>&1; ls "$state")" "" "another warning after a load that nobody watches"
+mark
+tap_is "$(
+	(
+		sleep()
+		{
+			echo 7 > warn_count
+			kill "$BASHPID"
+		}
+		set_guard 1 5000
+		watched=10
+		watch 1 10
+	) 2>&1; check_guard 1)" "stopped before the end of the watch
+the kernel is not well, it has new taint flags: W again
+$refused" "or just before a watch is stopped"
+rm "$failed" warn_count
 # Nobody reads what the watch says: the connection is lost, a log is full, a terminal stopped.
 # unread COMMAND...: watches with the tool's own say(), as the command runs it
 unread()
@@ -360,6 +374,23 @@ tap_is "$(
 it waited for a task
 stopped before it was unloaded
 status 1" "an unload that is stopped has failed"
+tap_is "$(
+	unload()
+	{
+		rmdir modules/flowfd_livepatch_1
+		kill "$watcher"
+	}
+	rm modules/flowfd_livepatch_1/version
+	watcher=$BASHPID
+	trouble()
+	{
+		watcher=$BASHPID
+		found=" D"
+	}
+	watch_with 7 2>&1)" "the kernel is not well, it has new taint flags: D
+status 1" "unless that was its end"
+mkdir -p modules/flowfd_livepatch_1
+echo 1 > modules/flowfd_livepatch_1/version
 rm "$failed"
 
 # A watcher that is stopped.

@@ -329,7 +329,7 @@ tap_is "$(host watched)" "well
 status 0" "no other warning"
 echo 4 > sys/kernel/warn_count
 tap_is "$(host watched)" "failed
-the kernel has warned again since the load
+the kernel has warned or oopsed again: 3 warnings and 0 oopses were before, 4 and 0 are now
 status 0" "another one"
 sed -i '/^warnings=/d' "$before"
 tap_is "$(host watched)" "well
@@ -339,6 +339,11 @@ rm sys/kernel/warn_count
 host remember > remembered
 tap_is "$(host watched)" "well
 status 0" "a kernel that does not count"
+host back > said
+echo 128 > taint
+host remember > remembered
+echo 1 > sys/kernel/oops_count
+tap_is "$(host watched | head -n 1)" "failed" "another oops"
 host back > said
 echo 0 > taint
 host remember > remembered

@@ -49,7 +49,9 @@ watched() {
 		echo "the kernel has new taint flags: it was $taint, and is $(taint)"
 	elif again 9 warn_count "${warnings-}" || again 7 oops_count "${oopses-}"; then
 		echo failed
-		echo "the kernel has warned again since the load"
+		# Likewise.
+		echo "the kernel has warned or oopsed again: $warnings warnings and $oopses oopses" \
+			"were before, $(count warn_count) and $(count oops_count) are now"
 	elif [ "$($tool status > /dev/null || echo no)" ] ||
 		[ "$(in_force)" != "$(module_version)" ]; then
 		echo failed
