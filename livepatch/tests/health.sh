@@ -377,16 +377,12 @@ status 1" "an unload that is stopped has failed"
 tap_is "$(
 	unload()
 	{
+		local watcher
 		rmdir modules/flowfd_livepatch_1
+		read -r _ _ _ watcher _ < "/proc/$BASHPID/stat"
 		kill "$watcher"
 	}
 	rm modules/flowfd_livepatch_1/version
-	watcher=$BASHPID
-	trouble()
-	{
-		watcher=$BASHPID
-		found=" D"
-	}
 	watch_with 7 2>&1)" "the kernel is not well, it has new taint flags: D
 status 1" "unless that was its end"
 mkdir -p modules/flowfd_livepatch_1
