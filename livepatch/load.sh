@@ -185,6 +185,7 @@ load()
 	# notice when another takes over.
 	is_gone flowfd_livepatch ||
 		die "a livepatch of an old version is loaded: unload it first"
+	# shellcheck disable=SC2034 # for judge()
 	watched=$2
 	if [ "$2" ]; then
 		# No load takes that long, also if it has to wait at each step.
