@@ -211,7 +211,7 @@ blame()
 judge()
 {
 	local found
-	trouble || { [ "${watched-}" ] && trouble_again; } || return 0
+	trouble || { [ "$watched" ] && trouble_again; } || return 0
 	blame "$1"
 	say "the kernel is not well, it has new taint flags:$found" >&2
 }

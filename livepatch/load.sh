@@ -9,6 +9,8 @@ cpuinfo=/proc/cpuinfo
 private=/run/flowfd-livepatch
 # There if systemd runs.
 systemd=/run/systemd/system
+# The version that is tried, its guard, the copy of its module, and whether it is to be watched.
+tried='' guard='' copy='' watched=''
 
 # Waits until no other load or unload runs. The lock ends with this process.
 lock()
@@ -159,7 +161,7 @@ start_guard()
 # in force.
 load()
 {
-	local dir new old version older outlived=()
+	local dir new old='' version older outlived=()
 	need_root
 	need_livepatching
 	# Before all checks: what they find must not change while this waits.
