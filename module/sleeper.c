@@ -26,9 +26,15 @@ static bool sleeper_is_killed(const struct flowfd_sleeper *s)
 	return data_race(fatal_signal_pending(s->task));
 }
 
+/* Whose turn it is. */
 static struct flowfd_sleeper *sleepers_first(struct list_head *sleepers)
 {
-	return list_first_entry_or_null(sleepers, struct flowfd_sleeper, node);
+	struct flowfd_sleeper *s;
+
+	while ((s = list_first_entry_or_null(sleepers, struct flowfd_sleeper, node)) &&
+	       sleeper_is_killed(s))
+		sleeper_end(s, -ERESTARTSYS);
+	return s;
 }
 
 /* 0; -EAGAIN: sleep on; -EINVAL: it can never fit; -EBUSY: others change the count. */
@@ -82,10 +88,6 @@ bool flowfd_writers_go_on(struct flowfd_counter *c)
 	lockdep_assert_held(&c->wqh.lock);
 
 	while ((s = sleepers_first(&c->writers))) {
-		if (sleeper_is_killed(s)) {
-			sleeper_end(s, -ERESTARTSYS);
-			continue;
-		}
 		/* After one of 64 tries, all others try for themselves. */
 		err = err == -EBUSY ? err : sleeper_add(c, s->value);
 		if (err == -EAGAIN)
@@ -119,10 +121,6 @@ bool flowfd_readers_go_on(struct flowfd_counter *c)
 	lockdep_assert_held(&c->wqh.lock);
 
 	while ((s = sleepers_first(&c->readers))) {
-		if (sleeper_is_killed(s)) {
-			sleeper_end(s, -ERESTARTSYS);
-			continue;
-		}
 		/* As for writers. */
 		err = err == -EBUSY ? err : sleeper_take(c, &s->value);
 		if (err == -EAGAIN)
