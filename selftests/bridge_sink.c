@@ -131,15 +131,6 @@ TEST_F(bridge, sink_is_closed)
 				  FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE));
 }
 
-/* Keeps the work items of this processor waiting, or lets them run. */
-static bool keep_processor(bool keep)
-{
-	struct sched_param param = { .sched_priority = keep };
-
-	return run_on(0) &&
-	       !sched_setscheduler(0, keep ? SCHED_FIFO : SCHED_OTHER, &param);
-}
-
 /* The work item that ends the one before finds the next, for which there is no token. */
 TEST_F(bridge, sink_is_closed_and_replaced)
 {

@@ -165,14 +165,6 @@ TEST_F(flow, killed_writer_lets_the_next_go)
 	expect_next(_metadata, &self->f, &next);
 }
 
-/* Has nothing else run on this processor until the caller sleeps, nor what it starts. */
-static bool keep_processor(int cpu)
-{
-	const struct sched_param first = { .sched_priority = 1 };
-
-	return run_on(cpu) && !sched_setscheduler(0, SCHED_FIFO, &first);
-}
-
 /* A process that sleeps in @call, a read or a write of 9. */
 static pid_t start_process(int fd, long call)
 {
@@ -203,7 +195,7 @@ TEST_F(flow, killed_reader_takes_nothing)
 	struct call next;
 	pid_t child;
 
-	ASSERT_TRUE(keep_processor(0));
+	ASSERT_TRUE(keep_processor(true));
 	child = start_process(self->fd, SYS_read);
 	ASSERT_LT(0, child);
 	ASSERT_TRUE(start_read(&next, self->fd));
@@ -214,16 +206,24 @@ TEST_F(flow, killed_reader_takes_nothing)
 	EXPECT_TRUE(ended_by(child, SIGKILL));
 }
 
-TEST_F(flow, killed_writer_adds_nothing)
+/* A writer of 9 that was killed, and has not run since; there are 5 of 10. */
+static pid_t kill_writer(struct __test_metadata *_metadata, struct flow *f)
 {
 	pid_t child;
 
-	ASSERT_TRUE(keep_processor(0));
-	ASSERT_EQ(0, set_maximum(self->fd, 10));
-	ASSERT_EQ(8, put(&self->f, 5));
-	child = start_process(self->fd, SYS_write);
+	ASSERT_TRUE(keep_processor(true));
+	ASSERT_EQ(0, set_maximum(f->fd, 10));
+	ASSERT_EQ(8, put(f, 5));
+	child = start_process(f->fd, SYS_write);
 	ASSERT_LT(0, child);
 	kill(child, SIGKILL);
+	return child;
+}
+
+TEST_F(flow, killed_writer_adds_nothing)
+{
+	pid_t child = kill_writer(_metadata, &self->f);
+
 	EXPECT_EQ(5, got(&self->f));
 	EXPECT_EQ(0, count_of(self->fd));
 	EXPECT_TRUE(ended_by(child, SIGKILL));
@@ -231,14 +231,8 @@ TEST_F(flow, killed_writer_adds_nothing)
 
 TEST_F(flow, killed_writer_is_not_saturated)
 {
-	pid_t child;
+	pid_t child = kill_writer(_metadata, &self->f);
 
-	ASSERT_TRUE(keep_processor(0));
-	ASSERT_EQ(0, set_maximum(self->fd, 10));
-	ASSERT_EQ(8, put(&self->f, 5));
-	child = start_process(self->fd, SYS_write);
-	ASSERT_LT(0, child);
-	kill(child, SIGKILL);
 	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 10,
 			      .overflow = FLOWFD_OVERFLOW_SATURATE));
 	EXPECT_TRUE(ended_by(child, SIGKILL));

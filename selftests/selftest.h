@@ -299,6 +299,15 @@ static inline bool run_on(int cpu)
 	return !sched_setaffinity(0, sizeof(one), &one);
 }
 
+/* Keeps processor 0 from others until the caller sleeps, and what it starts, or ends that. */
+static inline bool keep_processor(bool keep)
+{
+	const struct sched_param param = { .sched_priority = keep };
+
+	return run_on(0) &&
+	       !sched_setscheduler(0, keep ? SCHED_FIFO : SCHED_OTHER, &param);
+}
+
 /* Busy-waits. */
 static inline void spin_ns(__u64 ns)
 {
