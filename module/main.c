@@ -11,14 +11,18 @@
 #include "repoll.h"
 #include "ring.h"
 #include "watch.h"
+#include "work.h"
 
 static int __init flowfd_init(void)
 {
 	int err;
 
-	err = flowfd_closing_init(&flowfd_watch_closing_ops);
+	err = flowfd_work_class_init();
 	if (err)
 		return err;
+	err = flowfd_closing_init(&flowfd_watch_closing_ops);
+	if (err)
+		goto exit_work;
 	err = flowfd_counter_init();
 	if (err)
 		goto exit_closing;
@@ -57,6 +61,8 @@ exit_counter:
 	flowfd_counter_exit();
 exit_closing:
 	flowfd_closing_exit();
+exit_work:
+	flowfd_work_class_exit();
 	return err;
 }
 
@@ -66,6 +72,7 @@ static void __exit flowfd_exit(void)
 	flowfd_device_exit();
 	flowfd_repoll_exit();
 	flowfd_ring_wake_exit();
+	flowfd_work_class_exit();
 	flowfd_closing_exit();
 	flowfd_watch_exit();
 	flowfd_ring_exit();

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Work items run in kernel threads, which are charged to nobody. So the work items of a user
+ * wait for one another: users are divided into classes, and the workqueues of a class run one
+ * item at a time. A user can make busy one kernel thread on each processor, and one more.
+ */
+#include <linux/cred.h>
+#include <linux/hash.h>
+#include <linux/user_namespace.h>
+
+#include "compat.h"
+#include "outer_user.h"
+#include "work.h"
+
+/* Users with the same hash share a class, and wait for the work of one another. */
+#define WORK_CLASS_BITS 3
+
+static struct work_class classes[1 << WORK_CLASS_BITS];
+
+/**
+ * flowfd_work_class_of_caller - class of the user who calls
+ *
+ * Return: the class, which stays until flowfd_work_class_exit().
+ */
+const struct work_class *flowfd_work_class_of_caller(void)
+{
+	return &classes[hash_32(__kuid_val(outer_user()), WORK_CLASS_BITS)];
+}
+
+static int class_init(struct work_class *class, unsigned int number)
+{
+	unsigned int flags = WQ_PERCPU;
+
+	/* There, locks of wait queues sleep, and an item of another class runs meanwhile. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		flags |= WQ_CPU_INTENSIVE;
+	class->per_cpu = alloc_workqueue("flowfd_short_%u", flags, 1, number);
+	class->unbound = alloc_ordered_workqueue("flowfd_long_%u", 0, number);
+	return class->per_cpu && class->unbound ? 0 : -ENOMEM;
+}
+
+/**
+ * flowfd_work_class_init - make the workqueues of all classes
+ *
+ * Without WQ_MEM_RECLAIM: reclaim of memory waits for none of this work, and the rescuer of a
+ * workqueue has the highest priority. Without WQ_HIGHPRI for the same reason: a program with a
+ * low priority could have its work done before that of all others. Without WQ_FREEZABLE:
+ * the release of a counter waits for its work.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int flowfd_work_class_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(classes); i++) {
+		if (class_init(&classes[i], i)) {
+			flowfd_work_class_exit();
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/** flowfd_work_class_exit - the last object is gone; waits for work that still runs */
+void flowfd_work_class_exit(void)
+{
+	struct work_class *class;
+
+	for (class = classes; class < classes + ARRAY_SIZE(classes); class++) {
+		if (class->per_cpu)
+			destroy_workqueue(class->per_cpu);
+		if (class->unbound)
+			destroy_workqueue(class->unbound);
+	}
+}
