@@ -18,7 +18,7 @@ RUN ?= bash
 OUT ?= build/here
 KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build /lib/modules/*/build))
 
-KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_UNTIL,FLOWFD_LOADS,FLOWFD_RACE_SECONDS
+KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_LOADS,FLOWFD_RACE_SECONDS
 # What needs root, and where that comes from; looked for when it is used.
 SUDO = $(if $(filter 0,$(shell id -u)),,$(if $(shell command -v sudo),\
 	sudo --preserve-env=$(KEPT),\
@@ -39,7 +39,11 @@ help:
 	@echo 'flowfd $(VERSION): event file descriptors with flow control'
 	@echo
 	@echo '  make demo     see it work: tables, report, real programs'
-	@echo '  make check    host tests and kernel selftests'
+	@echo '  make check    host tests and kernel selftests (8 minutes on two processors)'
+	@echo '  make check-lab'
+	@echo "                tests of what builds and boots here"
+	@echo '  make check-all'
+	@echo '                everything, in hours; TURN=matrix for a part (.ci/run)'
 	@echo '  make check-user'
 	@echo '                the same without the kernel selftests'
 	@echo '  make check-debug'
@@ -114,7 +118,7 @@ all-parts:
 
 # A debug kernel may want the module instrumented, and is slow.
 build:
-	@$(LAB)/enter $(KERNEL) make -s all OUT=build/$(KERNEL) WERROR=-Werror \
+	@$(LAB)/enter $(KERNEL) make -s -j2 all OUT=build/$(KERNEL) WERROR=-Werror \
 		$(if $(findstring -,$(KERNEL)),\
 			KCOV_INSTRUMENT=y GCOV_PROFILE=y TEST_SECONDS=300)
 
@@ -126,6 +130,15 @@ check: build
 
 check-user: build
 	@$(SUDO) $(QUIET) selftests/lab/check $(KERNEL) user
+
+# The lab's own tests, where it or the packages change.
+check-lab:
+	@$(SUDO) $(QUIET) selftests/lab/enter $(KERNEL) env \
+		FLOWFD_TEST_SECONDS=600 selftests/run selftests/lab/tests
+
+# Hours; names of .ci/run in TURN run these, and what each commit needs.
+check-all:
+	@.ci/run $(or $(TURN),all)
 
 check-debug:
 	@bash -c '. selftests/lab/lib.sh; for kernel; do \
@@ -206,7 +219,7 @@ check-containers:
 
 # On all kernels; selftests/lab/systems has the list.
 check-matrix:
-	@$(SUDO) $(QUIET) selftests/lab/check-matrix
+	@$(SUDO) $(QUIET) selftests/lab/check-matrix $(SYSTEM)
 
 lint:
 	@$(LAB)/enter $(KERNEL) selftests/lab/lint
@@ -217,7 +230,7 @@ analyze:
 clean:
 	$(SUDO) rm -rf build
 
-.PHONY: help all all-parts build vm check check-user check-debug check-matrix \
+.PHONY: help all all-parts build vm check check-all check-lab check-user check-debug check-matrix \
 	check-builds check-containers check-fleet demo instructions prove livepatch \
 	check-livepatch dkms deb repository check-repository release check-release release-check \
 	lint clean fuzz soak coverage analyze

@@ -3,7 +3,7 @@
 #	. "${0%/*}/lib.sh"
 # and is then at the top of the project. Here are the tables of kernels and systems,
 # what the cache has of them, and test suites one after the other.
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2030,SC2031
 
 lab=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 project=$(readlink -f "$lab/../..")
@@ -14,6 +14,14 @@ die()
 {
 	echo "${0##*/}: $*" >&2
 	exit 1
+}
+
+# Seconds by a clock that nobody sets: bash's SECONDS is the time of day.
+now()
+{
+	local uptime
+	read -r uptime _ < /proc/uptime
+	echo "${uptime%.*}"
 }
 
 need_root()
@@ -256,7 +264,7 @@ stages_add()
 	stages_passed=$((stages_passed + $3))
 	stages_failed=$((stages_failed + $4))
 	stages_skipped=$((stages_skipped + ${5:-0}))
-	stages_table+=("$1: $(stages_counts "${@:3}"), $((SECONDS - $2)) s")
+	stages_table+=("$1: $(stages_counts "${@:3}"), $(($(now) - $2)) s")
 	echo "== ${stages_table[-1]}"
 	[ "$4" = 0 ]
 }
@@ -289,7 +297,7 @@ red()
 # without saying what failed, counts as one failure.
 stage()
 {
-	local name=$1 log status passed failed skipped start=$SECONDS
+	local name=$1 log status passed failed skipped start=$(($(now) - ${stage_took:-0}))
 	shift
 	log=$(mktemp)
 	echo "== $name"
@@ -309,44 +317,71 @@ stage()
 		stages_red+=("$name: exit status $status")
 		failed=1
 	fi
-	stages_add "$name" $start $((passed)) "$failed" $((skipped))
+	stages_add "$name" "$start" $((passed)) "$failed" $((skipped))
 }
 
 declare -A beside_pid beside_log
 
-# beside NAME COMMAND...: begins a suite in which no test measures time; 'stage NAME joined
-# NAME' waits for its end, and shows what it has printed.
+# beside NAME COMMAND...: begins a suite in which no test measures time, behind what runs
+# beside it; 'join NAME' waits for its end, and shows what it has printed. It has a process
+# group of its own, as what a shell has in the background goes on after Control-C.
 beside()
 {
 	beside_log[$1]=$(mktemp)
+	trap beside_ends EXIT
+	set -m
 	{
+		trap - EXIT
+		set +m
+		renice -n 5 "$BASHPID" > /dev/null
+		stages_passed=0 stages_failed=0 stages_skipped=0 stages_red=()
+		start=$(now)
 		"${@:2}" > "${beside_log[$1]}" 2>&1
-		echo $? > "${beside_log[$1]}.status"
+		echo "$? $(($(now) - start))" > "${beside_log[$1]}.end"
 	} < /dev/null &
 	beside_pid[$1]=$!
+	set +m
 }
 
-# For stage, in a shell of its own.
-joined()
+# Those that nobody has waited for.
+beside_ends()
 {
-	local log=${beside_log[$1]} status
+	local name
+	for name in "${!beside_pid[@]}"; do
+		kill -TERM -- "-${beside_pid[$name]}" 2> /dev/null
+		rm -f "${beside_log[$name]}" "${beside_log[$name]}.end"
+	done
+}
+
+# join NAME: a stage, with the time that it took
+join()
+{
+	local log=${beside_log[$1]} status=1 took=0
 	tail --pid="${beside_pid[$1]}" -f /dev/null
-	status=$(cat "$log.status") || status=1
-	cat "$log"
-	rm -f "$log" "$log.status"
-	return "$status"
+	read -r status took < "$log.end"
+	stage_took=$took stage "$1" finished "$status" "$log"
+	rm -f "$log" "$log.end"
+	unset "beside_pid[$1]" "beside_log[$1]"
+}
+
+# finished STATUS FILE: what a command that ended has printed
+finished()
+{
+	cat "$2"
+	return "$1"
 }
 
 # check NAME COMMAND...: a command that is one test by its exit status
 check()
 {
-	local start=$SECONDS
+	local start
+	start=$(now)
 	echo "== $1"
 	if "${@:2}" < /dev/null; then
-		stages_add "$1" $start 1 0
+		stages_add "$1" "$start" 1 0
 	else
 		stages_red+=("$1")
-		stages_add "$1" $start 0 1
+		stages_add "$1" "$start" 0 1
 	fi
 }
 
@@ -357,18 +392,6 @@ silent()
 	output=$("$@" 2>&1)
 	printf '%s' "${output:+$output$'\n'}"
 	[ -z "$output" ]
-}
-
-# if_time SECONDS {stage|check} NAME COMMAND...: counts one as skipped that takes so long and
-# would not end before FLOWFD_UNTIL, in seconds since 1970.
-if_time()
-{
-	if [ $(($(date +%s) + $1)) -le "${FLOWFD_UNTIL-9999999999}" ]; then
-		"${@:2}"
-	else
-		echo "== $3: skipped, out of time"
-		stages_skipped=$((stages_skipped + 1))
-	fi
 }
 
 # What failed, before the closing line: for those who see only the end of a long output

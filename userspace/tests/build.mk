@@ -188,6 +188,48 @@ $(O)/tests/closefrom-musl: tests/programs/closefrom.c tests/refuse.h $(O)/flags
 	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -idirafter /usr/include \
 		-idirafter /usr/include/$(shell $(CC) -dumpmachine) -I. -o $@ $<
 
+# Library and tests built in the ways that give other code: each variant has objects of its
+# own, with the flags of the project, so that these are compiled once.
+variant_flags_debug := -DFLOWFD_DEBUG $(SANITIZE)
+variant_flags_debug-only := -DFLOWFD_DEBUG
+variant_flags_linked := -DLINKED
+variant_flags_O0 := -O0
+variant_flags_m32 := -m32
+variant_flags_m32-debug := -m32 -DFLOWFD_DEBUG
+variant_flags_tsan := -fsanitize=thread
+variant_tests_debug := ring mapped
+variant_tests_debug-only := post
+variant_tests_linked := ring mapped
+variant_tests_O0 := mapped post overtake
+variant_tests_m32 := ring mapped post doorbell overtake
+variant_tests_m32-debug := mapped
+variant_tests_tsan := ring mapped post overtake open ring-epoll
+
+# able FLAGS: whether the compiler makes programs with these flags
+able = $(shell printf '\043include <stdint.h>\nint main(void) { return 0; }\n' | \
+	$(CC) $(1) -x c -o /dev/null - 2>/dev/null && echo yes)
+# 32 bits have the code of all architectures except x86-64. ThreadSanitizer does not
+# support the fence that the others use.
+variants := debug-only linked O0 $(if $(call able,$(SANITIZE)),debug) \
+	$(if $(call able,-m32),m32 m32-debug) \
+	$(if $(filter x86_64,$(shell uname -m)),$(if $(call able,-fsanitize=thread),tsan))
+
+define variant
+$(1)_library := $(patsubst %.c,$(O)/tests/$(1)/%.o,$(wildcard lib/*.c))
+$(1)_tests := $(addprefix $(O)/tests/$(1)/,$(addsuffix .$(1),$(variant_tests_$(1))))
+OBJECTS += $$($(1)_library) $$($(1)_tests:=.o)
+$$($(1)_library): $(O)/tests/$(1)/%.o: %.c $(O)/flags
+	@mkdir -p $$(@D)
+	$$(compile) $(variant_flags_$(1))
+$$($(1)_tests:=.o): $(O)/tests/$(1)/%.$(1).o: tests/%.c $(O)/flags
+	@mkdir -p $$(@D)
+	$$(compile) $(variant_flags_$(1))
+$$($(1)_tests): %: %.o $$($(1)_library)
+	$$(link) $(variant_flags_$(1)) -pthread
+endef
+$(foreach v,$(variants),$(eval $(call variant,$(v))))
+CHECKS += $(foreach v,$(variants),$($(v)_tests))
+
 # The shim with a stack protector in all functions, as some distributions build it.
 $(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) \
 		preload/versions.map $(O)/flags

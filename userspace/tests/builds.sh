@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The headers in the ways in which programs are compiled. variants.sh has the tests.
+# The headers in the ways in which programs are compiled. build.mk has the tests.
 
 build=$1
 # shellcheck source-path=SCRIPTDIR

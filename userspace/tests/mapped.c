@@ -2,7 +2,7 @@
 /*
  * Counters in memory, without the module: its part is played by this program, which
  * gives the library ioctl(2) and fstatfs(2) of its own, and a memfd as the counter.
- * variants.sh builds it for 32 bits, for ThreadSanitizer, and with the functions of the
+ * build.mk builds it for 32 bits, for ThreadSanitizer, and with the functions of the
  * library instead of the header's (LINKED) as well.
  */
 #ifdef LINKED

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Posts without the module: the ring is ordinary memory, in which threads and processes
- * post as in a ring's, and the consumer does not sleep. variants.sh builds it for 32 bits
+ * post as in a ring's, and the consumer does not sleep. build.mk builds it for 32 bits
  * and for ThreadSanitizer as well.
  */
 #include <flowfd.h>

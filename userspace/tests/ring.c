@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Taking events from a ring, without the module: the ring is ordinary memory, and the
- * publisher is written like that of module/publish.h. variants.sh builds it several
+ * publisher is written like that of module/publish.h. build.mk builds it several
  * times: for 32 bits, which is the code of all architectures except x86-64, with
  * FLOWFD_DEBUG, with the functions of the library instead of the header's (LINKED),
  * and for ThreadSanitizer, with the code of x86-64.
