@@ -63,14 +63,12 @@ help:
 	@echo "                that of a user's system: SYSTEM=6.1-upgrade"
 	@echo '  make deb      the Debian packages, into build/KERNEL/deb'
 	@echo '  make repository KEY=name URI=https://...'
-	@echo '                an apt repository of all suites and architectures, signed with'
-	@echo "                that secret key of gpg, into build/repository, for any web server;"
-	@echo '                FROM=build/repository publishes that again, with other keys'
+	@echo '                an apt repository of all suites and architectures, signed with that'
+	@echo '                secret key of gpg, in REPOSITORY=build/repository'
 	@echo '  make check-repository'
 	@echo '                install and upgrade from such a repository, in fresh systems'
-	@echo '  make release KEY=name URI=https://...'
-	@echo '                all of a release, built twice and compared, into build/release,'
-	@echo '                and its tag; make check-release tries it in a clone'
+	@echo '  make release KEY=name'
+	@echo '                archive, checksums and tag; make check-release tries it in a clone'
 	@echo '  make release-check'
 	@echo '                what a release must have set: maintainer, dates'
 	@echo '  make check-matrix'
@@ -191,18 +189,20 @@ deb:
 		debian/package build/$(KERNEL)/deb
 	@ls build/$(KERNEL)/deb/*.deb
 
+# Kept outside of build/ by who publishes it: reprepro adds to it.
+REPOSITORY ?= build/repository
+
 repository:
-	@selftests/lab/make-repository build/repository "$$URI" "$$KEY" $(SUDO)
+	@selftests/lab/make-repository '$(REPOSITORY)' "$$URI" "$$KEY" $(SUDO)
 
 check-repository:
 	@$(SUDO) $(QUIET) selftests/lab/check-repository $(SYSTEM)
 
-release:
-	@selftests/lab/make-release build/release "$$URI" "$$KEY" $(SUDO)
+release: release-check
+	@selftests/lab/make-release '$(REPOSITORY)' "$$KEY"
 
 check-release:
-	@$(SUDO) $(QUIET) env FLOWFD_TEST_SECONDS=3600 selftests/run \
-		selftests/lab/try-release selftests/lab/check-release
+	@$(SUDO) $(QUIET) env FLOWFD_TEST_SECONDS=3600 selftests/run selftests/lab/check-release
 
 release-check:
 	@selftests/run selftests/lab/release-check

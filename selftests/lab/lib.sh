@@ -120,6 +120,8 @@ install_here()
 (
 	# shellcheck disable=SC2086 # words
 	hash $1 2> /dev/null && exit
+	hash apt-get 2> /dev/null ||
+		die "there is no apt-get: the lab works on Debian 12; 'make all' builds here"
 	mkdir -p "$cache"
 	exec 8> "$cache/lock-apt"
 	flock 8

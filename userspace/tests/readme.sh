@@ -35,7 +35,7 @@ tap_ok "so does the event loop" "${CC:-cc}" -Wall -Wextra -Werror -c \
 	-I"$top/userspace/include" -I"$top/uapi" -o "$here/loop.o" \
 	"$here/loop.c"
 
-for words in "status" "7.2" "amd64" "arm64" "make deb" "make check" \
+for words in "status" "7.2" "amd64" "arm64" "dpkg-buildpackage" "make check" \
 	"When not to use it"; do
 	tap_ok "its first 30 lines: $words" \
 		sh -c 'head -n 30 "$1" | grep -qF "$2"' sh "$top/README.md" "$words"
