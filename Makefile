@@ -50,6 +50,8 @@ help:
 	@echo '                make check on debug kernels: $(DEBUG_KERNELS)'
 	@echo '  make fuzz     random calls, guided by what code they reach, on $(FUZZ_KERNEL);'
 	@echo '                SECONDS=300 SEED=number'
+	@echo '  make simulate random histories of the counter, on all processors; SECONDS=60'
+	@echo '                SEED=number'
 	@echo '  make soak     mixed load for an hour, and whether anything grows; SECONDS=3600'
 	@echo '  make coverage which lines of the module the tests run'
 	@echo '  make vm       a shell in a virtual machine with the module loaded,'
@@ -150,6 +152,10 @@ fuzz:
 	@$(LAB)/boot --time $$(($(FOR) + 300)) $(FUZZ_KERNEL) \
 		'selftests/lab/guest-fuzz $(FOR) $(SEED)'
 
+simulate: FOR := $(or $(SECONDS),60)
+simulate:
+	@$(LAB)/enter $(KERNEL) selftests/sim/simulate $(FOR) $(SEED)
+
 soak: FOR := $(or $(SECONDS),3600)
 soak: build
 	@$(LAB)/boot --time $$(($(FOR) + 1800)) $(KERNEL) 'selftests/lab/guest-soak $(FOR)'
@@ -233,4 +239,4 @@ clean:
 .PHONY: help all all-parts build vm check check-all check-lab check-user check-debug check-matrix \
 	check-builds check-containers check-fleet demo instructions prove livepatch \
 	check-livepatch dkms deb repository check-repository release check-release release-check \
-	lint clean fuzz soak coverage analyze
+	lint clean fuzz simulate soak coverage analyze

@@ -245,3 +245,5 @@ $(O)/tests/cplusplus: tests/cplusplus.cc $(wildcard include/*.h) \
 	$(CXX) -Wall -Wextra -pedantic $(WERROR) -Iinclude -I../uapi $(CPPFLAGS) \
 		$(CXXFLAGS) $(LDFLAGS) -o $@ $< \
 		-L$(O) -lflowfd -Wl,-rpath,$(O)
+
+include ../selftests/sim/build.mk

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The counter of a history: made, called and closed as a program does it. */
+#include <inttypes.h>
+
+#include "kernel.h"
+
+#include "../../uapi/linux/flowfd.h"
+#include "program.h"
+#include "subject.h"
+#include "tasks.h"
+
+/* The module's, whose own headers the simulator does not need. */
+int flowfd_counter_init(void);
+long flowfd_counter_create(const void *argp, size_t size);
+
+void sim_kernel_begin(void);
+
+struct subject subject;
+
+static struct file *file, nonblocking;
+static struct vm_area_struct vma;
+static struct mm_struct ended_mm;
+
+/* Of a counter without the module. */
+static struct {
+	wait_queue_head_t wqh;
+	u64 count;
+	u64 maximum;
+	void *pages;
+} eventfd;
+
+void subject_init(void)
+{
+	if (flowfd_counter_init())
+		abort();
+}
+
+static void make_eventfd(u64 maximum)
+{
+	init_waitqueue_head(&eventfd.wqh);
+	eventfd.count = 0;
+	eventfd.maximum = maximum;
+	eventfd.pages = calloc(3, PAGE_SIZE);
+	subject.one_consumer = sim_chance(4);
+	if (program_map(eventfd.pages, maximum, true, subject.one_consumer))
+		sim_fail("no doorbell");
+}
+
+static void make_counter(u64 maximum)
+{
+	struct flowfd_create_counter args = { .maximum = maximum };
+	long fd;
+
+	subject.semaphore = subject.store == IN_KERNEL && sim_chance(4);
+	subject.edge_per_take = subject.store == IN_MEMORY && sim_chance(3);
+	args.flags = (subject.store == IN_MEMORY ? FLOWFD_MAPPED : 0) |
+		     (subject.edge_per_take ? FLOWFD_EDGE_PER_TAKE : 0) |
+		     (subject.semaphore ? FLOWFD_SEMAPHORE : 0);
+	fd = flowfd_counter_create(&args, sizeof(args));
+	file = fget(fd);
+	nonblocking = *file;
+	nonblocking.f_flags |= O_NONBLOCK;
+	vma = (struct vm_area_struct){ .vm_flags = VM_SHARED, .vm_mm = &ended_mm };
+	if (subject.store == IN_MEMORY) {
+		file->f_op->mmap(file, &vma);
+		program_map(vma.address, 0, false, false);
+	}
+}
+
+void subject_begin(enum store store)
+{
+	u64 maximum = sim_chance(2) ? 2 + sim_random(12) : 0;
+
+	sim_kernel_begin();
+	subject = (struct subject){ .store = store };
+	program_added = program_took = 0;
+	if (store == WITHOUT_MODULE)
+		make_eventfd(maximum ?: U64_MAX);
+	else
+		make_counter(maximum);
+}
+
+void subject_end(void)
+{
+	if (subject.store == WITHOUT_MODULE) {
+		free(eventfd.pages);
+		return;
+	}
+	if (file->f_op->flush)
+		file->f_op->flush(file, NULL);
+	file->f_op->release(NULL, file);
+}
+
+/* Calls. */
+static int write_by_call(u64 value, u64 timeout, bool nonblock, bool urgent)
+{
+	struct flowfd_transfer args = {
+		.value = value,
+		.timeout = timeout,
+		.flags = (nonblock ? FLOWFD_NONBLOCK : 0) | (urgent ? FLOWFD_URGENT : 0),
+	};
+	struct kiocb iocb = { .ki_filp = file, .ki_flags = nonblock ? IOCB_NOWAIT : 0 };
+	struct iov_iter iter = { value, sizeof(value) };
+	struct file *f = nonblock ? &nonblocking : file;
+
+	if (timeout || urgent || sim_chance(3))
+		return file->f_op->unlocked_ioctl(file, FLOWFD_IOC_COUNTER_WRITE,
+						  (unsigned long)&args);
+	if (sim_chance(4))
+		return min(file->f_op->write_iter(&iocb, &iter), (ssize_t)0);
+	return min(file->f_op->write(f, (char *)&value, sizeof(value), NULL), (ssize_t)0);
+}
+
+static int read_by_call(u64 *value, u64 timeout, bool nonblock)
+{
+	struct flowfd_transfer args = {
+		.timeout = timeout,
+		.flags = nonblock ? FLOWFD_NONBLOCK : 0,
+	};
+	struct kiocb iocb = { .ki_filp = file, .ki_flags = nonblock ? IOCB_NOWAIT : 0 };
+	struct iov_iter iter = { 0, sizeof(*value) };
+	struct file *f = nonblock ? &nonblocking : file;
+	ssize_t ret;
+
+	if (timeout || sim_chance(3)) {
+		ret = file->f_op->unlocked_ioctl(file, FLOWFD_IOC_COUNTER_READ,
+						 (unsigned long)&args);
+		*value = args.value;
+		return ret;
+	}
+	if (sim_chance(4)) {
+		ret = file->f_op->read_iter(&iocb, &iter);
+		*value = iter.value;
+		return min(ret, (ssize_t)0);
+	}
+	return min(file->f_op->read(f, (char *)value, sizeof(*value), NULL), (ssize_t)0);
+}
+
+int subject_write(u64 value, u64 timeout, bool nonblock, bool urgent)
+{
+	int err = write_by_call(value, timeout, nonblock, urgent);
+
+	if (!err)
+		subject.added += value;
+	return err;
+}
+
+int subject_read(u64 *value, u64 timeout, bool nonblock)
+{
+	int err = read_by_call(value, timeout, nonblock);
+
+	if (!err)
+		subject.took += *value;
+	return err;
+}
+
+int subject_notify(void)
+{
+	return file->f_op->unlocked_ioctl(file, FLOWFD_IOC_COUNTER_NOTIFY, 0);
+}
+
+static bool uses_memory(void)
+{
+	return subject.store == WITHOUT_MODULE ||
+	       (subject.store == IN_MEMORY && sim_random(4));
+}
+
+static int add(u64 value, u64 timeout, bool nonblock)
+{
+	u64 began = sim_steps;
+	int err;
+
+	sim_note("add %" PRIu64 "%s", value, nonblock ? "" : ", may wait");
+	if (uses_memory())
+		err = program_add(value, timeout, nonblock);
+	else
+		err = subject_write(value, timeout, nonblock, sim_chance(6));
+	sim_note("add %" PRIu64 ": %d", value, err);
+	if (!err && subject.last_add < began)
+		subject.last_add = began;
+	return err;
+}
+
+static int take(u64 *value, u64 timeout, bool nonblock)
+{
+	int err;
+
+	sim_note("take%s", nonblock ? "" : ", may wait");
+	*value = 0;
+	if (uses_memory())
+		err = program_take(value, timeout, nonblock);
+	else
+		err = subject_read(value, timeout, nonblock);
+	sim_note("take: %d, %" PRIu64, err, *value);
+	if (!err && !*value)
+		sim_fail("took nothing");
+	return err;
+}
+
+bool subject_add(u64 value)
+{
+	return !add(value, 0, true);
+}
+
+bool subject_take(void)
+{
+	u64 value;
+
+	return !take(&value, 0, true);
+}
+
+int subject_add_waiting(u64 value, u64 timeout)
+{
+	return add(value, timeout, false);
+}
+
+int subject_take_waiting(u64 timeout)
+{
+	u64 value;
+
+	return take(&value, timeout, false);
+}
+
+/* Pollers. */
+static __poll_t poll_eventfd(poll_table *wait)
+{
+	u64 count;
+
+	poll_wait(NULL, &eventfd.wqh, wait);
+	count = READ_ONCE(eventfd.count);
+	return (count ? EPOLLIN : 0) | (count < U64_MAX - 1 ? EPOLLOUT : 0);
+}
+
+__poll_t subject_poll(poll_table *wait)
+{
+	return subject.store == WITHOUT_MODULE ? poll_eventfd(wait) :
+						 file->f_op->poll(file, wait);
+}
+
+int eventfd_add(u64 value)
+{
+	int err = -EAGAIN;
+
+	sim_lock(&eventfd.wqh.lock);
+	if (value < U64_MAX - eventfd.count) {
+		eventfd.count += value;
+		__wake_up_locked_key(&eventfd.wqh, TASK_NORMAL, poll_to_key(EPOLLIN));
+		err = 0;
+	}
+	sim_unlock(&eventfd.wqh.lock);
+	return err;
+}
+
+int eventfd_take(u64 *value)
+{
+	int err = -EAGAIN;
+
+	sim_lock(&eventfd.wqh.lock);
+	if (eventfd.count) {
+		*value = eventfd.count;
+		eventfd.count = 0;
+		__wake_up_locked_key(&eventfd.wqh, TASK_NORMAL, poll_to_key(EPOLLOUT));
+		err = 0;
+	}
+	sim_unlock(&eventfd.wqh.lock);
+	return err;
+}
+
+/* Settings. */
+void subject_get(struct flowfd_flow *flow)
+{
+	if (subject.store != WITHOUT_MODULE) {
+		file->f_op->unlocked_ioctl(file, FLOWFD_IOC_GET_FLOW, (unsigned long)flow);
+		return;
+	}
+	*flow = (struct flowfd_flow){ .maximum = eventfd.maximum, .read_mark = 1,
+				      .write_mark = 1, .count = program_count() };
+}
+
+static int set(unsigned int request, void *settings)
+{
+	return file->f_op->unlocked_ioctl(file, request, (unsigned long)settings);
+}
+
+static void set_flow(const struct flowfd_flow *now)
+{
+	static const u32 rates[] = { 0, 0, 0, 0, 300, 2000, 100000, 1000000 };
+	struct flowfd_flow f = { .maximum = sim_chance(3) ? 0 :
+						    now->count + 1 + sim_random(20) };
+	u64 limit = f.maximum ?: 30;
+	int err;
+
+	if (!subject.semaphore) {
+		f.qos.token_rate = rates[sim_random(ARRAY_SIZE(rates))];
+		f.qos.token_capacity = 1 + sim_random(3);
+		f.read_mark = sim_chance(2) ? 0 : sim_random(limit);
+		if (f.read_mark > 1 || sim_chance(3))
+			f.max_delay = sim_random(3) ? 1000 + sim_random(5000000) : 0;
+	}
+	f.write_mark = sim_chance(2) ? 0 : sim_random(limit);
+	f.overflow = sim_random(4) ? FLOWFD_OVERFLOW_WAIT : sim_random(4);
+	err = set(FLOWFD_IOC_SET_FLOW, &f);
+	if (err && file->f_op->mmap) {
+		/* A mapped counter may know neither. */
+		f.read_mark = f.max_delay = 0;
+		err = set(FLOWFD_IOC_SET_FLOW, &f);
+	}
+	if (!err)
+		subject.marks |= f.read_mark > 1 || f.qos.token_rate;
+}
+
+void subject_set_randomly(void)
+{
+	struct flowfd_flow now;
+	struct eventfd_qos qos;
+	u64 maximum;
+
+	if (subject.store == WITHOUT_MODULE)
+		return;
+	subject_get(&now);
+	switch (sim_random(4)) {
+	case 0:
+		maximum = now.count + 1 + sim_random(20);
+		set(EFD_IOC_SET_MAXIMUM, &maximum);
+		break;
+	case 1:
+		qos = (struct eventfd_qos){ 1, sim_chance(2) ? 0 : 1000 };
+		if (!set(EFD_IOC_SET_QOS, &qos))
+			subject.marks |= qos.token_rate;
+		break;
+	default:
+		set_flow(&now);
+	}
+}
+
+void subject_die(void)
+{
+	sim_note("dies");
+	current->flags |= PF_EXITING;
+	vma.vm_ops->close(&vma);
+	file->f_op->flush(file, NULL);
+	tasks_one_ended();
+	sim_exit();
+}
