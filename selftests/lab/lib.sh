@@ -244,7 +244,7 @@ shorter=(FLOWFD_ROUNDS=300 FLOWFD_STRESS_MS=500 FLOWFD_HAMMER_MS=500 FLOWFD_RACE
 
 # ---- stages: several test suites one after the other. Each closes with
 # "N passed, N failed[, N skipped]", and so does the whole. What a stage prints is
-# between "== NAME" and "== NAME: ..., N s", which 'quiet' looks for.
+# between "== NAME" and "== NAME: ..., N s", which 'results' looks for.
 
 stages_passed=0
 stages_failed=0
@@ -271,45 +271,19 @@ stages_add()
 	[ "$4" = 0 ]
 }
 
-# red STAGE: of the output of a suite, what failed, after the names of STAGE and program,
-# and what is said of it: by the kernel's harness before, by tap.sh after
-red()
-{
-	awk -v stage="$1" '
-	function show(line) { print stage program ": " line }
-	/^# program / { program = ": " $3; sub(/:$/, "", program) }
-	/^== / { program = "" }
-	/^(# program|#  RUN|==|ok) / { said = 0; follows = 0 }
-	/^# [a-z0-9_]+\.[ch]:[0-9]+:/ && said < 5 { before[++said] = $0; next }
-	/^not ok / {
-		for (i = 1; i <= said; i++)
-			show(before[i])
-		said = 0
-		show($0)
-		follows = 4
-		next
-	}
-	/^# / && follows-- > 0 { show($0); next }
-	/^# .*: (took longer|died|no plan|[0-9]+ of [0-9]+ results|status)/ ||
-	/^# the kernel warned/ || /^boot: / || /^== .*: (did not say|exit status)/ ||
-	(/^== .*: 0 passed, 1 failed, / && !/^== .*(did|exit)/) { show($0) }'
-}
-
 # stage NAME COMMAND...: a suite that ends without its closing line, or fails
 # without saying what failed, counts as one failure.
 stage()
 {
-	local name=$1 log status passed failed skipped start=$(($(now) - ${stage_took:-0}))
+	local name=$1 found status passed failed skipped start=$(($(now) - ${stage_took:-0}))
 	shift
-	log=$(mktemp)
+	found=$(mktemp)
 	echo "== $name"
-	"$@" 2>&1 < /dev/null | tee "$log"
+	"$@" 2>&1 < /dev/null | "$lab/results" all "$name" 3> "$found"
 	status=${PIPESTATUS[0]}
-	read -r passed failed skipped < <(
-		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$/\1 \2 \4/p' \
-			"$log" | tail -n 1)
-	mapfile -t -O ${#stages_red[@]} stages_red < <(red "$name" < "$log")
-	rm "$log"
+	read -r passed failed skipped < "$found"
+	mapfile -s 1 -t -O ${#stages_red[@]} stages_red < "$found"
+	rm "$found"
 	if [ -z "$passed" ] || [ $((passed + failed)) = 0 ]; then
 		echo "== $name: did not say what it tested"
 		stages_red+=("$name: did not say what it tested")
