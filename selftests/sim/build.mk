@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The simulator, docs/simulator.md: the module's own files and two of libflowfd's, compiled
 # for user space. Included by userspace/tests/build.mk; SIM_SANITIZE= makes it fast, and
-# SIM_MODULE is another copy of module/.
+# SIM_TOP is another copy of the tree.
 
 SIM := ../selftests/sim
-SIM_MODULE ?= ../module
+SIM_TOP ?= ..
 SIM_SANITIZE ?= $(SANITIZE)
 
 # All files but those for which a history has no use: pages, init, closes of files.
 sim_left_out := main device trace memory closing ring% watch% repoll post bridge% work
-sim_module := $(filter-out $(sim_left_out:%=$(SIM_MODULE)/%.c), \
-		$(wildcard $(SIM_MODULE)/*.c))
+sim_module := $(filter-out $(sim_left_out:%=$(SIM_TOP)/module/%.c), \
+		$(wildcard $(SIM_TOP)/module/*.c))
 sim_library := transfer doorbell
 sim_own := $(filter-out program,$(patsubst $(SIM)/%.c,%,$(wildcard $(SIM)/*.c)))
 
 sim_out := $(O)/tests/sim.d
-sim_objects := $(sim_module:$(SIM_MODULE)/%.c=$(sim_out)/module/%.o) \
+sim_objects := $(sim_module:$(SIM_TOP)/module/%.c=$(sim_out)/module/%.o) \
 	       $(sim_own:%=$(sim_out)/%.o) $(sim_out)/library.o
 sim_compile = $(CC) -std=gnu11 -D_GNU_SOURCE -MMD -MP $(CFLAGS) $(SIM_SANITIZE) \
-	      -iquote $(SIM) -I../uapi -c -o $@ $<
+	      -iquote $(SIM) -I$(SIM_TOP)/uapi -c -o $@ $<
 sim_warnings := -Wall -Wextra -Wno-unused-parameter
 
 CHECKS += $(O)/tests/sim
@@ -27,26 +27,26 @@ OBJECTS += $(sim_objects)
 $(O)/tests/sim: $(sim_objects)
 	$(CC) $(CFLAGS) $(LDFLAGS) $(SIM_SANITIZE) -o $@ $^
 
-$(sim_out)/headers: $(SIM)/headers $(wildcard $(SIM_MODULE)/*.[ch]) $(O)/flags
-	rm -rf $(sim_out)/include
-	$(SIM)/headers $(SIM_MODULE) $(sim_out)/include
+$(sim_out)/headers: $(SIM)/headers $(wildcard $(SIM_TOP)/module/*.[ch]) $(O)/flags
+	$(SIM)/headers $(SIM_TOP)/module $(sim_out)/include
 	touch $@
 
 # The kernel's own build warns of these.
-$(sim_out)/module/%.o: $(SIM_MODULE)/%.c $(sim_out)/headers
+$(sim_out)/module/%.o: $(SIM_TOP)/module/%.c $(O)/flags | $(sim_out)/headers
 	@mkdir -p $(@D)
 	$(sim_compile) -w -I$(sim_out)/include
 
-$(sim_out)/%.o: $(SIM)/%.c $(sim_out)/headers
-	$(sim_compile) $(sim_warnings) $(WERROR) -iquote $(SIM_MODULE) -I$(sim_out)/include
+$(sim_out)/%.o: $(SIM)/%.c $(O)/flags | $(sim_out)/headers
+	$(sim_compile) $(sim_warnings) $(WERROR) -iquote $(SIM_TOP)/module -I$(sim_out)/include
 
 $(sim_out)/program.o: $(SIM)/program.c $(O)/flags
 	@mkdir -p $(@D)
-	$(sim_compile) $(sim_warnings) $(WERROR) -Iinclude
+	$(sim_compile) $(sim_warnings) $(WERROR) -I$(SIM_TOP)/userspace/include \
+		-I$(SIM_TOP)/userspace/lib
 
-$(sim_out)/library-%.o: lib/%.c $(O)/flags
+$(sim_out)/library-%.o: $(SIM_TOP)/userspace/lib/%.c $(O)/flags
 	@mkdir -p $(@D)
-	$(sim_compile) $(sim_warnings) $(WERROR) -Iinclude -include $(SIM)/library.h
+	$(sim_compile) $(sim_warnings) $(WERROR) -I$(SIM_TOP)/userspace/include -include $(SIM)/library.h
 
 # Module and library have functions of the same name.
 $(sim_out)/library.o: $(sim_library:%=$(sim_out)/library-%.o) $(sim_out)/program.o

@@ -273,7 +273,8 @@ struct mutex { struct sim_lock lock; };
 #define TASK_INTERRUPTIBLE 1
 #define TASK_NORMAL 3
 #define PF_EXITING 4
-#define rt_task(task) ((task)->prio < 100)
+#define MAX_RT_PRIO 100
+#define rt_task(task) ((task)->prio < MAX_RT_PRIO)
 #define set_current_state(s) ({ sim_step(); current->__state = (s); sim_step(); })
 #define __set_current_state(s) ((void)(current->__state = (s)))
 static inline bool fatal_signal_pending(struct task_struct *task) { return task->killed; }
@@ -465,14 +466,19 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 }
 
 /* uaccess.h: programs have no bad pointers here; selftests have. */
-#define get_user(v, p) ({ sim_may_sleep(); (v) = *(p); 0; })
-#define put_user(v, p) ({ sim_may_sleep(); *(p) = (v); 0; })
-#define copy_from_user(to, from, n) ({ sim_may_sleep(); memcpy(to, from, n); 0; })
-#define copy_to_user(to, from, n) ({ sim_may_sleep(); memcpy(to, from, n); 0; })
+#define pagefault_disable() (current->faults_off++)
+#define pagefault_enable() (current->faults_off--)
+static inline void might_fault(void)
+{
+	if (!current->faults_off)
+		sim_may_sleep();
+}
+#define get_user(v, p) ({ might_fault(); (v) = *(p); 0; })
+#define put_user(v, p) ({ might_fault(); *(p) = (v); 0; })
+#define copy_from_user(to, from, n) ({ might_fault(); memcpy(to, from, n); 0; })
+#define copy_to_user(to, from, n) ({ might_fault(); memcpy(to, from, n); 0; })
 #define clear_user(to, n) ({ memset(to, 0, n); 0; })
 #define fault_in_writeable(p, n) ((void)(p), (size_t)0)
-#define pagefault_disable() ((void)0)
-#define pagefault_enable() ((void)0)
 static inline int copy_struct_from_user(void *to, size_t known, const void *from, size_t size)
 {
 	memset(to, 0, known);

@@ -31,7 +31,7 @@ static void live(const struct history_kind *h)
 	if (h->store != WITHOUT_MODULE && sim_random(3))
 		subject_set_randomly();
 	tasks_begin(h->dying, h->hostile);
-	if (!sim_run(3000000))
+	if (!sim_run(3000000) || !tasks_add_once())
 		return;
 	if (!h->hostile)
 		oracle_judge();

@@ -5,7 +5,7 @@
  */
 #include "kernel.h"
 
-#include "../../uapi/linux/flowfd.h"
+#include <linux/flowfd.h>
 #include "oracle.h"
 #include "poller.h"
 #include "program.h"

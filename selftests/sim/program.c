@@ -10,8 +10,8 @@
 
 #include "library.h"
 
-#include "../../userspace/lib/doorbell.h"
-#include "../../userspace/lib/deadline.h"
+#include "deadline.h"
+#include "doorbell.h"
 #include "poller.h"
 #include "program.h"
 #include "sched.h"
@@ -68,7 +68,7 @@ int *program_errno(void)
 	return &sim_current->error;
 }
 
-/* read(2), write(2) of the eventfd. */
+/* read(2), write(2) of the eventfd; some processes have closed it. */
 long program_call(long number, ...)
 {
 	uint64_t *value;
@@ -81,7 +81,10 @@ long program_call(long number, ...)
 	va_end(args);
 	(void)fd;
 	program_step();
-	err = number == SYS_read ? eventfd_take(value) : eventfd_add(*value);
+	if (sim_current->closed)
+		err = -EBADF;
+	else
+		err = number == SYS_read ? eventfd_take(value) : eventfd_add(*value);
 	program_step();
 	if (!err)
 		return sizeof(*value);

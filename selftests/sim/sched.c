@@ -363,7 +363,7 @@ struct task_struct *sim_spawn(const char *name, void (*run)(void *arg), void *ar
 	}
 	memset(t, 0, sizeof(*t));
 	snprintf(t->comm, sizeof(t->comm), "%s", name);
-	t->prio = 120;
+	t->prio = t->normal_prio = 120;
 	t->run = run;
 	t->arg = arg;
 	fiber_init(&t->fiber, stacks + (size_t)task_count * FIBER_STACK, enter);

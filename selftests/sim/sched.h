@@ -26,7 +26,7 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	unsigned int in_eventfd : 1;
-	int prio;
+	int prio, normal_prio;
 	uint64_t timer_slack_ns;
 	struct mm_struct *mm;
 	char comm[16];
@@ -39,6 +39,8 @@ struct task_struct {
 	bool mortal;	/* may die at any step in memory */
 	bool interrupt; /* a handler, which must not sleep */
 	int spinlocks;	/* that it holds */
+	int faults_off;
+	bool closed;	/* its process has closed the descriptor */
 	int error;	/* its errno */
 	uint64_t until; /* when it wakes up by itself */
 	const struct sim_lock *waits_for;

@@ -4,7 +4,7 @@
 
 #include "kernel.h"
 
-#include "../../uapi/linux/flowfd.h"
+#include <linux/flowfd.h>
 #include "program.h"
 #include "subject.h"
 #include "tasks.h"
@@ -301,8 +301,8 @@ static void set_flow(const struct flowfd_flow *now)
 	f.overflow = sim_random(4) ? FLOWFD_OVERFLOW_WAIT : sim_random(4);
 	err = set(FLOWFD_IOC_SET_FLOW, &f);
 	if (err && file->f_op->mmap) {
-		/* A mapped counter may know neither. */
-		f.read_mark = f.max_delay = 0;
+		/* A mapped counter has neither marks nor delay. */
+		f.read_mark = f.write_mark = f.max_delay = 0;
 		err = set(FLOWFD_IOC_SET_FLOW, &f);
 	}
 	if (!err)

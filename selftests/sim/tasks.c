@@ -18,7 +18,7 @@ struct waiter waiters[WAITERS_MAX];
 unsigned int waiter_count;
 
 static unsigned int actors;
-static bool actors_ended, uses_settings, uses_signals;
+static bool actors_ended, uses_settings, uses_signals, some_closed;
 
 static void take_all(struct waiter *w)
 {
@@ -302,7 +302,7 @@ static void add_waiter(const struct kind *const few[])
 	w->task = sim_spawn(name, run_waiter, w);
 	w->task->slow = sim_chance(8);
 	if (sim_chance(4))
-		w->task->prio = sim_chance(2) ? 49 : 139;
+		w->task->prio = w->task->normal_prio = sim_chance(2) ? 49 : 139;
 	waiter_count++;
 }
 
@@ -323,17 +323,32 @@ void tasks_begin(bool dying, bool hostile)
 	narrow = sim_random(3);
 	for (i = 0, n = 1 + sim_random(5); i < n; i++)
 		add_waiter(narrow ? few : NULL);
+	some_closed = subject.store == WITHOUT_MODULE && sim_chance(4);
 	actors = 1 + sim_random(3);
 	for (i = 0, n = actors; i < n; i++) {
 		t = sim_spawn("actor", run_actor, NULL);
 		t->mortal = dying;
 		t->slow = sim_chance(8);
+		t->closed = some_closed && sim_chance(2);
 	}
 	program_dies = dying;
 	if (hostile) {
 		actors++;
 		sim_spawn("scribbler", run_scribbler, NULL);
 	}
+}
+
+static void add_once(void *arg)
+{
+	subject_add(1);
+}
+
+bool tasks_add_once(void)
+{
+	if (!some_closed)
+		return true;
+	sim_spawn("last", add_once, NULL);
+	return sim_run(1000000);
 }
 
 bool tasks_end(void)
