@@ -80,7 +80,7 @@ help:
 	@echo '  make check-containers'
 	@echo '                podman and units of systemd with the device, in Debian 13'
 	@echo '  make check-fleet'
-	@echo '                the livepatch in three hosts, with Ansible, one of which fails'
+	@echo '                the example of a rollout of the livepatch, on pretended hosts'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
 	@echo '  make all      the same with the compiler of this system, for the kernel whose'
 	@echo '                headers are in KDIR, into OUT=$(OUT)'
@@ -175,7 +175,7 @@ instructions: build
 # In the root of 7.2, for herd7 is not in Debian before forky.
 prove:
 	@$(SUDO) $(QUIET) selftests/lab/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=1800 \
-		selftests/run docs/model/prove docs/model/herd
+		selftests/run docs/model/prove docs/model/herd docs/model/epoll
 
 # For the stock kernel of the root.
 livepatch:
@@ -217,8 +217,11 @@ release-check:
 check-builds:
 	@$(SUDO) $(QUIET) selftests/lab/check-builds
 
+# In a root, with Ansible for a while.
 check-fleet:
-	@$(SUDO) $(QUIET) selftests/lab/check-fleet
+	@$(SUDO) $(QUIET) selftests/lab/enter --scratch $(KERNEL) sh -ec 'apt-get -qq update; \
+		apt-get -qqy install --no-install-recommends ansible-core > /dev/null; \
+		FLOWFD_TEST_SECONDS=600 selftests/run livepatch/tests/rollout.sh'
 
 check-containers:
 	@$(SUDO) $(QUIET) selftests/lab/check-matrix 6.12-containers

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The module that was built for a kernel: does it fit the running kernel, and is it up to
-# date? Sourced by flowfd-livepatch, which defines $data, say and die. DIR is the kernel's
-# build directory.
+# The module for a kernel: where it is, whether it fits that kernel, and whether it is up
+# to date. Sourced by flowfd-livepatch, which defines $data, $state, $running, say and die.
+# A module is in a package, or was built here.
 # shellcheck shell=bash disable=SC2154
 
-# All builds are in files of this name. The module in it is called by what it was built
-# from, so that the kernel can have two builds at once while one takes over.
+# All modules are in files of this name. The kernel calls a module by what it was built
+# from, so that it can have two at once while one takes over.
 file=flowfd_livepatch.ko
+packaged=/usr/lib/flowfd-livepatch
 
 # hex FILE: its bytes as hexadecimal digits
 hex()
@@ -21,23 +22,17 @@ running_build_id()
 		sed -nE 's/.*040000001400000003000000474e5500([0-9a-f]{40}).*/\1/p'
 }
 
-# supported_kernel VERSION: prints series, suites, builder, disk and minutes
+# supported_kernel VERSION: prints source, patches, suites, builder, disk, download, minutes
 supported_kernel()
 {
-	awk -v v="$1" '!/^#/ && v ~ $1 { print $2, $3, $4, $5, $6 }' \
+	awk -v v="$1" '!/^#/ && v ~ $1 { print $2, $3, $4, $5, $6, $7, $8; exit }' \
 		"$data/builder/supported-kernels"
 }
 
-# inputs SERIES: prints a hash of what the module depends on, except for the kernel
+# inputs PATCHES: prints a hash of what decides on the module, except for the kernel
 inputs()
 {
-	cat "$data"/builder/* "$data/$1"/* | sha256sum | cut -c -12
-}
-
-# current_version SERIES: prints the version that a build made now would have
-current_version()
-{
-	echo "$(grep -v '^#' "$data/builder/version")-$(inputs "$1")"
+	cat "$data/$1"/*.patch "$data/builder/revision" | sha256sum | cut -c -12
 }
 
 # field MODULE NAME: prints what modinfo(8) does, which need not be installed to build
@@ -53,80 +48,112 @@ is_complete()
 	[ -s "$1/build-id" ] && [ "$(field "$1/$file" vermagic)" ]
 }
 
-# is_outdated VERSION KERNEL: whether a build of this version was made by other builders
-# or from other patches than are here
+# is_outdated DIR KERNEL: whether its module was made from other patches than are here
 is_outdated()
 {
-	local series
-	read -r series _ < <(supported_kernel "$2") || return 1
-	[ "$1" != "$(current_version "$series")" ]
+	local patches version
+	read -r _ patches _ < <(supported_kernel "$2") || return 1
+	version=$(field "$1/$file" version)
+	[ "${version##*-}" != "$(inputs "$patches")" ]
 }
 
-# is_for_running MODULE: whether it is for this build of the running kernel
-is_for_running()
+# installed_package KERNEL: prints the version of its package, if it is installed
+installed_package()
 {
-	[ "$(field "$1" flowfd_kernel)" = "$(running_build_id)" ]
+	dpkg-query -W -f '${Version}' "linux-image-$1" 2> /dev/null || true
 }
 
-# check_fit DIR [COPY]: exits with an error unless the module in DIR, or a copy of it, is for
-# the running kernel. The build ID is that in the module: another file could be of another
+# runs_as_installed: whether the next boot of this version has the kernel that runs. True
+# if there is no package.
+runs_as_installed()
+{
+	local package
+	package=$(installed_package "$running")
+	[ -z "$package" ] || [[ $(uname -v) = *"Debian $package "* ]]
+}
+
+# fits DIR KERNEL: whether its module is for the kernel that runs, or, of another version,
+# that is installed
+fits()
+{
+	is_complete "$1" || return
+	if [ "$2" = "$running" ]; then
+		[ "$(field "$1/$file" flowfd_kernel)" = "$(running_build_id)" ]
+	else
+		fits_installed "$1" "$2"
+	fi
+}
+
+# fits_installed DIR KERNEL: whether it is for the build that is installed, which boots next
+fits_installed()
+{
+	local package
+	package=$(installed_package "$2")
+	is_complete "$1" &&
+		{ [ -z "$package" ] || [ "$(field "$1/$file" flowfd_package)" = "$package" ]; }
+}
+
+# module_dir KERNEL [CONDITION]: prints the directory of its module: that of a package, as
+# it is upgraded with the system, unless only what was built here fits or is up to date
+module_dir()
+{
+	local dirs=("$packaged/$1" "$state/$1") dir
+	for dir in "${dirs[@]}"; do
+		if "${2-fits}" "$dir" "$1" && ! is_outdated "$dir" "$1"; then
+			echo "$dir"
+			return
+		fi
+	done
+	for dir in "${dirs[@]}"; do
+		if "${2-fits}" "$dir" "$1"; then
+			echo "$dir"
+			return
+		fi
+	done
+	dir=$state/$1
+	[ -e "$dir/$file" ] || [ -e "$dir/fixed" ] || [ ! -e "$packaged/$1/$file" ] ||
+		dir=$packaged/$1
+	echo "$dir"
+}
+
+# check_fit DIR COPY: exits with an error unless COPY, of the module in DIR, is for the
+# running kernel. The build ID is that in the module: another file could be of another
 # module while a package is unpacked.
 check_fit()
 {
-	local module=$1/$file copy=${2-$1/$file} version built
-	version=$(uname -r)
-	[ -e "$module" ] || die "there is no module for $version:" \
-		"run 'flowfd-livepatch build', or install flowfd-livepatch-$version"
+	local module=$1/$file built
+	[ -e "$module" ] || die "there is no module for $running:" \
+		"run 'flowfd-livepatch build', or install flowfd-livepatch-$running"
 	is_complete "$1" || die "$module is incomplete: build again"
-	built=$(field "$copy" vermagic | cut -d ' ' -f 1)
-	[ "$built" = "$version" ] ||
-		die "$module is for kernel $built; this kernel is $version"
-	# Older builds would replace all other livepatches.
-	[ "$(field "$copy" version)" ] || die "$module is of an old version: build again"
-	is_for_running "$copy" || die "$module is for another build of $version" \
-		"(build id $(field "$copy" flowfd_kernel); this kernel's is" \
-		"$(running_build_id)):" "$(remedy "$version")"
+	built=$(field "$2" vermagic | cut -d ' ' -f 1)
+	[ "$built" = "$running" ] ||
+		die "$module is for kernel $built; this kernel is $running"
+	[ "$(field "$2" flowfd_kernel)" = "$(running_build_id)" ] ||
+		die "$module is for another build of $running: $(remedy)"
 }
 
-# remedy VERSION: what to do if the running kernel is another build of VERSION. After an
-# upgrade of its package, a new build would be for the kernel that does not run yet.
+# What to do then. After an upgrade of the kernel's package, a new build would be for the
+# kernel that does not run yet.
 remedy()
 {
-	if is_installed_kernel "$1"; then
+	if runs_as_installed; then
 		echo "build again"
 	else
 		echo "reboot into the installed kernel, and build again if need be"
 	fi
 }
 
-# is_installed_kernel VERSION: whether the installed package of VERSION is what runs. True
-# if there is no package.
-is_installed_kernel()
+# is_signed MODULE
+is_signed()
 {
-	local package
-	package=$(dpkg-query -W -f '${Version}' "linux-image-$1" 2> /dev/null) || return 0
-	[ -z "$package" ] || [[ $(uname -v) = *"Debian $package "* ]]
+	[ "$(tail -c 28 "$1" | tr -d '\0')" = "~Module signature appended~" ]
 }
 
-# verify DIR: the command
-verify()
-{
-	if [ -e "$1/fixed" ]; then
-		say "already fixed in this kernel"
-		return
-	fi
-	check_fit "$1"
-	! is_outdated "$(field "$1/$file" version)" "$(uname -r)" ||
-		die "$1/$file fits this kernel, but is outdated: build again"
-	say "$1/$file fits this kernel"
-}
-
-# check_signature MODULE NAME: exits with an error if the kernel wants one that is missing.
+# check_signature MODULE NAME: exits with an error if the kernel wants one that is missing
 check_signature()
 {
 	if { grep -qsE '\[(integrity|confidentiality)\]' /sys/kernel/security/lockdown ||
-		grep -qsx Y /sys/module/module/parameters/sig_enforce; } &&
-		! tail -c 28 "$1" | grep -q '~Module signature appended~'; then
+		grep -qsx Y /sys/module/module/parameters/sig_enforce; } && ! is_signed "$1"; then
 		die "this kernel loads signed modules only (Secure Boot or lockdown)," \
 			"and $2 is not signed: see SECURE BOOT in flowfd-livepatch(8)"
 	fi

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What the running kernel says of livepatches, and of the tasks that they wait for. Sourced
-# by flowfd-livepatch, which defines die, after built-module.sh. LIVEPATCH is the name of
-# one, which is that of its module.
+# by flowfd-livepatch, which defines die. LIVEPATCH is the name of one, which is that of its
+# module.
 # shellcheck shell=bash disable=SC2154
 
 sysfs=/sys/kernel/livepatch
 modules=/sys/module
 proc=/proc
-# The newest module first.
-module_list=/proc/modules
-uptime=/proc/uptime
 # Seconds that load and unload wait. The kernel signals tasks that block the transition
 # every 15 seconds.
 patience=${FLOWFD_LIVEPATCH_PATIENCE:-60}
@@ -23,7 +20,7 @@ need_livepatching()
 now()
 {
 	local now
-	read -r now _ < "$uptime"
+	read -r now _ < /proc/uptime
 	echo "${now%.*}"
 }
 
@@ -47,35 +44,20 @@ our_names()
 	done
 }
 
-# Prints the other livepatches: not those of flowfd.
-other_names()
-{
-	local path
-	for path in "$sysfs"/*/; do
-		[[ ! -d $path || ${path#"$sysfs/"} = flowfd_livepatch* ]] || basename "$path"
-	done
-}
-
-# later_names LIVEPATCH: prints the other livepatches that came after it
-later_names()
-{
-	local name
-	while read -r name _ && [ "$name" != "$1" ]; do
-		[[ $name = flowfd_livepatch* ]] || ! is_enabled "$name" || echo "$name"
-	done < "$module_list"
-}
-
-# overridden LIVEPATCH: prints which of its functions later livepatches patch, too, and
-# whose are in force
+# overridden LIVEPATCH: prints which of its functions later livepatches have, and theirs
+# names. The kernel lists the newest module first.
 overridden()
 {
 	local later function
-	for later in $(later_names "$1"); do
+	while read -r later _ && [ "$later" != "$1" ]; do
+		if [[ $later = flowfd_livepatch* ]] || ! is_enabled "$later"; then
+			continue
+		fi
 		for function in "$sysfs/$1"/*/*,*; do
 			[ ! -d "$sysfs/$later${function#"$sysfs/$1"}" ] ||
 				echo "${function##*/} $later"
 		done
-	done
+	done < "$proc/modules"
 }
 
 # in_force LIVEPATCH: not between the end of an unload's transition and the removal of the
@@ -103,45 +85,24 @@ is_settled()
 	is_gone "$1" || in_force "$1"
 }
 
-# Prints the livepatches in transition: the kernel has one transition at a time.
-in_transition()
-{
-	local path
-	for path in "$sysfs"/*/; do
-		! grep -qs 1 "$path/transition" || basename "$path"
-	done
-}
-
 # Whether no livepatch is in transition.
 all_settled()
 {
 	! grep -qs 1 "$sysfs"/*/transition
 }
 
-# has_no_module LIVEPATCH: the kernel releases the module a moment after the livepatch, and
-# only after that the module releases itself. So this tries to remove it.
+# has_no_module LIVEPATCH: the kernel lets go of a module a moment after its livepatch, so
+# this tries to remove it
 has_no_module()
 {
-	[ ! -d "$modules/$1" ] || { retire "$1" && rmmod "$1" 2> /dev/null; }
+	[ ! -d "$modules/$1" ] || rmmod "$1" 2> /dev/null
 }
 
-# is_loaded_from LIVEPATCH MODULE: whether the loaded module has the same build ID
-is_loaded_from()
+# disable LIVEPATCH: begins its unload. The kernel refuses that while another livepatch is
+# in transition.
+disable()
 {
-	local id
-	id=$(hex "$modules/$1/notes/.note.gnu.build-id" 2> /dev/null) && [ "$id" ] &&
-		[[ $(hex "$2") = *"$id"* ]]
-}
-
-# retire LIVEPATCH: prepares the fix of epoll for other code, where it is part of the
-# livepatch (docs/livepatch.md). May wait; ends with this process. In the foreground: a
-# terminal's signals must reach it, or the unload would go on after them.
-retire()
-{
-	local attribute=$modules/$1/retire
-	[ ! -e "$attribute" ] ||
-		timeout --foreground "$patience" sh -c 'echo 1 > "$1"' sh "$attribute" \
-			2> /dev/null
+	is_gone "$1" || { echo 0 > "$sysfs/$1/enabled"; } 2> /dev/null
 }
 
 # task_name TASK: prints its name, which a user can choose, so that root's terminal gets
@@ -153,42 +114,29 @@ task_name()
 	echo "${name//[![:print:]]/?}"
 }
 
-# blockers LIVEPATCH COMMAND [MAX]: calls the command for each task that has not reached the
-# target state of its transition, with its ID, name, and stack; after MAX of them, prints
-# how many more there are: users can make very many. Only root can read their
-# state. During another livepatch's transition the states are that one's.
-blockers()
-{
-	local task target state count=0
-	grep -qs 1 "$sysfs/$1/transition" || return 0
-	target=$(cat "$sysfs/$1/enabled" 2> /dev/null) || return 0
-	for task in "$proc"/[0-9]*/task/[0-9]*; do
-		# Without a process for each: the transition may be over before the end.
-		{ read -r state < "$task/patch_state"; } 2> /dev/null || continue
-		[ "$state" = $((1 - target)) ] || continue
-		count=$((count + 1))
-		[ $count -le "${3:-$count}" ] || continue
-		"$2" "${task##*/}" "$(task_name "$task")" "$(task_stack "$task")"
-	done
-	[ $count -le "${3:-$count}" ] || echo "  and for $((count - $3)) more"
-}
-
 # task_stack TASK: prints the functions in which it sleeps
 task_stack()
 {
 	sed 's/^\[<0>\] //; s/+.*//' "$1/stack" 2> /dev/null | head -n 4 | paste -sd ' ' || true
 }
 
-# print_blocker ID NAME STACK
-print_blocker()
+# blockers: prints the tasks that the transition waits for; after 20, only how many, as
+# users can make very many. Only root can read their state.
+blockers()
 {
-	printf '  waits for %s %s%s\n' "$1" "$2" "${3:+, in $3}"
-}
-
-# version_of LIVEPATCH: prints it
-version_of()
-{
-	local version
-	{ read -r version < "$modules/$1/version"; } 2> /dev/null || version="an old version"
-	echo "$version"
+	local path task target='' state stack count=0
+	for path in "$sysfs"/*/; do
+		! grep -qs 1 "$path/transition" || target=$(cat "$path/enabled" 2> /dev/null) || true
+	done
+	[ "$target" ] || return 0
+	for task in "$proc"/[0-9]*/task/[0-9]*; do
+		# Without a process for each: the transition may be over before the end.
+		{ read -r state < "$task/patch_state"; } 2> /dev/null || continue
+		[ "$state" = $((1 - target)) ] || continue
+		count=$((count + 1))
+		[ $count -le 20 ] || continue
+		stack=$(task_stack "$task")
+		echo "  waits for ${task##*/} $(task_name "$task")${stack:+, in $stack}"
+	done
+	[ $count -le 20 ] || echo "  and for $((count - 20)) more"
 }

@@ -30,22 +30,30 @@ inside()
 		sh -c 'cd /build && exec "$@"' sh "${@:2}"
 }
 
-# make_root ROOT SUITES BUILDER: from the first of the suites, which are separated by
-# commas; apt knows the others too
+# sources SUITES: prints the sources of apt for suites, which are separated by commas
+sources()
+{
+	local suite archive=http://deb.debian.org/debian
+	for suite in ${1//,/ }; do
+		echo "deb $archive $suite main"
+		case $suite in
+		forky | sid | *-backports) ;;
+		*) printf 'deb %s main\n' "$archive $suite-updates" "$archive-security $suite-security" ;;
+		esac
+	done
+}
+
+# make_root ROOT SUITES BUILDER: from the first of the suites; apt knows the others too
 make_root()
 {
-	local root=$1 first=${2%%,*} suite packages
+	local root=$1 first=${2%%,*} packages
 	packages=$(awk -v builder="$3" '!/^#/ && NF && (NF == 1 || $2 == builder) {
 		print $1 }' "$data/builder/build-root-packages" | paste -sd ,)
 	rm -rf --one-file-system "$root"
 	mmdebstrap --mode=root --variant=minbase \
 		--aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
 		"$first" "$root"
-	# From the mirrors that mmdebstrap has chosen. Backports have no updates of their own.
-	for suite in $(echo "${2#"$first"}" | tr , ' '); do
-		sed "s/$first/$suite/; /-backports-/d" "$root/etc/apt/sources.list" \
-			> "$root/etc/apt/sources.list.d/$suite.list"
-	done
+	sources "$2" > "$root/etc/apt/sources.list"
 	# Any user can reach these programs, and nothing here upgrades them.
 	find "$root" -xdev -type f -perm /6000 -exec chmod ug-s {} +
 	mkdir "$root/build"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The command "build": three steps, each of which is done once. Sourced by
-# flowfd-livepatch, which defines $data, $state, say and die, after built-module.sh. A
-# kernel's build directory DIR has the module, the log, a stamp for each finished step, and
-# in DIR/root the build root.
+# The command "build": steps, each of which is done once. Sourced by flowfd-livepatch, which
+# defines $data, $state, $cache, $running, say and die, after built-module.sh. DIR is a
+# kernel's directory in $cache, with the log, a stamp for each finished step, and in DIR/root
+# the build root; OUT is that in $state, with the module.
 #
 # A builder NAME-build is a file NAME-build.sh with the functions NAME_get_vmlinux,
-# NAME_symbols, NAME_check_source and NAME_build; supported-kernels names it.
+# NAME_symbols and NAME_build; supported-kernels names it.
 # shellcheck shell=bash disable=SC2154
 
 for part in build-root debian-kernel needed-patches livepatch-module module-package \
@@ -14,29 +14,11 @@ for part in build-root debian-kernel needed-patches livepatch-module module-pack
 	. "$data/builder/$part.sh"
 done
 
-# outdated DIR STEP...: makes the next build repeat these steps. The module stays until
-# another one replaces it: the next boot may need it.
-outdated()
-{
-	local dir=$1 step
-	shift
-	for step; do
-		rm -f "$dir/done-$step"
-	done
-}
-
-# discard DIR: removes a module that is of no use any more
-discard()
-{
-	outdated "$1" build_module
-	rm -f "$1/build-id" "$1/$file"
-}
-
 # step DIR NUMBER WHAT FUNCTION ARGUMENT...: calls the function unless it is done; its
 # output goes to the log
 step()
 {
-	local dir=$1 what="[$2/3] $3" stamp=$1/done-$4 start=$SECONDS status
+	local dir=$1 what="[$2/4] $3" stamp=$1/done-$4 start=$SECONDS status
 	shift 3
 	if [ -e "$stamp" ]; then
 		say "$what: already done"
@@ -70,73 +52,112 @@ root_inputs()
 # installed: a module for the installed one could not be loaded
 check_running()
 {
-	[ "$1" != "$(uname -r)" ] || is_installed_kernel "$1" ||
+	[ "$1" != "$running" ] || runs_as_installed ||
 		die "the running kernel is not the linux-image-$1 that is installed:" \
 			"reboot first"
 }
 
-# check_tested DIR VERSION: exits with an error unless the livepatch was tested on this
-# kernel
-check_tested()
+# is_built OUT VERSION OWN: whether a module, or the file that says that none is needed, is
+# up to date
+is_built()
 {
 	local package
-	package=$(cat "$1/package")
-	awk -v v="$2" -v p="$package" '$1 == v && $2 == p { found = 1 }
-		END { exit !found }' "$data/builder/tested-kernels" ||
-		die "the livepatch was not tested on $2, $package:" \
-			"'build --untested' builds it all the same"
+	if [ -e "$1/fixed" ]; then
+		package=$(installed_package "$2")
+		[ "$(cat "$1/fixed")" = "${package:-none} $3" ]
+	else
+		fits "$1" "$2" && ! is_outdated "$1" "$2"
+	fi
 }
 
-# build VERSION UNTESTED: the command
+# check_space DIR GB
+check_space()
+{
+	local free
+	free=$(df --output=avail -BG "$1" | tail -n 1 | tr -d ' G')
+	[ "$free" -ge "$2" ] || die "a build needs $2 GB in $1, where $free GB are free"
+}
+
+# note_tested VERSION
+note_tested()
+{
+	grep -qxF "$1" "$data/builder/tested-kernels" ||
+		say "note: flowfd's own tests have not run on $1; what is built is checked" \
+			"against this kernel all the same"
+}
+
+# build VERSION KEEP: the command
 build()
 {
-	local version=$1 dir=$state/$1 root=$state/$1/root name
-	local series suites builder disk minutes needed patches own
-	read -r series suites builder disk minutes < <(supported_kernel "$version") ||
-		die "there are no patches for kernel $version"
+	local version=$1 dir=$cache/$1 out=$state/$1 root=$cache/$1/root
+	local source series suites builder disk download minutes package needed patches own name
+	read -r source series suites builder disk download minutes < <(supported_kernel "$1") ||
+		die "there are no patches for kernel $version: see KERNELS in flowfd-livepatch(8)"
 	check_running "$version"
+	note_tested "$version"
 	# Root loads what is built here.
 	umask 022
-	mkdir -p "$dir"
+	mkdir -p "$dir" "$out"
 	# For root alone: whoever can open a file can hold its lock.
 	(umask 077 && : >> "$dir/private-lock")
 	exec 9>> "$dir/private-lock"
 	flock -n 9 || die "another build for $version is running"
-	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed"
-	root_inputs "$suites" "$builder" | cmp -s - "$dir/root-inputs" ||
-		outdated "$dir" make_root get_kernel build_module
-	# Once, before the build: an upgrade of the package during it changes the files,
-	# and then this build is an outdated one.
-	own=$(current_version "$series")
+	# Once, before the build: an upgrade of the package during it changes the files, and
+	# then this build is an outdated one.
+	own=$(grep -v '^#' "$data/builder/version")-$(inputs "$series")
 	# shellcheck disable=SC2034 # for the builders
 	name=flowfd_livepatch_${own##*-}
-	echo "${own##*-}" | cmp -s - "$dir/inputs" || outdated "$dir" build_module
-	[ -e "$dir/package" ] || outdated "$dir" get_kernel build_module
-	is_complete "$dir" || outdated "$dir" build_module
-	# An upgrade can bring another kernel of the same version string.
-	if [ "$version" = "$(uname -r)" ] && [ -e "$dir/build-id" ] &&
-		! running_build_id | cmp -s - "$dir/build-id"; then
-		outdated "$dir" get_kernel
-		discard "$dir"
-	fi
-	say "building for $version with $builder in $dir: takes $disk GB there," \
-		"downloads, and then about $minutes minutes"
-	step "$dir" 1 "build root ($suites)" make_root "$root" "$suites" "$builder"
-	root_inputs "$suites" "$builder" > "$dir/root-inputs"
-	step "$dir" 2 "kernel's source, symbols and compiler" \
-		get_kernel "$dir" "$version" "$series" "$builder"
-	needed=$(needed_patches "$dir" "$series")
-	if [ -z "$needed" ]; then
-		discard "$dir"
-		touch "$dir/fixed"
-		say "already fixed in this kernel"
+	if is_built "$out" "$version" "$own" && { [ -z "$2" ] || [ -e "$root/build" ]; }; then
+		[ "$2" ] || remove_root "$dir"
+		if [ -e "$out/fixed" ]; then
+			say "already fixed in this kernel"
+		else
+			say "$out/$file is up to date"
+		fi
 		return
 	fi
-	rm -f "$dir/fixed"
-	[ "$2" ] || check_tested "$dir" "$version"
-	mapfile -t patches <<< "$needed"
-	step "$dir" 3 "livepatch" \
-		build_module "$dir" "$version" "$builder" "$own" "${patches[@]}"
-	echo "${own##*-}" > "$dir/inputs"
-	say "built $dir/$file"
+	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed: apt install mmdebstrap"
+	step_archive
+	if ! { root_inputs "$suites" "$builder" && echo "$package"; } | cmp -s - "$dir/made-from"; then
+		rm -f "$dir"/done-*
+		{ root_inputs "$suites" "$builder" && echo "$package"; } > "$dir/made-from"
+	fi
+	[ -e "$dir/done-make_root" ] || check_space "$dir" "$disk"
+	say "building for $version, $package, with $builder in $dir: $disk GB there," \
+		"$download MB of downloads, and then about $minutes minutes"
+	step "$dir" 2 "build root ($suites)" make_root "$root" "$suites" "$builder"
+	step "$dir" 3 "kernel's source, symbols and compiler" \
+		get_kernel "$root" "$version" "$source" "$package" "$builder"
+	needed=$(needed_patches "$root" "$series")
+	# Asked for, so not done, or not with these patches.
+	rm -f "$dir/done-build_module"
+	if [ "$needed" ]; then
+		mapfile -t patches <<< "$needed"
+		step "$dir" 4 "livepatch" build_module "$root" "$out" "$version" "$package" \
+			"$builder" "$own" "${patches[@]}"
+		rm -f "$out/fixed"
+		say "built $out/$file"
+	else
+		rm -f "$out/build-id" "$out/$file"
+		echo "$(installed_package "$version" | grep . || echo none) $own" > "$out/fixed"
+		say "already fixed in this kernel"
+	fi
+	# It can be made again, and takes gigabytes.
+	[ "$2" ] || remove_root "$dir"
+}
+
+# remove_root DIR
+remove_root()
+{
+	rm -f "$1"/done-*
+	rm -rf --one-file-system "$1/root" "$1/apt"
+}
+
+# For build: sets package, and ends if the archive does not have all that is needed.
+step_archive()
+{
+	local start=$SECONDS
+	say "[1/4] the archive ..."
+	kernel_package "$dir/apt" "$version" "$source" "$suites"
+	say "[1/4] the archive: $((SECONDS - start)) s"
 }

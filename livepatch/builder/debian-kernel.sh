@@ -3,20 +3,36 @@
 # and compiler. Sourced by build-steps.sh, after build-root.sh.
 # shellcheck shell=bash disable=SC2154
 
-# kernel_package ROOT VERSION: prints the version of the kernel's packages: of those that
-# are installed, or else of those in the archive. Two of them can have the same uname.
+# kernel_package DIR VERSION SOURCE SUITES: sets package to the version of the kernel's packages:
+# of the one that is installed, or else of the newest in the archive; two of them can have the
+# same uname. Exits with an error unless the archive has all that a build needs of it. It is
+# asked with apt's lists in DIR, before anything else is downloaded.
 kernel_package()
 {
-	local package
-	# dpkg-query prints nothing for a package that only others mention.
-	package=$(dpkg-query -W -f '${Version}' "linux-image-$2" 2> /dev/null) ||
-		package=
-	[ "$package" ] || package=$(inside "$1" apt-cache madison "linux-headers-$2" |
+	local name apt
+	package=$(installed_package "$2")
+	mkdir -p "$1/lists/partial"
+	sources "$4" > "$1/sources.list"
+	apt=(-q -o "Dir::Etc::SourceList=$1/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o "Dir::State::Lists=$1/lists" -o "Dir::Cache=$1" -o APT::Sandbox::User=root
+		-o APT::Architecture=amd64 -o Acquire::Check-Valid-Until=false
+		-o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false
+		-o Acquire::Languages=none)
+	apt-get "${apt[@]}" update >> "$1/log" 2>&1 || {
+		tail -n 5 "$1/log" >&2
+		die "the archive cannot be read"
+	}
+	[ "$package" ] || package=$(apt-cache "${apt[@]}" madison "linux-headers-$2" |
 		awk 'NR == 1 { print $3 }')
-	echo "$package"
+	[ "$package" ] || die "the archive does not have kernel $2 (any more): boot a newer one"
+	for name in "linux-headers-$2" "linux-source-$3" "linux-image-$2-dbg"; do
+		apt-cache "${apt[@]}" madison "$name" |
+			awk -v p="$package" '$3 == p { found = 1 } END { exit !found }' ||
+			die "the archive does not have $name $package (any more): boot a newer kernel"
+	done
 }
 
-# get_source ROOT VERSION SERIES PACKAGE: makes config, Module.symvers, linux,
+# get_source ROOT VERSION SOURCE PACKAGE: makes config, Module.symvers, linux,
 # which the builders patch, and source, which stays as it is
 get_source()
 {
@@ -30,6 +46,14 @@ get_source()
 	tar -xf usr/src/*.tar.xz --strip-components=1 -C linux
 	rm -rf source
 	cp -al linux source
+}
+
+# get_vmlinux ROOT VERSION PACKAGE: with debug symbols
+get_vmlinux()
+{
+	unpack "$1" . "linux-image-$2-dbg=$3" './usr/lib/debug/boot/vmlinux-*'
+	mv usr/lib/debug/boot/vmlinux-* vmlinux
+	rm -r usr
 }
 
 # install_compiler ROOT: exactly the compiler that built the kernel, which the config
@@ -46,23 +70,19 @@ install_compiler()
 	ln -sf "/usr/bin/$gcc" "$1/usr/local/bin/gcc"
 }
 
-# get_kernel DIR VERSION SERIES BUILDER: everything of the kernel, into DIR/root/build; and
-# the version of its package, into DIR/package
+# get_kernel ROOT VERSION SOURCE PACKAGE BUILDER: everything of the kernel, into ROOT/build
 get_kernel()
 {
-	local root=$1/root version=$2 package
+	local root=$1
 	# An installation that was interrupted leaves packages that apt refuses to go
 	# on with.
 	inside "$root" dpkg --configure -a
 	inside "$root" apt-get -q update
 	inside "$root" apt-get -q install -y --no-install-recommends --fix-broken
-	package=$(kernel_package "$root" "$version")
-	[ "$package" ] || die "the archive does not have kernel $version"
-	echo "$package" > "$1/package"
 	cd "$root/build" || exit
 	rm -rf usr
-	get_source "$root" "$version" "$3" "$package"
-	"${4%-build}_get_vmlinux" "$root" "$version" "$package"
-	rm -r usr
+	get_source "$root" "$2" "$3" "$4"
+	get_vmlinux "$root" "$2" "$4"
+	"${5%-build}_get_builder" "$root"
 	install_compiler "$root"
 }

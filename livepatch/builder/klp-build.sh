@@ -3,13 +3,10 @@
 # functions run in ROOT/build.
 # shellcheck shell=bash disable=SC2154
 
-# klp_get_vmlinux ROOT VERSION PACKAGE: without symbols, for its build ID
-klp_get_vmlinux()
+# klp_get_builder ROOT: is in the kernel's source
+klp_get_builder()
 {
-	unpack "$1" . "linux-binary-$2=$3" './usr/lib/modules/*/vmlinuz'
-	inside "$1" sh -ec 'linux/scripts/extract-vmlinux usr/lib/modules/*/vmlinuz \
-		> vmlinux
-		test -s vmlinux'
+	:
 }
 
 # Prints the vmlinux that has symbols: that of the build without the patches.
@@ -28,13 +25,6 @@ klp_make_key()
 		inside "$1" openssl req -new -nodes -batch -x509 -out "$key" \
 			-keyout "$key" -config linux/certs/default_x509.genkey
 	fi
-}
-
-# klp_check_source ROOT FUNCTIONS PATCH...: Debian's vmlinux with symbols is not downloaded,
-# so there is nothing to compare with.
-klp_check_source()
-{
-	:
 }
 
 # klp_build ROOT VERSION PATCH...: makes $name.ko. The module is not stripped: strip

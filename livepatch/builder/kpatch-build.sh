@@ -3,12 +3,9 @@
 # build-steps.sh. All functions run in ROOT/build.
 # shellcheck shell=bash disable=SC2154
 
-# kpatch_get_vmlinux ROOT VERSION PACKAGE: with debug symbols, and the builder
-# without its dependencies, most of which are not needed here
-kpatch_get_vmlinux()
+# kpatch_get_builder ROOT: without its dependencies, most of which are not needed here
+kpatch_get_builder()
 {
-	unpack "$1" . "linux-image-$2-dbg=$3" './usr/lib/debug/boot/vmlinux-*'
-	mv usr/lib/debug/boot/vmlinux-* vmlinux
 	unpack "$1" / kpatch-build
 }
 
@@ -27,21 +24,6 @@ kpatch_disable_ibt()
 		linux/.config
 	sed -i 's/^ifeq (\$(CONFIG_X86_KERNEL_IBT),y)$/ifeq (y,y)/' \
 		linux/arch/x86/Makefile
-}
-
-# kpatch_check_source ROOT FUNCTIONS PATCH...: exits with an error unless the source without
-# the patches compiles to the functions of the running kernel. With a config that
-# kpatch_disable_ibt has changed, a difference is only in the log.
-kpatch_check_source()
-{
-	local root=$1 functions objects
-	read -ra functions <<< "$2"
-	shift 2
-	restore_source "$root" "$@"
-	mapfile -t objects < <(patched_files "$root" "$@" | sed 's/c$/o/' | sort -u)
-	inside "$root" make -s -C linux "${objects[@]}"
-	inside "$root" python3 check-source.py vmlinux "${objects[@]/#/linux/}" -- \
-		"${functions[@]}" || has_ibt || die "this is not the source of the kernel"
 }
 
 # kpatch_build ROOT VERSION PATCH...: makes $name.ko

@@ -90,24 +90,36 @@ patched_functions()
 		paste -sd ' '
 }
 
-# build_module DIR VERSION BUILDER OWN-VERSION PATCH...: puts the module and the kernel's
-# build ID into DIR. The patches are given by their paths here.
+# check_source ROOT PATCH...: exits with an error unless the source without the patches
+# compiles to the functions of the running kernel
+check_source()
+{
+	local objects
+	restore_source "$@"
+	mapfile -t objects < <(patched_files "$@" | sed 's/c$/o/' | sort -u)
+	inside "$1" make -s -C linux "${objects[@]}"
+	inside "$1" python3 check-source.py vmlinux "${objects[@]/#/linux/}" ||
+		die "this is not the source of the kernel"
+}
+
+# build_module ROOT OUT VERSION PACKAGE BUILDER OWN-VERSION PATCH...: puts the module and the
+# kernel's build ID into OUT. The patches are given by their paths here.
 build_module()
 {
-	local dir=$1 root=$1/root version=$2 builder=${3%-build} own=$4 module=$name.ko
+	local root=$1 out=$2 version=$3 package=$4 builder=${5%-build} own=$6 module=$name.ko
 	local symbols built functions
-	shift 4
+	shift 6
 	cd "$root/build" || exit
 	cp "$@" "$data"/builder/*.py .
 	set -- "${@##*/}"
 	restore_source "$root" "$@"
 	check_patches "$root" "$@"
 	configure "$root" "$version"
+	check_source "$root" "$@"
 	"${builder}_build" "$root" "$version" "$@"
 	symbols=$("${builder}_symbols")
 	check_symbols "$root" "$module" "$symbols"
 	functions=$(patched_functions "$root" "$module" "$symbols")
-	"${builder}_check_source" "$root" "$functions" "$@"
 	! has_ibt || inside "$root" python3 check-ibt.py "$module" "$symbols"
 	built=$(inside "$root" modinfo -F vermagic "$module")
 	[ "${built%% *}" = "$version" ] ||
@@ -115,8 +127,8 @@ build_module()
 	inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' > build-id
 	inside "$root" python3 add-modinfo.py "$module" "version=$own" \
 		"flowfd_fixes=$(fixes "$@")" "flowfd_kernel=$(cat build-id)" \
-		"flowfd_package=$(cat "$dir/package")" "flowfd_functions=$functions"
-	replace_module "$dir"
+		"flowfd_package=$package" "flowfd_functions=$functions"
+	replace_module "$out"
 }
 
 # replace_module DIR: moves the new module and build ID into DIR. A module must never be

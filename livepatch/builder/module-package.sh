@@ -21,6 +21,29 @@ sign()
 	rm "$signature"
 }
 
+# unsign MODULE: removes the signature, whose length is in the 4 bytes before its magic
+unsign()
+{
+	local length
+	length=$(tail -c 32 "$1" | head -c 4 | od -An -tx1 | tr -d ' ')
+	truncate -s -$((0x$length + 40)) "$1"
+}
+
+# sign_module OUT KEY CERT: signs the module in OUT, also if it was signed with another key
+sign_module()
+(
+	set -e
+	new=$1/$file.new
+	trap 'rm -f "$new" "$new.p7s"' EXIT
+	cp -p "$1/$file" "$new"
+	! is_signed "$new" || unsign "$new"
+	sign "$new" "$2" "$3"
+	touch -r "$1/$file" "$new"
+	sync "$new"
+	mv "$new" "$1/$file"
+	say "signed $1/$file"
+)
+
 maintainer="${DEBFULLNAME:-flowfd-livepatch} <${DEBEMAIL:-root@localhost}>"
 
 # package_name KERNEL
@@ -64,11 +87,9 @@ write_control()
 			! systemd-detect-virt -cq 2> /dev/null &&
 			systemctl -q is-enabled flowfd-livepatch.service \
 				flowfd-livepatch.timer 2> /dev/null; then
-			if ls -d /sys/module/flowfd_livepatch* > /dev/null 2>&1; then
-				systemctl restart flowfd-livepatch-upgrade || true
-			elif [ -z "\${2-}" ]; then
-				# It may have been loaded, and unloaded by hand.
-				systemctl restart flowfd-livepatch || true
+			if [ -z "\${2-}" ] ||
+				ls -d /sys/module/flowfd_livepatch* > /dev/null 2>&1; then
+				flowfd-livepatch load || true
 			fi
 		fi
 	TEXT
@@ -78,7 +99,7 @@ write_control()
 		if [ "\$1" = remove ] && [ "\$(uname -r)" = "$1" ] &&
 			[ -d /run/systemd/system ] && ! ischroot &&
 			! systemd-detect-virt -cq; then
-			systemctl stop flowfd-livepatch-upgrade flowfd-livepatch || true
+			systemctl stop flowfd-livepatch || true
 			for module in /sys/module/flowfd_livepatch*; do
 				[ -d "\$module" ] || continue
 				flowfd-livepatch unload || true
@@ -105,7 +126,7 @@ write_docs()
 		" -- $maintainer  $(date -Rur "$2")" | gzip -n9 > changelog.gz
 }
 
-# make_package KERNEL DIR OUT [KEY CERT]: puts a package of the module in DIR into OUT
+# make_package KERNEL DIR OUT: puts a package of the module in DIR into OUT
 make_package()
 (
 	set -e
@@ -115,7 +136,6 @@ make_package()
 	doc=$tree/usr/share/doc/$(package_name "$1")
 	mkdir -p "$content" "$doc" "$tree/DEBIAN"
 	cp -p "$2/$file" "$2/build-id" "$content"
-	[ $# -lt 4 ] || sign "$content/$file" "$4" "$5"
 	(cd "$tree/DEBIAN" && write_control "$1" "$2/$file")
 	(cd "$doc" && write_docs "$1" "$2/$file")
 	(cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)

@@ -2,19 +2,19 @@
 # The patches that a kernel's source still needs. Sourced by build-steps.sh.
 # shellcheck shell=bash disable=SC2154
 
-# needs DIR PATCH: whether the source has all lines that the patch names
+# needs ROOT PATCH: whether the source has all lines that the patch names
 needs()
 {
 	local path line file
 	while IFS=: read -r path line; do
-		file=$1/root/build/source/$path
+		file=$1/build/source/$path
 		[ -e "$file" ] || die "$file is missing, which ${2##*/} changes:" \
-			"remove $1 to start again"
+			"remove ${1%/root} to start again"
 		grep -qF "${line# }" "$file" || return
 	done < <(sed -n 's/^Needed-by: //p' "$2")
 }
 
-# needed_patches DIR SERIES: prints their paths, one in a line
+# needed_patches ROOT SERIES: prints their paths, one in a line
 needed_patches()
 {
 	local patch

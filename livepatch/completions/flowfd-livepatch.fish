@@ -18,8 +18,6 @@ for line in (flowfd-livepatch --help 2>/dev/null)
                 set value -x -a '(__fish_complete_directories)'
             case '* KEY'
                 set value -r -F
-            case '* SECONDS'
-                set value -x
         end
         complete -c flowfd-livepatch -n "__fish_seen_subcommand_from $name" \
             -l $option $value

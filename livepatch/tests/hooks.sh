@@ -10,7 +10,7 @@ prerm=$PWD/debian/flowfd-livepatch.prerm
 cd "$(mktemp -d)" || exit
 mkdir -p bin sbin usr/6.1.0-50-amd64 var/6.1.0-50-amd64
 for hook in postinst postrm; do
-	sed "s|/var/lib/flowfd-livepatch|$PWD/var|; s|/usr/lib/flowfd-livepatch|$PWD/usr|
+	sed "s|/var/lib/flowfd-livepatch|$PWD/var|; s|/var/cache/flowfd-livepatch|$PWD/cache|; s|/usr/lib/flowfd-livepatch|$PWD/usr|
 		s|/usr/sbin|$PWD/sbin|" "$data/$hook.d/flowfd-livepatch" > $hook
 done
 touch sbin/flowfd-livepatch
@@ -63,20 +63,24 @@ tap_is "$(postinst $kernel)" "" "one of two is for this build"
 postrm()
 {
 	DEB_MAINT_PARAMS=$1 sh postrm "${@:2}"
-	ls -A var
+	echo var/* cache/*
 }
-mkdir var/6.1.0-56-amd64
-touch var/failed-{$kernel,6.1.0-56-amd64} var/{,.}pending-$kernel.1
-all=$(ls -A var)
-tap_is "$(postrm remove $kernel)" "$all" "a kernel that is removed keeps its builds"
-tap_is "$(postrm "upgrade 6.1.176-2" $kernel)" "$all" "and one that is upgraded"
-tap_is "$(postrm purge; postrm purge ""; postrm purge ..; postrm purge 6/1)" \
+mkdir -p {var,cache}/6.1.0-56-amd64 cache/$kernel/root
+touch var/crashes-{$kernel,6.1.0-56-amd64}
+all=$(echo var/* cache/*)
+tap_is "$(postrm "upgrade 6.1.176-2" $kernel)" "$all" "a kernel that is upgraded keeps its builds"
+tap_is "$(postrm remove; postrm purge ""; postrm purge ..; postrm purge 6/1)" \
 	"$all
 $all
 $all
 $all" "no version"
-tap_is "$(postrm purge $kernel)" "6.1.0-56-amd64
-failed-6.1.0-56-amd64" "one that is purged keeps nothing"
+mkdir kept
+cp -r var cache kept
+for how in remove purge; do
+	cp -r kept/* .
+	tap_is "$(postrm $how $kernel)" "var/6.1.0-56-amd64 var/crashes-6.1.0-56-amd64 \
+cache/6.1.0-56-amd64" "$how of a kernel leaves nothing of its builds"
+done
 
 # The removal of the package, where a livepatch is loaded: on a host, in a chroot, in a
 # container with systemd, and in one without, which has no systemd-detect-virt.
@@ -97,9 +101,9 @@ prerm_in()
 }
 export CHROOT='' CONTAINER=''
 tap_is "$(prerm_in with upgrade)" "" "an upgrade does not unload"
-tap_is "$(prerm_in with remove)" "deb-systemd-invoke stop flowfd-livepatch.timer \
-flowfd-livepatch-upgrade.service flowfd-livepatch.service flowfd-livepatch-guard.service
-flowfd-livepatch unload" "the removal does, and stops the timer first"
+tap_is "$(prerm_in with remove)" "deb-systemd-invoke stop flowfd-livepatch.timer flowfd-livepatch.service
+flowfd-livepatch unload
+deb-systemd-invoke stop flowfd-livepatch-guard.service" "the removal does, and stops the timer first"
 tap_is "$(CHROOT=1 prerm_in with remove; CONTAINER=1 prerm_in with remove)" "" \
 	"not in a chroot or a container"
 rmdir systemd

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# load.sh: load and unload, with files in place of the kernel's. Prints TAP.
+# load.sh: load, unload and status, with files in place of the kernel's. Prints TAP.
 # shellcheck disable=SC2034,SC2154,SC2317 # variables of and for the functions; called by name
 set -u
 
@@ -8,543 +8,283 @@ set -u
 . selftests/tap.sh
 # shellcheck source=livepatch/tests/functions.sh
 . livepatch/tests/functions.sh
-patience=1
+patience=2
 
 # A lock that users cannot hold; they can hold that of a file that they can read.
 chmod 711 .
-private=$PWD/private
 as_user()
 {
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$@" 2> /dev/null
 }
 touch readable
-units=$(grep -l '^\s*ExecStart=.*load' "$data"/*.service "$data/ansible/flowfd/files/trial.sh")
-tap_is "$(xargs grep -LE 'TimeoutStopSec=(5min|infinity)' <<< "$units")" "" \
-	"units give a load the time to be taken back"
-tap_ok "the lock" lock
-tap_ok "users can lock what they can open" as_user flock readable true
-tap_ok "they cannot open the lock" eval ! as_user cat private/lock
-chmod 755 private
 (lock)
-tap_is "$(stat -c %a private)" 700 "nor if the directory was open to them"
+tap_ok "users can lock what they can open" as_user flock readable true
+tap_ok "they cannot open the lock" eval ! as_user flock private/lock true
 (
 	lock
 	touch locked
-	sleep 1
+	sleep 20
 ) &
-until [ -e locked ]; do
-	sleep 0.1
-done
-tap_ok "another one waits for the lock" lock
-wait
-(
-	lock
-	touch again
-	sleep 5
-) &
-until [ -e again ]; do
-	sleep 0.1
-done
-tap_is "$(lock)" "another load or unload is running" "but not for ever"
+wait_for [ -e locked ]
+tap_is "$(patience=0.5; patience=0; lock)" "another load or unload is running" \
+	"loads exclude each other"
 kill $!
 wait 2> /dev/null
-(
-	lock
-	disk_patience=0.1
-	in_time sleep 5
-)
-tap_ok "what waits for a disk does not have the lock" lock
 
-# Unloads of two, one of which does not end.
-need_root()
+# A kernel that removes a livepatch when it is told to, and refuses that during another
+# transition. While "held" is there, no transition ends.
+kernel()
 {
-	:
-}
-need_livepatching()
-{
-	:
-}
-unload_one()
-{
-	[ "$1" != "$stuck" ] || die "$1 is stuck"
-	rmdir "modules/$1"
-}
-modules=modules
-mkdir -p modules/flowfd_livepatch_{1,2} state
-guard=state/pending-$(uname -r).1
-touch "$guard"
-stuck=flowfd_livepatch_1
-tap_is "$(unload; echo 0)" "flowfd_livepatch_1 is stuck" "an unload that fails"
-tap_is "$(ls modules)" "flowfd_livepatch_1" "the other one is unloaded"
-tap_ok "until all are, a crash counts" [ -e "$guard" ]
-stuck=
-tap_is "$(unload)" "unloaded" "an unload"
-tap_ok "then, it does not" [ ! -e "$guard" ]
-tap_is "$(unload; echo 0)" "not loaded" "nothing is loaded"
-mkdir modules/flowfd_livepatch_1
-tap_is "$(
-	set -e
-	rm()
-	{
-		false
-	}
-	unload 2>&1)" "warning: a crash will be taken for its fault: remove $state/pending-$(uname -r).*
-unloaded" "an unload where the guards cannot be removed"
-
-# Modules with fields, and a kernel that inserts them at once.
-uname()
-{
-	echo 6.1.0-48-amd64
-}
-running_build_id()
-{
-	echo 1234
-}
-echo 'const char info[] __attribute__((section(".modinfo"))) = "license=GPL";' > info.c
-# build DIR NUMBER KERNEL: a module
-build()
-{
-	mkdir -p "$1"
-	gcc -c -o "$1/$file.new" -x c info.c
-	python3 "$data/builder/add-modinfo.py" "$1/$file.new" "name=flowfd_livepatch_$2" \
-		"version=0.2.0-$2" vermagic=6.1.0-48-amd64 "flowfd_kernel=$3"
-	echo 1234 > "$1/build-id"
-	mv "$1/$file.new" "$1/$file"
+	local path held
+	while sleep 0.05; do
+		# Before the state: what is held while that is read stays.
+		held=$(ls held 2> /dev/null)
+		for path in sysfs/flowfd*; do
+			case $(cat "$path"/{enabled,transition} 2> /dev/null | xargs) in
+			"0 0") echo 1 > "$path/transition" ;;
+			"0 1") [ "$held" ] || rm -r "$path" ;;
+			"1 1") [ "$held" ] || echo 0 > "$path/transition" ;;
+			esac
+		done
+	done
 }
 insmod()
 {
-	local name
-	name=$(field "$1" name)
-	mkdir -p "modules/$name" "sysfs/$name"
-	echo 1 > "sysfs/$name/enabled"
-	echo 0 > "sysfs/$name/transition"
-	echo "inserted $name"
-}
-unload_one()
-{
-	rm -r "modules/$1" "sysfs/$1"
-	echo "unloaded $1"
-}
-is_outdated()
-{
-	false
-}
-sysfs=sysfs
-module_list=/dev/null
-off_file=off
-cpuinfo=cpuinfo
-echo "flags : fpu vme" > cpuinfo
-mkdir -p sysfs
-built=$state/6.1.0-48-amd64
-# while_locked COMMAND...: loads, and runs the command while that waits for the lock
-while_locked()
-{
-	(
-		lock
-		touch held
-		while [ -e held ]; do
-			sleep 0.1
-		done
-	) &
-	until [ -e held ]; do
-		sleep 0.1
-	done
-	load "" "" > output 2>&1 &
-	sleep 0.5
-	"$@"
-	rm held
-	wait $!
-	cat output
-}
-patience=10
-build "$built" 1 1234
-tap_is "$(load "" "")" "inserted flowfd_livepatch_1
-in force" "a load"
-tap_is "$(ls private)" "lock" "no copy is left"
-rm -r sysfs/* modules/*
-build "$built" 1 5678
-tap_is "$(load "" "")" "$built/$file is for another build of 6.1.0-48-amd64 (build id 5678; \
-this kernel's is 1234): build again" "the build ID in the module counts"
-tap_is "$(ls private)" "lock" "no copy is left of what is refused"
-build "$built" 1 1234
-tap_is "$(while_locked build "$built" 2 5678)" "$built/$file is for another build of \
-6.1.0-48-amd64 (build id 5678; this kernel's is 1234): build again" \
-	"a module that comes while load waits is checked"
-build "$built" 1 1234
-tap_is "$(while_locked build "$built" 2 1234)" "inserted flowfd_livepatch_2
-in force" "and loaded"
-rm -r sysfs/* modules/*
-echo "flags : fpu ibt vme" > cpuinfo
-tap_is "$(load "" "" 2>&1)" "warning: this processor has IBT, with which the livepatch was \
-never tried
-inserted flowfd_livepatch_2
-in force" "a processor with IBT"
-echo "flags : fpu vme" > cpuinfo
-rm -r sysfs/* modules/*
-tap_is "$(while_locked touch off)" "switched off by off" "switched off while load waits"
-rm off
-# As late as it can be.
-check_others()
-{
-	touch off
-}
-tap_is "$(load "" "")" "switched off by off" "or just before the kernel has it"
-rm off
-check_others()
-{
-	build "$built" 1 5678
-}
-tap_is "$(load "" "")" "inserted flowfd_livepatch_2
-in force" "what was checked is loaded"
-unset -f check_others
-# shellcheck source-path=SCRIPTDIR source=../load.sh
-. "$data/load.sh"
-private=$PWD/private
-cpuinfo=cpuinfo
-
-# A build that takes over from one that does not unload, and what comes after that.
-watch()
-{
-	# The terminal is lost.
-	kill -HUP "$BASHPID"
-	say "watched for $2 s"
-}
-systemd-notify()
-{
-	echo "$*" >> told
-	[ ! -e busy ]
-}
-check_guard()
-{
-	:
-}
-mkdir bin
-cat > bin/systemctl <<TEXT
-#!/bin/sh
-echo "systemctl \$*" >> $PWD/told
-[ "\$2" != start ] || [ ! -e $PWD/going_down ]
-TEXT
-chmod +x bin/systemctl
-PATH=$PWD/bin:$PATH
-systemd=$PWD
-taint_file=taint
-echo 0 > taint
-boot_id=boot
-echo boot > boot
-unload_one()
-{
-	die "$1 is stuck"
-}
-build "$built" 3 1234
-tap_is "$(NOTIFY_SOCKET=socket load "" 5 2>&1; echo $?)" "inserted flowfd_livepatch_3
-flowfd_livepatch_2 is stuck
-warning: flowfd_livepatch_2 stays loaded
-in force
-watched for 5 s
-0" "a build that takes over is watched"
-tap_is "$(tail -n 1 told)" "--ready" "systemd is told"
-rm -r sysfs/* modules/*
-touch busy
-tap_is "$(
-	set -e
-	NOTIFY_SOCKET=socket load "" 5 2>&1 | tail -n 3)" "in force
-warning: systemd was not told that the livepatch is in force
-watched for 5 s" "also where systemd does not answer"
-rm busy
-# A pipe that is full, or a terminal that was stopped, after the kernel has the module.
-rm -r sysfs/* modules/*
-mkfifo full
-exec 7<> full
-(
-	eval "$(sed -n '/^say()/,/^}/p' "$data/flowfd-livepatch")"
-	eval "$(declare -f insmod | sed '1s/insmod/insert_at_once/')"
-	insmod()
-	{
-		insert_at_once "$1"
-		dd if=/dev/zero of=full bs=64k oflag=nonblock 2> /dev/null || true
-	}
-	watch()
-	{
-		touch watched
-	}
-	load "" 5 > full 2>&1
-) &
-tap_ok "the watch begins when nobody reads" wait_for [ -e watched ]
-kill -9 $! 2> /dev/null
-wait
-exec 7<&-
-rm told
-touch "$built/fixed"
-tap_is "$(NOTIFY_SOCKET=socket load "" 5; cat told)" "already fixed in this kernel
---ready" "systemd is told where there is nothing to do"
-rm -r "$built/fixed" sysfs/* modules/*
-
-# A signal before the livepatch is in force, or before systemd knows. The kernel removes a
-# livepatch a moment after it was told to.
-kernel()
-{
-	local enabled
-	while [ ! -e stop ]; do
-		sleep 0.3
-		for enabled in sysfs/*/enabled; do
-			[ "$(cat "$enabled" 2> /dev/null)" != 0 ] || rm -r "${enabled%/*}"
-		done
-	done
+	livepatch "$(field "$1" name)" 1 1 vmlinux/{ours,both},1
+	echo "inserted $(field "$1" version)"
 }
 rmmod()
 {
 	[ ! -d "sysfs/$1" ] && rm -r "modules/$1"
 }
-eval "$(declare -f insmod | sed '1s/insmod/insert_at_once/')"
-# signalled SIGNAL: loads, sends the signal when the module is there, and prints the rest
-signalled()
-{
-	load "" 5 > output 2>&1 &
-	wait_for [ -e "modules/flowfd_livepatch_3/$2" ]
-	kill "-$1" $!
-	wait $!
-	echo "status $?"
-	cat output
-	find sysfs modules "$state" -mindepth 1 -maxdepth 1 -printf '%f\n'
-}
-insmod()
-{
-	insert_at_once "$1"
-	echo 1 > sysfs/flowfd_livepatch_3/transition
-	touch modules/flowfd_livepatch_3/there
-}
-kernel 2> /dev/null &
-for signal in TERM INT HUP QUIT; do
-	tap_is "$(signalled $signal there)" "status 143
-inserted flowfd_livepatch_3
-stopped, and taken back
-6.1.0-48-amd64" "SIG$signal during the load"
-done
-insmod()
-{
-	insert_at_once "$1"
-}
-overridden()
-{
-	touch "modules/$1/in_force"
-	sleep 1
-}
-tap_is "$(signalled TERM in_force | head -n 4)" "status 143
-inserted flowfd_livepatch_3
-in force
-stopped, and taken back" "SIGTERM before systemd knows that it is in force"
-touch stop
-wait
+# A task in the old code, and another whose name has control characters.
+mkdir -p proc/{11,12}/task/1
+echo 0 | tee proc/{11,12}/task/1/patch_state > zero
+printf 'a\e]0;x\a\nb c' > proc/12/task/1/comm
+echo stuck > proc/11/task/1/comm
+printf '[<0>] userfaultfd_read+0x1/0x2\n[<0>] vfs_read+0x1\n' > proc/11/task/1/stack
+waits="  waits for 1 stuck, in userfaultfd_read vfs_read
+  waits for 1 a?]0;x??b c"
+kernel > /dev/null 2>&1 &
+kernel=$!
+trap 'kill $kernel' EXIT
 
-# A signal while the older build is unloaded, which goes to all processes of the load. The
-# kernel has one transition at a time, and refuses another. "held" keeps the unload of the
-# older build from coming to an end, "stuck" any transition.
-# shellcheck source-path=SCRIPTDIR source=../load.sh
-. "$data/load.sh"
-private=$PWD/private
-systemd=$PWD
-cpuinfo=cpuinfo
-kernel()
-{
-	local path
-	while [ ! -e stop ]; do
-		sleep 0.05
-		for path in sysfs/*; do
-			case $(cat "$path/enabled" "$path/transition" | xargs) in
-			"0 0")
-				if all_settled; then
-					echo 1 > "$path/transition"
-				else
-					echo 1 > "$path/enabled"
-				fi
-				;;
-			"0 1")
-				[ -e stuck ] || { [ -e held ] && [[ $path = *_2 ]]; } ||
-					rm -r "$path"
-				;;
-			"1 1") [ -e stuck ] || [ -e blocked ] || echo 0 > "$path/transition" ;;
-			esac
-		done
-	done
-}
-blockers()
-{
-	echo "  somebody keeps $1"
-}
-overridden()
-{
-	:
-}
-# interrupted SIGNAL COMMAND...: loads over an older build, sends the signal when the command
-# succeeds, and prints the rest
-interrupted()
-{
-	local signal=$1
-	shift
-	mkdir -p {sysfs,modules}/flowfd_livepatch_2
-	echo 1 > sysfs/flowfd_livepatch_2/enabled
-	echo 0 > sysfs/flowfd_livepatch_2/transition
-	set -m
-	load "" "" > output 2>&1 &
-	set +m
-	# The load may be slow to get there, on a machine that is busy.
-	patience=60 wait_for "$@"
-	kill "-$signal" -- "-$!"
-	wait $!
-	echo "status $?"
-	grep -vE 'Terminated|Interrupted system call' output
-	find sysfs -mindepth 1 -maxdepth 1 -printf '%f\n' | sort
-}
-rm stop
-kernel 2> /dev/null &
-is_unloading()
-{
-	grep -qsx 1 sysfs/flowfd_livepatch_2/transition
-}
-# A crash after that is no fault of the older build, whose guard a watch may have left.
-older_is_loaded()
-{
-	mkdir -p {sysfs,modules}/flowfd_livepatch_2
-	echo 1 > sysfs/flowfd_livepatch_2/enabled
-	echo 0 > sysfs/flowfd_livepatch_2/transition
-	echo 0.2.0-2 > modules/flowfd_livepatch_2/version
-	echo "0.2.0-2 boot 300" > "$state/pending-6.1.0-48-amd64.1"
-}
-older_is_loaded
-echo "0.2.0-20 boot 300" > "$state/pending-6.1.0-48-amd64.2"
-tap_is "$(load "" ""; ls "$state")" "inserted flowfd_livepatch_3
-in force
-6.1.0-48-amd64
-pending-6.1.0-48-amd64.2" "the older build is unloaded, and its guard goes"
-rm -r sysfs/* modules/*
-older_is_loaded
-tap_is "$(
-	set -e
-	rm()
-	{
-		case $2 in
-		*/pending-*.1) flock -n private/lock touch unlocked && false ;;
-		*) command rm "$@" ;;
-		esac
-	}
-	load "" 5 2>&1)" "inserted flowfd_livepatch_3
-in force
-warning: a crash will be taken for the fault of version 0.2.0-2: remove \
-$state/pending-6.1.0-48-amd64.*
-watched for 5 s" "one whose guard cannot be removed"
-tap_ok "others may load and unload meanwhile" [ -e unlocked ]
-rm -r sysfs/* modules/* "$state"/pending-*
-touch held
-tap_is "$(interrupted TERM is_unloading)" "status 143
-inserted flowfd_livepatch_3
-stopped, and taken back
-flowfd_livepatch_2" "SIGTERM while the older build is unloaded: that stays"
-patience=2
-touch stuck
-tap_is "$(interrupted TERM is_unloading)" "status 1
-inserted flowfd_livepatch_3
-stopped, but not taken back: the kernel goes on, and until that ends no livepatch can be \
-loaded or unloaded. Kill what it waits for:
-  somebody keeps flowfd_livepatch_2
-flowfd_livepatch_2
-flowfd_livepatch_3" "it ends in no direction: what it waits for"
-rm held stuck
+built=$state/$running
+mine=flowfd_livepatch_${current#*-}
+tap_is "$(load)" "there is no module for $running: run 'flowfd-livepatch build', or install \
+flowfd-livepatch-$running" "no module"
+module "$built" 1234 "$current"
 patience=10
-wait_for all_settled
-rm -r sysfs/* modules/*
-# As while the older build waits for tasks that hold a mutex of epoll.
-mkdir -p modules/flowfd_livepatch_2
-mkfifo modules/flowfd_livepatch_2/retire
-is_retiring()
-{
-	in_force flowfd_livepatch_3 && sleep 0.5
-}
-{
-	sleep 4
-	timeout 1 cat modules/flowfd_livepatch_2/retire
-} > /dev/null 2>&1 &
-tap_is "$(interrupted INT is_retiring)" "status 143
-inserted flowfd_livepatch_3
-stopped, and taken back
-flowfd_livepatch_2" "Ctrl-C before the unload of the older build: that stays"
-rm -r sysfs/* modules/*
-mkdir -p {sysfs,modules}/{flowfd_livepatch_2,vendor}
-echo 1 | tee sysfs/{flowfd_livepatch_2,vendor}/enabled > sysfs/vendor/transition
-echo 0 > sysfs/flowfd_livepatch_2/transition
-touch stuck
-(
-	sleep 0.5
-	rm stuck
-) &
-tap_is "$(unload)" "unloaded" "an unload waits for another livepatch's transition"
-rm -r sysfs/* modules/*
-
-# Loads that fail: taken back, or ending in neither direction; in a kernel that is well, or
-# not.
-patience=2
-# failing TAINT: loads with a guard; the kernel has these flags after that. Prints what is
-# remembered and guarded.
-failing()
-{
-	insmod()
-	{
-		insert_at_once "$1"
-		echo 1 > sysfs/flowfd_livepatch_3/transition
-		echo "$taint_after" > taint
-	}
-	echo 0 > taint
-	taint_after=$1
-	(load "" 5) > output 2>&1
-	echo "status $?"
-	(cd "$state" && grep -H . failed-* pending-*) 2> /dev/null |
-		sed -E 's/\.[0-9]*:/:/; s/ [0-9]+$//'
-}
-touch blocked
-tap_is "$(failing 0)" "status 1" "a load that is taken back, in a kernel that is well"
-tap_is "$(tail -n 1 told)" "systemctl -q start flowfd-livepatch-guard" \
-	"a shutdown from then on is no crash"
-touch going_down
-tap_is "$(failing 0)" "status 1" "a load during a shutdown"
-tap_is "$(cat output)" "flowfd-livepatch-guard.service does not start: is the system shut \
-down?" "is refused"
-rm going_down
-tap_is "$(
-	sync()
-	{
-		touch going_down
-	}
-	failing 0; ls modules)" "status 1" "a shutdown while the guard is written"
-tap_is "$(cat output)" "flowfd-livepatch-guard.service does not start: is the system shut \
-down?" "is noticed, and leaves no guard"
-rm going_down
-tap_is "$(failing 512)" "status 1
-failed-6.1.0-48-amd64:0.2.0-3 boot" "one in a kernel that is not well"
-tap_is "$(sed -n '$p' output)" "the kernel is not well, it has new taint flags: W" "and why"
-rm blocked "$state"/failed-*
-tap_is "$(
-	insmod()
-	{
-		insert_at_once "$1"
-		loader=$BASHPID
-		echo 512 > taint
-	}
-	# The signal comes while the load is judged.
-	sync()
-	{
-		kill "$loader"
-	}
-	echo 0 > taint
-	exec 2>&1
-	load "" "")" "inserted flowfd_livepatch_3
+tap_is "$( (load); ls private)" "inserted $current
 in force
-the kernel is not well, it has new taint flags: W" "a load without a watch is judged, too"
-tap_is "$(cd "$state" && cat failed-*)" "0.2.0-3 boot" "and remembered"
-rm -r "$state"/failed-* sysfs/* modules/*
-touch stuck
-tap_is "$(failing 0)" "status 1
-pending-6.1.0-48-amd64:0.2.0-3 boot" "new code still runs: the guard stays"
-rm stuck "$state"/pending-*
-wait_for is_gone flowfd_livepatch_3
-touch stop
-wait
+lock" "a load, which leaves no copy"
+tap_is "$(load)" "in force" "a second one"
+tap_is "$(unload; ls modules)" "unloaded" "an unload"
+tap_is "$(unload)" "not loaded" "nothing is loaded"
+module "$built" other "$current"
+tap_is "$(load)" "$built/$file is for another build of $running: build again" "another build"
+module "$built" 1234 "$current"
+# An upgrade while it waits for the lock, and what comes after the checks.
+sed '/^lock()/,/^}/!d; s/^{/{\n\tmodule "$built" other "$current"/' "$data/load.sh" > late.sh
+# shellcheck source=/dev/null
+tap_is "$(. ./late.sh; load)" "$built/$file is for another build of $running: build again" \
+	"a module that comes while load waits is checked"
+module "$built" 1234 "$current"
+tap_is "$(
+	eval "$(declare -f check_others | sed '1s/check_others/real_check/')"
+	check_others()
+	{
+		module "$built" other 0.2.0-0
+	}
+	load)" "inserted $current
+in force" "what was checked is inserted"
+
+# A newer build takes over; one that was built from older patches is loaded with a warning.
+module "$built" 1234 0.2.0-0
+tap_is "$(load 2>&1; echo sysfs/* modules/*)" \
+	"warning: $built/$file is outdated: build again
+inserted 0.2.0-0
+in force
+sysfs/flowfd_livepatch_0 modules/flowfd_livepatch_0" "one build takes over from another"
+livepatch vendor 1 0 vmlinux/both,1
+module "$built" 1234 "$current"
+tap_is "$(load)" "the livepatch vendor patches both, too: unload that first" \
+	"another livepatch has the function"
+rm -r sysfs/vendor modules/vendor
+livepatch vendor 1 0 vmlinux/bothers,1 module/both,1
+tap_is "$(load)" "inserted $current
+in force" "or other functions, or one of a module, of the same name"
+
+# Transitions that do not end.
+(unload) > /dev/null
+touch held
+patience=1
+tap_is "$(load 2>&1)" "inserted $current
+neither in force nor taken back, and until that ends no livepatch can be loaded or unloaded. \
+Kill what it waits for:" "a load that ends in no direction"
+tap_is "$(status)" "being unloaded
+  $mine, version $current
+  patches both,1
+  patches ours,1
+module: $built/$file, version $current, fixes some
+next boot, of $running: no: 'systemctl enable flowfd-livepatch' has it loaded at boot" \
+	"status says so"
+tap_is "$(unload)" "not unloaded yet, and until that ends no livepatch can be loaded or \
+unloaded. Kill what it waits for:" "an unload after that does not put it in force"
+rm held
+patience=20
+wait_for is_gone "$mine"
+patience=2
+rmmod "$mine"
+tap_is "$(
+	disable()
+	{
+		rm held
+		echo 0 > "$sysfs/$1/enabled"
+	}
+	touch held
+	load 2>&1)" "inserted $current
+not in force for all tasks after 2 s, and taken back. It waited for:
+$waits" "a load that is taken back, and why"
+patience=20
+tap_is "$(load | tail -n 1)" "in force" "another load"
+sed -i s/0/1/ proc/*/task/1/patch_state
+tap_is "$(
+	touch held
+	patience=2
+	is_settled()
+	{
+		rm -f held
+		is_gone "$1" || in_force "$1"
+	}
+	unload 2>&1)" "not unloaded from all tasks after 2 s, and in force again. It waited for:
+$waits" "an unload that is put back"
+tap_is "$(status | sed -n 1p)" "in force" "it is in force"
+echo 1 > "sysfs/$mine/transition"
+for ((i = 20; i < 41; i++)); do
+	mkdir -p "proc/$i/task/1"
+	echo 0 > "proc/$i/task/1/patch_state"
+done
+touch held
+tap_is "$(echo 1 > "sysfs/$mine/transition"; blockers | tail -n 1)" "  and for 1 more" \
+	"very many tasks are counted"
+rm -r held proc/[2-4]?
+wait_for in_force "$mine"
+
+# Crashes: two in a row, of one version.
+mkdir -p systemd bin
+cat > bin/systemctl <<TEXT
+#!/bin/sh
+echo "\$*" >> $PWD/told
+case \$* in
+*is-active*) [ ! -e $PWD/going_down ] ;;
+*is-enabled*) [ -e $PWD/enabled ] ;;
+esac
+TEXT
+chmod +x bin/systemctl
+PATH=$PWD/bin:$PATH
+(unload) > /dev/null
+tap_is "$(load; cat memory/crashes)" "inserted $current
+in force
+$current boot-1" "a load leaves a line"
+tap_is "$(grep -c 'restart flowfd-livepatch-guard' told)" 1 "and starts the unit that removes it"
+(unload) > /dev/null
+tap_is "$(tail -n 1 told)" "-q stop flowfd-livepatch-guard" "an unload stops that"
+echo boot-2 > boot_id
+tap_is "$(load | tail -n 1)" "in force" "one crash, as of a power failure, does not count"
+(unload) > /dev/null
+touch going_down
+tap_is "$(load)" "the system is being shut down" \
+	"no load during a shutdown"
+rm going_down
+tap_is "$(grep -c . memory/crashes)" 2 "which leaves no line"
+echo boot-3 > boot_id
+tap_is "$(load)" "the machine went down twice in a row soon after version $current was loaded: \
+remove $crashes to load it again" "two crashes do"
+tap_is "$(status | sed -n 1p)" "not in force: the machine went down twice in a row soon after \
+version $current was loaded: remove $crashes to load it again" "status gives the reason"
+touch enabled
+tap_is "$(status | tail -n 1)" "next boot, of $running: the machine went down twice in a row \
+soon after version $current was loaded: remove $crashes to load it again" "also for the next boot"
+guard=$data/flowfd-livepatch-guard.service
+stop_post=$(sed -n '/^ExecStopPost/,$p' "$guard" | tr -d '\n' |
+	sed "s/^[^']*'//; s/'\$//; s/\\\\\\t*//g; s/\\\$\\\$/\$/g; s/crashes-%v/crashes/g
+		s|/var/lib/flowfd-livepatch|memory|; s|/proc/[a-z/_]*|$boot_id|")
+echo "$current boot-3" >> memory/crashes
+EXIT_STATUS=TERM sh -c "$stop_post"
+tap_is "$(cut -d ' ' -f 2 memory/crashes | xargs)" "boot-1 boot-2" \
+	"a shutdown removes the line of its boot"
+EXIT_STATUS=0 sh -c "$stop_post"
+tap_ok "five minutes remove all" [ ! -e memory/crashes ]
+
+# status
+tap_is "$(status; echo $?)" "not in force: not loaded: 'flowfd-livepatch load' loads it
+module: $built/$file, version $current, fixes some
+next boot, of $running: yes
+3" "status of a livepatch that is not loaded"
+echo 3 | tee counts/{warn,oops}_count > six
+tap_is "$(load)" "inserted $current
+in force" "a load after that"
+echo 5 > counts/warn_count
+tap_is "$(status; echo $?)" "in force
+  $mine, version $current
+  patches both,1
+  patches ours,1
+  warnings of the kernel since the load: 2
+module: $built/$file, version $current, fixes some
+next boot, of $running: yes
+0" "status of one that is, in a kernel that has warned"
+tap_is "$(status_json)" "{\"kernel\": \"$running\", \"state\": \"in force\", \"why\": \"\", \
+\"name\": \"$mine\", \"version\": \"$current\", \"module\": \"$current\", \"next_kernel\": \
+\"$running\", \"next_boot\": \"yes\", \"outdated\": false, \"warnings\": 2}" "as JSON"
+livepatch vendor 1 0 vmlinux/ours,1
+printf '%s 16384 1 - Live 0x0 (OK)\n' vendor "$mine" other > proc/modules
+tap_is "$(status | sed -n 1,5p; status > /dev/null; echo $?)" "in force in part
+  $mine, version $current
+  patches both,1
+  patches ours,1
+  ours,1 is that of vendor, which came later
+1" "a later livepatch has a function"
+rm -r sysfs/"$mine"
+tap_is "$(status_json | grep -o '"why": [^,]*')" \
+	'"why": "the livepatch vendor patches ours' "it has replaced ours"
+rm -r sysfs/vendor
+tap_is "$(status | sed -n 1p)" "not in force: another livepatch has replaced it, or it was \
+unloaded without this tool: 'flowfd-livepatch load' loads it again" "or another one has"
+tap_is "$(load | tail -n 1)" "in force" "load loads it again"
+(unload) > /dev/null
+# The next boot, of the newest kernel.
+touch boot/vmlinuz-6.12.{9,10,9x}+deb13-amd64
+next=6.12.10+deb13-amd64
+tap_is "$(status | tail -n 1)" "next boot, of $next: no: there is no module for that kernel: run \
+'flowfd-livepatch build --kernel $next', or install flowfd-livepatch-$next" "a newer kernel"
+module "$state/$next" 99 0.2.0-0 6.12.10-1
+tap_is "$(status | tail -n 1)" "next boot, of $next: yes" "one with a module"
+echo 6.12.10-2 > "installed-$next"
+tap_is "$(status | tail -n 1 | cut -c -60)" "next boot, of $next: no: there is no module fo" \
+	"but not of that build"
+rm enabled
+echo 6.12.10-1 > "installed-$next"
+tap_is "$(status | tail -n 1)" "next boot, of $next: no: 'systemctl enable flowfd-livepatch' has \
+it loaded at boot" "a unit that is not enabled"
+ln -s nothing off_file
+tap_is "$(status | sed -n 1p; load)" "not in force: switched off by $off_file
+switched off by $off_file" "switched off"
+rm off_file
+echo "quiet flowfd_livepatch=off" > cmdline
+tap_is "$(load)" "switched off by the kernel parameter flowfd_livepatch=off" "at boot"
+: > cmdline
+
+# In a unit: what a signal or a lost connection ends is the client.
+perl -MSocket -e 'socket $s, AF_UNIX, SOCK_STREAM, 0; bind $s, sockaddr_un("bus")'
+printf '#!/bin/sh\necho "$*"\n' > bin/systemd-run
+chmod +x bin/systemd-run
+self=/usr/sbin/flowfd-livepatch
+tap_is "$(FLOWFD_LIVEPATCH_PATIENCE=9; load)" "-q --wait --pipe --collect \
+--setenv=FLOWFD_LIVEPATCH_UNIT=1 --setenv=FLOWFD_LIVEPATCH_PATIENCE=9 \
+--description=flowfd-livepatch load /usr/sbin/flowfd-livepatch load" "a load is a unit of its own"
+tap_is "$(FLOWFD_LIVEPATCH_UNIT=1 load | tail -n 1)" "in force" "which is none in another"
+rm bus
+tap_is "$(in_unit x; for signal in HUP INT TERM QUIT TSTP; do kill -$signal "$BASHPID"; done
+	echo alive)" "alive" "without systemd, signals do not end it"
 tap_done

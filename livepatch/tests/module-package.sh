@@ -15,8 +15,6 @@ say()
 }
 # shellcheck source-path=SCRIPTDIR source=../built-module.sh
 . "$data/built-module.sh"
-# shellcheck source-path=SCRIPTDIR source=../installed-modules.sh
-. "$data/installed-modules.sh"
 # shellcheck source-path=SCRIPTDIR source=../builder/module-package.sh
 . "$data/builder/module-package.sh"
 
@@ -87,11 +85,11 @@ does()
 export CONTAINER='' ENABLED=''
 tap_is "$(does postinst configure "")" "" "nothing is loaded that is not enabled"
 for ENABLED in flowfd-livepatch.service flowfd-livepatch.timer; do
-	tap_is "$(does postinst configure "")" "restart flowfd-livepatch" "$ENABLED: loaded"
+	tap_is "$(does postinst configure "")" "load" "$ENABLED: loaded"
 	tap_is "$(does postinst configure 1)" "" "$ENABLED: not if it was unloaded"
 	mkdir modules/flowfd_livepatch_1
-	tap_is "$(does postinst configure 1)" "restart flowfd-livepatch-upgrade" \
-		"$ENABLED: a newer one takes over, and is watched"
+	tap_is "$(does postinst configure 1)" "load" \
+		"$ENABLED: a newer one takes over"
 	tap_is "$(CONTAINER=1 does postinst configure 1; CONTAINER=1 does prerm remove)" "" \
 		"not in a container"
 	tap_is "$(kernel_that_runs=6.1 does postinst configure 1
@@ -102,18 +100,26 @@ for ENABLED in flowfd-livepatch.service flowfd-livepatch.timer; do
 	tap_is "$(does prerm remove)" "" "nor a removal in a container without systemd"
 	mkdir systemd
 	ln -s fake bin/systemd-detect-virt
-	tap_is "$(does prerm remove)" "stop flowfd-livepatch-upgrade flowfd-livepatch
+	tap_is "$(does prerm remove)" "stop flowfd-livepatch
 unload" "the removal does"
 done
 mkdir modules/flowfd_livepatch_1
 tap_is "$(ENABLED='' does postinst configure 1)" "" "no newer one where that is not enabled"
 
 openssl req -new -x509 -nodes -batch -subj /CN=test -keyout key -out certificate 2> /dev/null
-make_package $kernel "$PWD/built" out "$PWD/key" "$PWD/certificate" > /dev/null
-tap_ok "what was built stays unsigned" cmp unsigned "built/$file"
-rm -r tree
-dpkg-deb -x "out/$name" tree
-cp "tree/usr/lib/flowfd-livepatch/$kernel/$file" signed
+cp -r built with-package
+tap_is "$(sign_module with-package key certificate)" "signed with-package/$file" "a signature"
+cp "with-package/$file" signed
+rm -r tree out
+make_package $kernel "$PWD/with-package" out > /dev/null
+dpkg-deb -x out/*.deb tree
+tap_ok "a package has the signed module" cmp signed "tree/usr/lib/flowfd-livepatch/$kernel/$file"
+tap_ok "signed and not" eval 'is_signed signed && ! is_signed unsigned'
+cp signed again
+unsign again
+tap_ok "the signature can be removed" cmp unsigned again
+sign_module with-package key certificate > /dev/null
+tap_is "$(stat -c %s "with-package/$file")" "$(stat -c %s signed)" "a second signature replaces it"
 size=$(stat -c %s unsigned)
 tap_ok "a signed module begins as the unsigned one" cmp -n "$size" unsigned signed
 tap_is "$(tail -c 28 signed)" "~Module signature appended~" "how it ends"
@@ -124,10 +130,11 @@ tap_ok "the signature" openssl cms -verify -binary -inform DER -in signature \
 	-content unsigned -certfile certificate -CAfile certificate -purpose any -out checked
 tap_is "$(tail -c 40 signed | head -c 8 | od -An -tx1)" " 00 00 02 00 00 00 00 00" \
 	"the fields before its length"
-rm out/*
-tap_is "$(TMPDIR=$PWD make_package $kernel "$PWD/built" out /nothing /nothing 2> /dev/null
-	echo "status $?"; ls out; find . -maxdepth 1 -name 'tmp.*')" "status 2" \
-	"a key that cannot be read leaves nothing"
+tap_is "$(sign_module built /nothing /nothing 2> /dev/null; echo "status $?"; ls built)" \
+	"status 2
+build-id
+$file" "a key that cannot be read leaves nothing"
+tap_ok "what was built stays unsigned" cmp unsigned "built/$file"
 tap_is "$(modinfo -F signer "$PWD/signed" 2> /dev/null; field signed version)" "0.2.0-abc" \
 	"its version"
 tap_done

@@ -162,7 +162,7 @@ debug_dir()
 			"$lab/debug/$kind.config"
 		[ "$kind" != livepatch ] ||
 			cat "$project/livepatch/$series"/* \
-				"$project"/livepatch/tests/{kernel-source,kpatch-macros.h}
+				"$project"/livepatch/tests/kernel-source
 	} | sha256sum | cut -c -12)
 	echo "$cache/debug-$kernel-$key"
 }
@@ -182,7 +182,7 @@ use_system()
 	read -r _ _ series suite image beside < <(
 		awk -v n="$1" '$1 == n' "$lab/systems") ||
 		die "unknown system '$1'; known: $(
-			systems_that_are user early named older | xargs)"
+			systems_that_are user early named | xargs)"
 	beside=${beside#-}
 	use_arch
 	packages="systemd-sysv udev kmod tiny-initramfs procps liburing2"

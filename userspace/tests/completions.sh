@@ -103,11 +103,10 @@ offers "strangefile" flowfd-bench-report strange
 offers "$(long flowfd-bench-report)" flowfd-bench-report -
 
 program=$top/../livepatch/flowfd-livepatch
-offers "--help build load unload status verify list" flowfd-livepatch ""
+offers "--help build load unload status" flowfd-livepatch ""
 offers "unload" flowfd-livepatch u
-offers "--kernel --untested --package --sign" flowfd-livepatch build -
-offers "--override --watch" flowfd-livepatch load ""
-offers "" flowfd-livepatch load --watch ""
-offers "" flowfd-livepatch verify ""
+offers "--kernel --keep --package --sign" flowfd-livepatch build -
+offers "" flowfd-livepatch load ""
+offers "--json" flowfd-livepatch status ""
 offers "$(cd /lib/modules 2>/dev/null && echo [0-9]*)" flowfd-livepatch build --kernel ""
 tap_done

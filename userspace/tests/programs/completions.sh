@@ -83,13 +83,11 @@ fi
 
 offers "$(commands flowfd-livepatch)" "flowfd-livepatch "
 offers "unload" "flowfd-livepatch u"
-offers "--kernel --untested --package --sign" "flowfd-livepatch build --"
-offers "--override --watch" "flowfd-livepatch load --"
+offers "--kernel --keep --package --sign" "flowfd-livepatch build --"
 offers "--json" "flowfd-livepatch status --"
-offers "" "flowfd-livepatch load --watch "
 offers "strangefile" "flowfd-livepatch build --package . --sign strange"
 offers "$(ls /lib/modules 2>/dev/null)" "flowfd-livepatch build --kernel "
-offers "" "flowfd-livepatch verify "
+offers "" "flowfd-livepatch load "
 
 offered <"$here/lines" | while read -r line; do
 	echo "$line" | sorted
