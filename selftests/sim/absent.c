@@ -12,6 +12,12 @@ struct flowfd_counter;
 void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file);
 ABSENT void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file) {}
 
+int flowfd_work_class_init(void);
+ABSENT int flowfd_work_class_init(void)
+{
+	return 0;
+}
+
 long flowfd_bridge_control(struct file *file, const void *argp, size_t size);
 ABSENT long flowfd_bridge_control(struct file *file, const void *argp, size_t size)
 {

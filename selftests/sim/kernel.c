@@ -3,9 +3,14 @@
  * The functions behind kernel.h: wait queues, work items, memory, descriptors; and, as
  * they are not the subject, the memory that programs map and what is left out.
  */
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "kernel.h"
 
 #include "memory.h"
+
+struct user_namespace init_user_ns;
 
 /* Trees. */
 static struct list_head *rb_nodes(const struct rb_root *root)
@@ -221,8 +226,11 @@ void sim_kernel_begin(void);
 void sim_kernel_begin(void)
 {
 	history++;
-	while (file_count_)
-		free(files[--file_count_]);
+	while (file_count_) {
+		file_count_--;
+		if (files[file_count_]->allocated)
+			free(files[file_count_]);
+	}
 }
 
 struct file *anon_inode_getfile(const char *name, const struct file_operations *ops,
@@ -234,6 +242,7 @@ struct file *anon_inode_getfile(const char *name, const struct file_operations *
 	file->private_data = data;
 	file->f_flags = flags;
 	file->f_mode = FMODE_READ | FMODE_WRITE;
+	file->allocated = true;
 	return file;
 }
 
@@ -257,6 +266,15 @@ void fput(struct file *file)
 {
 }
 
+void seq_printf(struct seq_file *m, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	m->count += vsnprintf(m->buf + m->count, m->size - m->count, format, args);
+	va_end(args);
+}
+
 /* Memory that programs map: pages, charge and mmap(2) are not the subject. */
 int flowfd_memory_alloc(struct flowfd_memory *m, unsigned long pages)
 {
@@ -275,4 +293,15 @@ int flowfd_memory_map(const struct flowfd_memory *m, struct vm_area_struct *vma)
 {
 	vma->address = (char *)m->start + vma->vm_pgoff * PAGE_SIZE;
 	return 0;
+}
+
+int flowfd_memory_charge(struct flowfd_memory *m, unsigned long pages);
+int flowfd_memory_charge(struct flowfd_memory *m, unsigned long pages)
+{
+	return 0;
+}
+
+void flowfd_memory_uncharge(struct flowfd_memory *m);
+void flowfd_memory_uncharge(struct flowfd_memory *m)
+{
 }

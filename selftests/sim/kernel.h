@@ -261,6 +261,7 @@ struct mutex { struct sim_lock lock; };
 #define mutex_init(m) ((void)((m)->lock = (struct sim_lock){ }))
 #define mutex_lock(m) sim_mutex_lock(&(m)->lock)
 #define mutex_lock_interruptible(m) (sim_mutex_lock(&(m)->lock), 0)
+#define mutex_lock_killable(m) (sim_mutex_lock(&(m)->lock), 0)
 #define mutex_trylock(m) sim_trylock(&(m)->lock)
 #define mutex_unlock(m) sim_mutex_unlock(&(m)->lock)
 #define lockdep_assert_held(l) sim_assert_held(SIM_LOCK(l))
@@ -368,6 +369,8 @@ static inline void __remove_wait_queue(wait_queue_head_t *q, wait_queue_entry_t 
 void add_wait_queue(wait_queue_head_t *q, wait_queue_entry_t *entry);
 void add_wait_queue_exclusive(wait_queue_head_t *q, wait_queue_entry_t *entry);
 void remove_wait_queue(wait_queue_head_t *q, wait_queue_entry_t *entry);
+#define wake_up_locked_poll(q, events) \
+	__wake_up_locked_key(q, TASK_NORMAL, poll_to_key(events))
 void __wake_up_locked_key(wait_queue_head_t *q, unsigned int mode, void *key);
 int default_wake_function(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key);
 
@@ -395,6 +398,11 @@ typedef struct poll_table_struct {
 	__poll_t _key;
 } poll_table;
 static inline __poll_t poll_requested_events(const poll_table *p) { return p ? p->_key : ~0U; }
+static inline void init_poll_funcptr(poll_table *p, void (*proc)(struct file *,
+				      wait_queue_head_t *, struct poll_table_struct *))
+{
+	*p = (poll_table){ proc, ~0U };
+}
 static inline bool poll_does_not_wait(const poll_table *p) { return !p || !p->_qproc; }
 static inline void poll_wait(struct file *file, wait_queue_head_t *q, poll_table *p)
 {
@@ -419,6 +427,7 @@ struct work_struct {
 #define WQ_HIGHPRI 8
 #define WQ_PERCPU 16
 #define INIT_WORK(work, function) ((void)(*(work) = (struct work_struct){ .func = (function) }))
+#define alloc_ordered_workqueue(format, flags, ...) alloc_workqueue(format, flags, 1)
 struct workqueue_struct *alloc_workqueue(const char *format, unsigned int flags, int max, ...);
 void destroy_workqueue(struct workqueue_struct *queue);
 bool queue_work(struct workqueue_struct *queue, struct work_struct *work);
@@ -519,7 +528,8 @@ static inline size_t copy_to_iter(const void *from, size_t n, struct iov_iter *i
 typedef void *fl_owner_t;
 struct file_lock;
 struct inode;
-struct seq_file;
+struct seq_file { char *buf; size_t size, count; };
+void seq_printf(struct seq_file *m, const char *format, ...);
 struct kiocb { struct file *ki_filp; int ki_flags; };
 struct file_operations {
 	void *owner;
@@ -542,12 +552,13 @@ struct file {
 	unsigned int f_flags, f_mode;
 	const struct file_operations *f_op;
 	void *private_data;
+	bool allocated;
 };
+#define vfs_poll(file, table) ((file)->f_op->poll(file, table))
 #define compat_ptr_ioctl NULL
 #define noop_llseek NULL
 #define file_count(file) 1L
-#define seq_printf(...) ((void)0)
-#define seq_puts(...) ((void)0)
+#define seq_puts(m, text) seq_printf(m, "%s", text)
 struct file *anon_inode_getfile(const char *name, const struct file_operations *ops,
 				void *data, int flags);
 int get_unused_fd_flags(unsigned int flags);
@@ -559,7 +570,10 @@ void fput(struct file *file);
 typedef struct { unsigned int val; } kuid_t;
 struct cred { kuid_t uid; };
 #define __kuid_val(uid) ((uid).val)
+struct user_namespace { struct user_namespace *parent; kuid_t owner; };
+extern struct user_namespace init_user_ns;
 #define current_uid() ((kuid_t){ 1000 })
+#define current_user_ns() (&init_user_ns)
 #define hash_32(value, bits) ((u32)((value) * 0x61C88647U) >> (32 - (bits)))
 
 /* tracepoint.h: a line of the history. */
@@ -578,10 +592,15 @@ struct cred { kuid_t uid; };
 #define HAVE_timer_delete 1
 #define HAVE_fsnotify_find_inode_mark 1
 #define HAVE_WQ_PERCPU 1
-#define HAVE_void_eventfd_signal 1
 struct class;
 struct class *class_create(const char *name);
+
+/* eventfd.h: of kernels before 6.8, whose signals have a count. */
 struct eventfd_ctx;
-void eventfd_signal(struct eventfd_ctx *eventfd);
+u64 eventfd_signal(struct eventfd_ctx *eventfd, u64 count);
+void eventfd_ctx_do_read(struct eventfd_ctx *eventfd, u64 *value);
+struct eventfd_ctx *eventfd_ctx_fileget(struct file *file);
+struct file *eventfd_fget(int fd);
+void eventfd_ctx_put(struct eventfd_ctx *eventfd);
 
 #endif /* FLOWFD_SIM_KERNEL_H */

@@ -16,18 +16,20 @@
 static const struct history_kind {
 	const char *name;
 	enum store store;
-	bool dying, hostile;
+	bool dying, hostile, bridges;
 } histories[] = {
 	{ .name = "kernel", .store = IN_KERNEL },
 	{ .name = "memory", .store = IN_MEMORY },
 	{ .name = "dying", .store = IN_MEMORY, .dying = true },
 	{ .name = "hostile", .store = IN_MEMORY, .hostile = true },
+	{ .name = "bridges", .store = IN_KERNEL, .bridges = true },
+	{ .name = "mapped-bridges", .store = IN_MEMORY, .bridges = true },
 	{ .name = "library", .store = WITHOUT_MODULE },
 };
 
 static void live(const struct history_kind *h)
 {
-	subject_begin(h->store);
+	subject_begin(h->store, h->bridges);
 	if (h->store != WITHOUT_MODULE && sim_random(3))
 		subject_set_randomly();
 	tasks_begin(h->dying, h->hostile);
@@ -62,7 +64,7 @@ static const struct history_kind *find_kind(const char *name)
 /* Mostly of the two kinds that have most to show. */
 static const struct history_kind *kind_of(u64 seed)
 {
-	static const u8 order[] = { 0, 1, 1, 2, 4, 0, 1, 3 };
+	static const u8 order[] = { 0, 1, 4, 2, 6, 0, 1, 3, 4, 5 };
 
 	return &histories[order[seed % ARRAY_SIZE(order)]];
 }

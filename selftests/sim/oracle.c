@@ -6,6 +6,7 @@
 #include "kernel.h"
 
 #include <linux/flowfd.h>
+#include "ends.h"
 #include "oracle.h"
 #include "poller.h"
 #include "program.h"
@@ -81,6 +82,10 @@ static void judge_waiter(const struct waiter *w, const struct state *s)
 		sim_fail("%s sleeps, and there is a count", w->task->comm);
 	if (s->room && sleeps(w, FOR_ROOM))
 		sim_fail("%s sleeps, and there is room", w->task->comm);
+	if (s->room && sleeps(w, FOR_NEWS) && fits(&s->flow, w->value))
+		sim_fail("%s was refused and sleeps, and there is room", w->task->comm);
+	if (sleeps(w, FOR_FIT) && (w->value >= s->flow.maximum || s->flow.overflow))
+		sim_fail("%s sleeps, and its write never can be done", w->task->comm);
 	/* Each add is an edge: the last that began, too, or one that came after it. */
 	if (s->flow.count && sleeps(w, FOR_EDGE) && !subject.edge_per_take &&
 	    subject.store != WITHOUT_MODULE && !subject.semaphore && !subject.marks &&
@@ -104,18 +109,21 @@ static void judge_poll(const struct state *s)
 void oracle_judge(void)
 {
 	const struct state s = see();
-	u64 sum = subject.added + program_added - subject.took - program_took;
+	u64 sum = subject.added + program_added + ends_added() - subject.took - program_took;
+	u64 rest = ends_count();
 	unsigned int i;
 
 	sim_note("count %llu of %llu, marks %llu and %llu, delay %llu, rate %u, overflow %u, poll %#x",
 		 s.flow.count, s.flow.maximum, s.flow.read_mark, s.flow.write_mark,
 		 s.flow.max_delay, s.flow.qos.token_rate, s.flow.overflow, s.polled);
-	if (sum != s.flow.count + s.flow.lost)
-		sim_fail("sums: %llu more was added than taken, count %llu, lost %llu",
-			 (unsigned long long)sum, s.flow.count, s.flow.lost);
+	if (sum != s.flow.count + s.flow.lost + rest)
+		sim_fail("sums: %llu more was added than taken, count %llu, lost %llu, at the ends %llu",
+			 (unsigned long long)sum, s.flow.count, s.flow.lost,
+			 (unsigned long long)rest);
 	for (i = 0; i < waiter_count; i++)
 		judge_waiter(&waiters[i], &s);
 	if (writers_could_go_on(&s))
 		sim_fail("writers sleep, and what they add fits");
 	judge_poll(&s);
+	ends_judge(s.ready, s.room);
 }

@@ -13,6 +13,7 @@
 
 struct poller {
 	poll_table table;
+	__poll_t (*poll)(poll_table *wait);
 	wait_queue_entry_t entry;
 	wait_queue_head_t *queue;
 	struct task_struct *task; /* that calls poll(2) */
@@ -37,7 +38,7 @@ static void join(struct file *file, wait_queue_head_t *q, poll_table *table)
 static __poll_t look(struct poller *p, bool joins)
 {
 	p->table = (poll_table){ joins ? join : NULL, p->events };
-	return subject_poll(&p->table) & p->events & ~PRIVATE;
+	return p->poll(&p->table) & p->events & ~PRIVATE;
 }
 
 static int wake_poll(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
@@ -61,9 +62,9 @@ static bool sleep_unless(const bool *triggered, u64 deadline)
 	return over;
 }
 
-int poll_events(unsigned int events, u64 deadline)
+int poll_events_of(__poll_t (*poll)(poll_table *wait), __poll_t events, u64 deadline)
 {
-	struct poller p = { .events = events | ALWAYS, .task = current };
+	struct poller p = { .poll = poll, .events = events | ALWAYS, .task = current };
 	bool over = false;
 	int result;
 
@@ -80,6 +81,11 @@ int poll_events(unsigned int events, u64 deadline)
 	}
 	remove_wait_queue(p.queue, &p.entry);
 	return result;
+}
+
+int poll_events(__poll_t events, u64 deadline)
+{
+	return poll_events_of(subject_poll, events, deadline);
 }
 
 int poll_until(unsigned int events, u64 deadline)
@@ -140,6 +146,7 @@ struct poller *poller_add(unsigned int events, bool multishot)
 {
 	struct poller *p = calloc(1, sizeof(*p));
 
+	p->poll = subject_poll;
 	p->events = events | ALWAYS | (multishot ? EPOLLET : 0);
 	init_waitqueue_func_entry(&p->entry, multishot ? wake_multishot : wake_epoll);
 	if (look(p, true)) {

@@ -6,11 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct poll_table_struct;
 struct poller; /* an epoll with the subject, or a multishot poll of io_uring */
 
 /* poll(2): the events, 0 for @deadline, or -EINTR. */
 int poll_events(unsigned int events, uint64_t deadline);
-/* The same; 0 or -EINTR. */
+/* The same of another file. */
+int poll_events_of(unsigned int (*poll)(struct poll_table_struct *wait),
+		   unsigned int events, uint64_t deadline);
+/* The first; 0 or -EINTR. */
 int poll_until(unsigned int events, uint64_t deadline);
 
 struct poller *poller_add(unsigned int events, bool multishot);

@@ -84,7 +84,8 @@ long program_call(long number, ...)
 	if (sim_current->closed)
 		err = -EBADF;
 	else
-		err = number == SYS_read ? eventfd_take(value) : eventfd_add(*value);
+		err = number == SYS_read ? subject_eventfd_take(value) :
+					  subject_eventfd_add(*value);
 	program_step();
 	if (!err)
 		return sizeof(*value);

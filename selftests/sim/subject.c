@@ -5,12 +5,15 @@
 #include "kernel.h"
 
 #include <linux/flowfd.h>
+#include "ends.h"
+#include "eventfd.h"
 #include "program.h"
 #include "subject.h"
 #include "tasks.h"
 
 /* The module's, whose own headers the simulator does not need. */
 int flowfd_counter_init(void);
+int flowfd_work_class_init(void);
 long flowfd_counter_create(const void *argp, size_t size);
 
 void sim_kernel_begin(void);
@@ -22,27 +25,23 @@ static struct vm_area_struct vma;
 static struct mm_struct ended_mm;
 
 /* Of a counter without the module. */
-static struct {
-	wait_queue_head_t wqh;
-	u64 count;
-	u64 maximum;
-	void *pages;
-} eventfd;
+static struct eventfd_ctx eventfd;
+static u64 eventfd_maximum;
+static void *pages;
 
 void subject_init(void)
 {
-	if (flowfd_counter_init())
+	if (flowfd_work_class_init() || flowfd_counter_init())
 		abort();
 }
 
 static void make_eventfd(u64 maximum)
 {
-	init_waitqueue_head(&eventfd.wqh);
-	eventfd.count = 0;
-	eventfd.maximum = maximum;
-	eventfd.pages = calloc(3, PAGE_SIZE);
+	eventfd_init(&eventfd, false);
+	eventfd_maximum = maximum;
+	pages = calloc(3, PAGE_SIZE);
 	subject.one_consumer = sim_chance(4);
-	if (program_map(eventfd.pages, maximum, true, subject.one_consumer))
+	if (program_map(pages, maximum, true, subject.one_consumer))
 		sim_fail("no doorbell");
 }
 
@@ -67,7 +66,7 @@ static void make_counter(u64 maximum)
 	}
 }
 
-void subject_begin(enum store store)
+void subject_begin(enum store store, bool bridges)
 {
 	u64 maximum = sim_chance(2) ? 2 + sim_random(12) : 0;
 
@@ -77,13 +76,14 @@ void subject_begin(enum store store)
 	if (store == WITHOUT_MODULE)
 		make_eventfd(maximum ?: U64_MAX);
 	else
-		make_counter(maximum);
+		make_counter(bridges && sim_chance(2) ? 0 : maximum);
+	ends_begin(bridges);
 }
 
 void subject_end(void)
 {
 	if (subject.store == WITHOUT_MODULE) {
-		free(eventfd.pages);
+		free(pages);
 		return;
 	}
 	if (file->f_op->flush)
@@ -92,6 +92,11 @@ void subject_end(void)
 }
 
 /* Calls. */
+int subject_ioctl(unsigned int request, void *argument)
+{
+	return file->f_op->unlocked_ioctl(file, request, (unsigned long)argument);
+}
+
 static int write_by_call(u64 value, u64 timeout, bool nonblock, bool urgent)
 {
 	struct flowfd_transfer args = {
@@ -104,8 +109,7 @@ static int write_by_call(u64 value, u64 timeout, bool nonblock, bool urgent)
 	struct file *f = nonblock ? &nonblocking : file;
 
 	if (timeout || urgent || sim_chance(3))
-		return file->f_op->unlocked_ioctl(file, FLOWFD_IOC_COUNTER_WRITE,
-						  (unsigned long)&args);
+		return subject_ioctl(FLOWFD_IOC_COUNTER_WRITE, &args);
 	if (sim_chance(4))
 		return min(file->f_op->write_iter(&iocb, &iter), (ssize_t)0);
 	return min(file->f_op->write(f, (char *)&value, sizeof(value), NULL), (ssize_t)0);
@@ -123,8 +127,7 @@ static int read_by_call(u64 *value, u64 timeout, bool nonblock)
 	ssize_t ret;
 
 	if (timeout || sim_chance(3)) {
-		ret = file->f_op->unlocked_ioctl(file, FLOWFD_IOC_COUNTER_READ,
-						 (unsigned long)&args);
+		ret = subject_ioctl(FLOWFD_IOC_COUNTER_READ, &args);
 		*value = args.value;
 		return ret;
 	}
@@ -156,7 +159,16 @@ int subject_read(u64 *value, u64 timeout, bool nonblock)
 
 int subject_notify(void)
 {
-	return file->f_op->unlocked_ioctl(file, FLOWFD_IOC_COUNTER_NOTIFY, 0);
+	return subject_ioctl(FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+}
+
+const char *subject_fdinfo(void)
+{
+	static char text[4096];
+	struct seq_file m = { .buf = text, .size = sizeof(text) };
+
+	file->f_op->show_fdinfo(&m, file);
+	return text;
 }
 
 static bool uses_memory(void)
@@ -222,64 +234,31 @@ int subject_take_waiting(u64 timeout)
 }
 
 /* Pollers. */
-static __poll_t poll_eventfd(poll_table *wait)
-{
-	u64 count;
-
-	poll_wait(NULL, &eventfd.wqh, wait);
-	count = READ_ONCE(eventfd.count);
-	return (count ? EPOLLIN : 0) | (count < U64_MAX - 1 ? EPOLLOUT : 0);
-}
-
 __poll_t subject_poll(poll_table *wait)
 {
-	return subject.store == WITHOUT_MODULE ? poll_eventfd(wait) :
+	return subject.store == WITHOUT_MODULE ? eventfd_poll(&eventfd, wait) :
 						 file->f_op->poll(file, wait);
 }
 
-int eventfd_add(u64 value)
+int subject_eventfd_add(u64 value)
 {
-	int err = -EAGAIN;
-
-	sim_lock(&eventfd.wqh.lock);
-	if (value < U64_MAX - eventfd.count) {
-		eventfd.count += value;
-		__wake_up_locked_key(&eventfd.wqh, TASK_NORMAL, poll_to_key(EPOLLIN));
-		err = 0;
-	}
-	sim_unlock(&eventfd.wqh.lock);
-	return err;
+	return eventfd_add(&eventfd, value);
 }
 
-int eventfd_take(u64 *value)
+int subject_eventfd_take(u64 *value)
 {
-	int err = -EAGAIN;
-
-	sim_lock(&eventfd.wqh.lock);
-	if (eventfd.count) {
-		*value = eventfd.count;
-		eventfd.count = 0;
-		__wake_up_locked_key(&eventfd.wqh, TASK_NORMAL, poll_to_key(EPOLLOUT));
-		err = 0;
-	}
-	sim_unlock(&eventfd.wqh.lock);
-	return err;
+	return eventfd_take(&eventfd, value);
 }
 
 /* Settings. */
 void subject_get(struct flowfd_flow *flow)
 {
 	if (subject.store != WITHOUT_MODULE) {
-		file->f_op->unlocked_ioctl(file, FLOWFD_IOC_GET_FLOW, (unsigned long)flow);
+		subject_ioctl(FLOWFD_IOC_GET_FLOW, flow);
 		return;
 	}
-	*flow = (struct flowfd_flow){ .maximum = eventfd.maximum, .read_mark = 1,
+	*flow = (struct flowfd_flow){ .maximum = eventfd_maximum, .read_mark = 1,
 				      .write_mark = 1, .count = program_count() };
-}
-
-static int set(unsigned int request, void *settings)
-{
-	return file->f_op->unlocked_ioctl(file, request, (unsigned long)settings);
 }
 
 static void set_flow(const struct flowfd_flow *now)
@@ -299,11 +278,11 @@ static void set_flow(const struct flowfd_flow *now)
 	}
 	f.write_mark = sim_chance(2) ? 0 : sim_random(limit);
 	f.overflow = sim_random(4) ? FLOWFD_OVERFLOW_WAIT : sim_random(4);
-	err = set(FLOWFD_IOC_SET_FLOW, &f);
+	err = subject_ioctl(FLOWFD_IOC_SET_FLOW, &f);
 	if (err && file->f_op->mmap) {
 		/* A mapped counter has neither marks nor delay. */
 		f.read_mark = f.write_mark = f.max_delay = 0;
-		err = set(FLOWFD_IOC_SET_FLOW, &f);
+		err = subject_ioctl(FLOWFD_IOC_SET_FLOW, &f);
 	}
 	if (!err)
 		subject.marks |= f.read_mark > 1 || f.qos.token_rate;
@@ -321,11 +300,11 @@ void subject_set_randomly(void)
 	switch (sim_random(4)) {
 	case 0:
 		maximum = now.count + 1 + sim_random(20);
-		set(EFD_IOC_SET_MAXIMUM, &maximum);
+		subject_ioctl(EFD_IOC_SET_MAXIMUM, &maximum);
 		break;
 	case 1:
 		qos = (struct eventfd_qos){ 1, sim_chance(2) ? 0 : 1000 };
-		if (!set(EFD_IOC_SET_QOS, &qos))
+		if (!subject_ioctl(EFD_IOC_SET_QOS, &qos))
 			subject.marks |= qos.token_rate;
 		break;
 	default:

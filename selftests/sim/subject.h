@@ -27,7 +27,7 @@ struct flowfd_flow;
 struct poll_table_struct;
 
 void subject_init(void);
-void subject_begin(enum store store);
+void subject_begin(enum store store, bool bridges);
 /* After all tasks have ended. */
 void subject_end(void);
 
@@ -48,8 +48,11 @@ void subject_get(struct flowfd_flow *flow);
 /* The process of the caller ends here. */
 void subject_die(void) __attribute__((noreturn));
 
-/* The eventfd of a counter without the module. */
-int eventfd_add(uint64_t value);
-int eventfd_take(uint64_t *value);
+/* Of the eventfd of a counter without the module. */
+int subject_eventfd_add(uint64_t value);
+int subject_eventfd_take(uint64_t *value);
+int subject_ioctl(unsigned int request, void *argument);
+/* The text of its fdinfo. */
+const char *subject_fdinfo(void);
 
 #endif /* FLOWFD_SIM_SUBJECT_H */

@@ -7,6 +7,7 @@
 
 #include "kernel.h"
 
+#include "ends.h"
 #include "poller.h"
 #include "program.h"
 #include "subject.h"
@@ -18,6 +19,7 @@ struct waiter waiters[WAITERS_MAX];
 unsigned int waiter_count;
 
 static unsigned int actors;
+static struct task_struct *sink_reader;
 static bool actors_ended, uses_settings, uses_signals, some_closed;
 
 static void take_all(struct waiter *w)
@@ -46,15 +48,17 @@ static void add(struct waiter *w)
 	rest(w);
 }
 
+/* Edge-triggered: until it is refused, which it must be before it waits for room. */
 static void add_until_full(struct waiter *w)
 {
-	unsigned int n = 3;
+	unsigned int n;
 
-	while (n-- && subject_add(1))
-		;
-	/* It was not refused, and so waits for no room. */
-	if (n == UINT_MAX)
-		poller_modify(w->poller, EPOLLOUT | EPOLLET);
+	for (n = 0; n < 4; n++) {
+		w->value = 1 + sim_random(3);
+		if (!subject_add(w->value))
+			return;
+	}
+	poller_modify(w->poller, EPOLLOUT | EPOLLET);
 }
 
 static void nothing(struct waiter *w)
@@ -152,7 +156,7 @@ static const struct kind {
 	  .consumes = true },
 	{ "et-edges", FOR_EDGE, .epoll = EPOLLIN | EPOLLET, .act = nothing,
 	  .only_polls = true },
-	{ "et-out", FOR_ROOM, .epoll = EPOLLOUT | EPOLLET, .act = add_until_full },
+	{ "et-out", FOR_NEWS, .epoll = EPOLLOUT | EPOLLET, .act = add_until_full },
 	{ "multi-take", FOR_COUNT, .multishot = EPOLLIN, .act = take_all,
 	  .consumes = true },
 	{ "multi-edges", FOR_EDGE, .multishot = EPOLLIN, .act = nothing,
@@ -207,8 +211,10 @@ static void run_waiter(void *arg)
 
 void tasks_one_ended(void)
 {
-	if (!--actors)
-		actors_ended = true;
+	if (--actors)
+		return;
+	actors_ended = true;
+	ends_stop();
 }
 
 /* To a waiter, as to others that is none of the kernel's business. */
@@ -226,7 +232,7 @@ static void send_signal(void)
 
 static void act(void)
 {
-	switch (sim_random(12)) {
+	switch (sim_random(ends_used ? 16 : 12)) {
 	case 0 ... 4:
 		subject_add(1 + sim_random(3));
 		break;
@@ -247,6 +253,9 @@ static void act(void)
 	case 11:
 		if (sim_chance(4))
 			sim_pause(sim_random(3000000));
+		break;
+	default:
+		ends_act();
 	}
 }
 
@@ -320,6 +329,11 @@ void tasks_begin(bool dying, bool hostile)
 	uses_signals = sim_chance(3);
 	for (i = 0; i < 3; i++)
 		few[i] = some_kind(NULL);
+	/* Writers, as what others do depends on whether they wait. */
+	if (sim_chance(3))
+		few[0] = &kinds[3];
+	if (sim_chance(4))
+		few[1] = &kinds[4];
 	narrow = sim_random(3);
 	for (i = 0, n = 1 + sim_random(5); i < n; i++)
 		add_waiter(narrow ? few : NULL);
@@ -332,6 +346,8 @@ void tasks_begin(bool dying, bool hostile)
 		t->closed = some_closed && sim_chance(2);
 	}
 	program_dies = dying;
+	if (ends_used)
+		sink_reader = sim_spawn("sink-reader", ends_run_reader, NULL);
 	if (hostile) {
 		actors++;
 		sim_spawn("scribbler", run_scribbler, NULL);
@@ -359,6 +375,8 @@ bool tasks_end(void)
 	actors_ended = true;
 	for (i = 0; i < waiter_count; i++)
 		waiters[i].task->killed = true;
+	if (ends_used)
+		sink_reader->killed = true;
 	if (!sim_run(3000000))
 		return false;
 	for (i = 0; i < waiter_count; i++) {

@@ -7,7 +7,14 @@
 #include <stdint.h>
 
 /* What a waiter that sleeps waits for. */
-enum { FOR_COUNT = 1, FOR_ROOM = 2, FOR_FIT = 4, FOR_EDGE = 8, EXCLUSIVE = 16 };
+enum {
+	FOR_COUNT = 1,
+	FOR_ROOM = 2,
+	FOR_FIT = 4,  /* a write that sleeps, for room for its value */
+	FOR_NEWS = 8, /* an edge-triggered poller, after its value was refused */
+	FOR_EDGE = 16,
+	EXCLUSIVE = 32,
+};
 
 struct waiter {
 	const struct kind *kind;
