@@ -120,7 +120,7 @@ all-parts:
 build:
 	@$(LAB)/enter $(KERNEL) make -s -j2 all OUT=build/$(KERNEL) WERROR=-Werror \
 		$(if $(findstring -,$(KERNEL)),\
-			KCOV_INSTRUMENT=y GCOV_PROFILE=y TEST_SECONDS=300,TEST_SECONDS=60)
+			KCOV_INSTRUMENT=y GCOV_PROFILE=y TEST_SECONDS=300)
 
 vm: build
 	@$(LAB)/boot $(BOOT) $(KERNEL) "$$RUN"
