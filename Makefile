@@ -195,7 +195,7 @@ deb:
 		debian/package build/$(KERNEL)/deb
 	@ls build/$(KERNEL)/deb/*.deb
 
-# Kept outside of build/ by who publishes it: reprepro adds to it.
+# A maintainer keeps it outside of build/: reprepro adds to it.
 REPOSITORY ?= build/repository
 
 repository:

@@ -370,7 +370,7 @@ silent()
 	[ -z "$output" ]
 }
 
-# What failed, before the closing line: for those who see only the end of a long output
+# What failed, before the closing line: for readers of the end of a long output
 stages_failures()
 {
 	[ ${#stages_red[@]} = 0 ] || printf 'failed: %s\n' "${stages_red[@]}"
