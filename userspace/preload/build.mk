@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The shims that flowfd-run preloads. The second is for --mapped: it also wraps read(2),
-# write(2) and close(2), which programs that do not ask for that need not pay for.
+# The shim that flowfd-run preloads.
 
 preload_objects := $(patsubst %.c,$(O)/%.o,$(wildcard preload/*.c))
 OBJECTS += $(preload_objects)
@@ -17,8 +16,5 @@ $(preload_objects): PART_CFLAGS := $(PRELOAD_CFLAGS)
 # function.
 PRELOAD_LDFLAGS := -shared -Wl,-z,defs -Wl,-z,now \
 		   -Wl,--version-script=preload/versions.map
-$(O)/libflowfd-preload.so: $(filter-out %/calls.o,$(preload_objects)) \
-			   preload/versions.map
-	$(link) $(PRELOAD_LDFLAGS) -Wl,-soname,$(@F)
-$(O)/libflowfd-preload-mapped.so: $(preload_objects) preload/versions.map
+$(O)/libflowfd-preload.so: $(preload_objects) preload/versions.map
 	$(link) $(PRELOAD_LDFLAGS) -Wl,-soname,$(@F)

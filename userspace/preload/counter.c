@@ -10,7 +10,6 @@
 
 #include <flowfd.h>
 
-#include "preload/cells.h"
 #include "preload/counter.h"
 #include "preload/next.h"
 
@@ -41,50 +40,10 @@ static struct flowfd_create_counter counter_of(const struct settings *settings,
 	return counter;
 }
 
-/* Takes the number of the opened device, which eventfd(2) would have returned. */
-static int take_place(int fd, int device, int flags)
-{
-	int ret = call(SYS_dup3, fd, device, flags & EFD_CLOEXEC, 0);
-
-	call(SYS_close, fd, 0, 0, 0);
-	return ret;
-}
-
-static int make_mapped(const struct settings *settings, int device,
-		       struct flowfd_create_counter counter, int flags)
-{
-	int fd;
-
-	counter.flags = FLOWFD_MAPPED;
-	if (settings->edge_per_take)
-		counter.flags |= FLOWFD_EDGE_PER_TAKE;
-	if (flags & EFD_NONBLOCK)
-		counter.flags |= FLOWFD_NONBLOCK;
-	fd = call(SYS_ioctl, device, FLOWFD_IOC_CREATE_COUNTER, (long)&counter, 0);
-	return fd < 0 ? fd : take_place(fd, device, flags);
-}
-
-static const char *refuse_mapping(int fd, int flags)
-{
-	return flags & EFD_SEMAPHORE ? "it is a semaphore" : cells_refuse(fd);
-}
-
-/* A counter that cannot be mapped is one that is not. */
-static int set_up(const struct settings *settings, int fd, unsigned int initial,
-		  int flags, struct mapping *mapping)
+static int set_up(const struct settings *settings, int fd, unsigned int initial, int flags)
 {
 	struct flowfd_create_counter counter = counter_of(settings, initial, flags);
-	int ret;
 
-	mapping->wanted = settings->mapped;
-	mapping->why = mapping->wanted ? refuse_mapping(fd, flags) : NULL;
-	mapping->error = 0;
-	if (mapping->wanted && !mapping->why) {
-		ret = make_mapped(settings, fd, counter, flags);
-		mapping->error = ret < 0 ? -ret : cells_map(fd);
-		if (ret >= 0)
-			return 0;
-	}
 	return call(SYS_ioctl, fd, FLOWFD_IOC_SETUP_COUNTER, (long)&counter, 0);
 }
 
@@ -126,8 +85,7 @@ static int set_policies(const struct settings *settings, int fd, unsigned int in
 _Static_assert(EFD_CLOEXEC == O_CLOEXEC && EFD_NONBLOCK == O_NONBLOCK,
 	       "flags of eventfd(2) are flags of open(2)");
 
-int counter_open(const struct settings *settings, unsigned int initial, int flags,
-		 struct mapping *mapping)
+int counter_open(const struct settings *settings, unsigned int initial, int flags)
 {
 	int fd, ret;
 
@@ -135,11 +93,10 @@ int counter_open(const struct settings *settings, unsigned int initial, int flag
 		  O_RDWR | O_NOCTTY | (flags & (EFD_CLOEXEC | EFD_NONBLOCK)), 0);
 	if (fd < 0)
 		return fd;
-	ret = set_up(settings, fd, initial, flags, mapping);
+	ret = set_up(settings, fd, initial, flags);
 	if (ret >= 0)
 		ret = set_policies(settings, fd, initial, flags);
 	if (ret < 0) {
-		cells_forget(fd);
 		call(SYS_close, fd, 0, 0, 0);
 		return ret;
 	}

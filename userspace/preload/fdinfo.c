@@ -182,9 +182,18 @@ static bool is_watcher(int directory, const char *name, struct watch *watch)
 	return true;
 }
 
-/* Calls @visit for each name in /proc; a descriptor that it closes does no harm. */
-static bool each_name(bool (*visit)(int directory, const char *name, void *argument),
-		      void *argument)
+/* Is the watch of a watcher @name, a name in /proc, to be found? */
+static bool look_at(int directory, const char *name, int fd, watch_found found,
+		    const void *argument)
+{
+	struct watch watch;
+
+	if (!is_watcher(directory, name, &watch))
+		return true;
+	return watches_of(&watch, fd, found, argument);
+}
+
+bool watch_each(int fd, watch_found found, const void *argument)
 {
 	_Alignas(struct dirent64) char names[1024];
 	bool ok = true;
@@ -199,50 +208,10 @@ static bool each_name(bool (*visit)(int directory, const char *name, void *argum
 		for (long i = 0; ok && i < length;) {
 			const struct dirent64 *entry = (void *)(names + i);
 
-			ok = visit(directory, entry->d_name, argument);
+			ok = look_at(directory, entry->d_name, fd, found, argument);
 			i += entry->d_reclen;
 		}
 	}
 	next_call(SYS_close, directory, 0, 0, 0);
 	return ok && !length;
-}
-
-struct search {
-	int fd;
-	watch_found found;
-	const void *argument;
-};
-
-static bool look_for_watches(int directory, const char *name, void *argument)
-{
-	const struct search *search = argument;
-	struct watch watch;
-
-	if (!is_watcher(directory, name, &watch))
-		return true;
-	return watches_of(&watch, search->fd, search->found, search->argument);
-}
-
-bool watch_each(int fd, watch_found found, const void *argument)
-{
-	struct search search = { .fd = fd, .found = found, .argument = argument };
-
-	return each_name(look_for_watches, &search);
-}
-
-/* The directory itself is closed in the end; "." and ".." are no numbers. */
-static bool close_name(int directory, const char *name, void *argument)
-{
-	unsigned int *first = argument;
-	uint64_t number = 0;
-
-	take(name, "", 10, &number);
-	if (*name != '.' && number >= *first && number != (unsigned int)directory)
-		next_call(SYS_close, number, 0, 0, 0);
-	return true;
-}
-
-bool fdinfo_close_from(unsigned int first)
-{
-	return each_name(close_name, &first);
 }

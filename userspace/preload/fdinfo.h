@@ -30,9 +30,6 @@ bool event_state(int fd, struct event_state *state);
 /** fdinfo_unread - is @fd open, and cannot be looked at? */
 bool fdinfo_unread(int fd);
 
-/** fdinfo_close_from - close all from @first on; false if they cannot be read */
-bool fdinfo_close_from(unsigned int first);
-
 /**
  * struct watch - a watch of an epoll(7) or a ring that this thread has open
  * @watcher: descriptor of the epoll or the ring

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,7 +16,6 @@
 #include "preload/context.h"
 #include "preload/counter.h"
 #include "preload/export.h"
-#include "preload/going.h"
 #include "preload/log.h"
 #include "preload/next.h"
 #include "preload/refused.h"
@@ -32,7 +32,6 @@ struct request {
 	uint32_t number;
 	bool kept;
 	int error;
-	struct mapping mapping;
 };
 
 static uint32_t process_of(uint64_t word)
@@ -92,7 +91,7 @@ static int decide(struct request *request, unsigned int initial, int flags,
 	if (request->kept)
 		return -1;
 
-	fd = counter_open(&context->settings, initial, flags, &request->mapping);
+	fd = counter_open(&context->settings, initial, flags);
 	if (fd < 0) {
 		request->error = -fd;
 		fd = -1;
@@ -108,20 +107,6 @@ static int begin(struct request *request, unsigned int initial, int flags,
 
 	errno = saved;
 	return fd;
-}
-
-static void line_counter(struct line *line, const struct mapping *mapping)
-{
-	bool mapped = mapping->wanted && !mapping->why && !mapping->error;
-
-	line_text(line, mapped ? "mapped counter" : "counter");
-	if (mapped || !mapping->wanted)
-		return;
-	line_text(line, ", not mapped: ");
-	if (mapping->why)
-		line_text(line, mapping->why);
-	else
-		line_error(line, mapping->error);
 }
 
 /* Reports the result of a request. */
@@ -144,7 +129,7 @@ static void report(const struct request *request, long fd)
 	else if (request->error)
 		line_error(&line, request->error);
 	else
-		line_counter(&line, &request->mapping);
+		line_text(&line, "counter");
 	line_end(&line, request->context);
 }
 
@@ -193,8 +178,6 @@ NO_STACK_PROTECTOR EXPORT long syscall(long number, ...)
 
 	if (is_eventfd(number))
 		return syscall_eventfd(number, arguments, __builtin_return_address(0));
-	if (going_is(number))
-		going_syscall(number, arguments);
 	if (refused_is(number))
 		return refused_syscall(number, arguments);
 	return next_syscall(number, arguments);

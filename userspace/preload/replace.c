@@ -35,7 +35,6 @@
 #include <linux/kcmp.h>
 #include <linux/time_types.h>
 
-#include "preload/cells.h"
 #include "preload/context.h"
 #include "preload/fdinfo.h"
 #include "preload/log.h"
@@ -375,8 +374,6 @@ static enum replaced replace_known(const struct context *context, int fd,
 	}
 	if (!state.counter)
 		return REPLACED_REAL;
-	/* The memory is a reference, and other threads add there. */
-	cells_forget(fd);
 	why = replace(fd, &state);
 	report(context, fd, taker, why ? STAYS : REAL, why);
 	return why ? REPLACED_STAYS : REPLACED_REAL;

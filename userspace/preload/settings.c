@@ -142,15 +142,6 @@ static const char *add_overflow(struct settings *settings, const char *value)
 	return "not wait, fail, saturate or drop";
 }
 
-static const char *add_mapped(struct settings *settings, const char *value)
-{
-	settings->edge_per_take = strcmp(value, "take") == 0;
-	if (!settings->edge_per_take && strcmp(value, "add") != 0)
-		return "not add or take";
-	settings->mapped = true;
-	return NULL;
-}
-
 static const char *add_keep(struct settings *settings, const char *value)
 {
 	size_t size = strlen(value) + 1;
@@ -200,8 +191,6 @@ void settings_init(struct settings *settings)
 	settings->write_mark = 0;
 	settings->max_delay = 0;
 	settings->overflow = FLOWFD_OVERFLOW_WAIT;
-	settings->mapped = false;
-	settings->edge_per_take = false;
 	settings->verbose = false;
 	settings->keep_length = 0;
 }
@@ -219,7 +208,6 @@ const char *settings_add(struct settings *settings, const char *word)
 		{ .name = "write-mark=", .add = add_write_mark },
 		{ .name = "max-delay=", .add = add_max_delay },
 		{ .name = "overflow=", .add = add_overflow },
-		{ .name = "mapped=", .add = add_mapped },
 		{ .name = "keep=", .add = add_keep },
 		{ .name = "verbose=", .add = add_verbose },
 	};

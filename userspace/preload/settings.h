@@ -5,11 +5,10 @@
  *
  * As text, settings are words separated by slashes, which no word contains:
  *   maximum=N/rate=N/burst=N/read-mark=N/max-delay=TIME/write-mark=N/overflow=POLICY/
- *   mapped=EDGES/keep=WHICH/verbose=MAJOR:MINOR:INODE
- * TIME is a number with a unit: ns, us, ms or s. EDGES is "add" or "take". keep may be
- * repeated. The empty text is valid. verbose has the device and the inode of the standard
- * error that gets the reports. LOG_VARIABLE, if it is set, names a file that gets them
- * instead.
+ *   keep=WHICH/verbose=MAJOR:MINOR:INODE
+ * TIME is a number with a unit: ns, us, ms or s. keep may be repeated. The empty text is
+ * valid. verbose has the device and the inode of the standard error that gets the reports.
+ * LOG_VARIABLE, if it is set, names a file that gets them instead.
  */
 #ifndef FLOWFD_PRELOAD_SETTINGS_H
 #define FLOWFD_PRELOAD_SETTINGS_H
@@ -30,8 +29,6 @@
  * @write_mark: room that pollers for writing wait for; 0: none
  * @max_delay: ns after which readers are woken below @read_mark, too; 0: none
  * @overflow: FLOWFD_OVERFLOW_*
- * @mapped: add and take in memory
- * @edge_per_take: FLOWFD_EDGE_PER_TAKE for these counters
  * @verbose: report every eventfd on stderr, while stderr is the following file
  * @device_major: of the file's device
  * @device_minor: of the file's device
@@ -47,8 +44,6 @@ struct settings {
 	uint64_t write_mark;
 	uint64_t max_delay;
 	uint32_t overflow;
-	bool mapped;
-	bool edge_per_take;
 	bool verbose;
 	uint32_t device_major;
 	uint32_t device_minor;

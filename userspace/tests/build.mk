@@ -37,19 +37,18 @@ endif
 # Programs that scripts run, also in the virtual machine.
 test_tools := $(O)/tests/eventfds $(O)/tests/apart $(O)/tests/libflowfd-test.so \
 	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
-	      $(O)/tests/namesake $(O)/tests/opener $(O)/tests/in-memory \
-	      $(O)/tests/libflowfd-device.so $(O)/tests/libflowfd-older.so \
+	      $(O)/tests/namesake $(O)/tests/opener $(O)/tests/libflowfd-device.so $(O)/tests/libflowfd-older.so \
 	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
 	      $(O)/tests/libflowfd-foreign-sysv.so \
 	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so \
 	      $(O)/tests/paced $(O)/tests/traced
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
 			namesake opener constructor \
-			foreign starve starved cells in-memory device older paced traced)
+			foreign starve starved device older paced traced)
 
 # Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
-test_tools += $(O)/tests/plain-musl $(O)/tests/closefrom-musl
+test_tools += $(O)/tests/plain-musl
 endif
 ifneq ($(shell echo 'int main(void) { return 0; }' | $(CC) -fsanitize=address \
 	-x c -o /dev/null - 2>/dev/null && echo yes),)
@@ -71,7 +70,7 @@ CHECKS += $(filter-out $(O)/tests/guest-%,$(test_programs)) $(plain_test) \
 	  $(stepped_tests)
 # On the host they test what needs no module.
 CHECKS += $(O)/tests/guest-ring $(O)/tests/guest-post tests/guest-examples.sh
-CHECKS += $(O)/tests/cplusplus $(O)/tests/handed $(O)/tests/cells
+CHECKS += $(O)/tests/cplusplus $(O)/tests/handed
 CHECKS += $(filter-out tests/guest-%,$(wildcard tests/*.sh))
 
 $(test_objects) $(sanitized): PART_CFLAGS := $(SANITIZE) -I../module
@@ -123,9 +122,6 @@ $(O)/tests/corners: $(O)/tests/programs/corners.o
 $(O)/tests/namesake: $(O)/tests/programs/namesake.o
 	$(link)
 
-$(O)/tests/in-memory: $(O)/tests/programs/in-memory.o
-	$(link) -pthread
-
 $(O)/tests/paced: $(O)/tests/programs/paced.o $(O)/libflowfd.a
 	$(link)
 
@@ -167,10 +163,6 @@ $(O)/tests/handed: $(addprefix $(O)/,tests/programs/handed.o preload/handover.o 
 		preload/next.o)
 	$(link) -pthread
 
-$(O)/tests/cells: $(addprefix $(O)/,tests/programs/cells.o preload/cells.o \
-		preload/going.o)
-	$(link) -pthread
-
 $(O)/tests/handover: $(O)/tests/programs/handover.o
 	$(link) -pthread -luring -laio
 
@@ -181,12 +173,6 @@ $(O)/tests/plain-asan: tests/programs/plain.c $(O)/flags
 $(O)/tests/plain-musl: tests/programs/plain.c $(O)/flags
 	@mkdir -p $(@D)
 	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -o $@ $<
-
-# musl-gcc does not look for the headers of the kernel by itself.
-$(O)/tests/closefrom-musl: tests/programs/closefrom.c tests/refuse.h $(O)/flags
-	@mkdir -p $(@D)
-	musl-gcc -O2 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -idirafter /usr/include \
-		-idirafter /usr/include/$(shell $(CC) -dumpmachine) -I. -o $@ $<
 
 # Library and tests built in the ways that give other code: each variant has objects of its
 # own, with the flags of the project, so that these are compiled once.

@@ -64,8 +64,6 @@ refused "write mark at the maximum" "--write-mark: not below the maximum" \
 	--write-mark 10 --maximum 10 true
 refused "unknown policy" "--overflow 'lose': $policy" -m 10 --overflow lose true
 refused "policy alone" "--overflow: needs --maximum" --overflow drop true
-refused "edges without memory" "--edge-per-take: needs --mapped" \
-	--edge-per-take true
 refused "keep nothing" "--keep-eventfd '': empty" --keep-eventfd "" true
 refused "keep a path" \
 	"--keep-eventfd 'a/b': a file's base name contains no slash" \
@@ -91,26 +89,21 @@ tap_ok "help" "$run" --help
 built=$(realpath "$build")
 device=$built/tests/libflowfd-device.so
 shim=$built/libflowfd-preload.so
-mapped=$built/libflowfd-preload-mapped.so
 # shellcheck disable=SC2016 # the inner shell expands it
 preloaded() {
 	LD_PRELOAD="$device $here/none.so" "$@" sh -c 'echo "$LD_PRELOAD"' 2>/dev/null
 }
 tap_is "$(preloaded "$run")" "$shim:$device:$here/none.so" "the shim comes first"
-tap_is "$(preloaded "$run" --mapped)" "$mapped:$device:$here/none.so" "so with --mapped"
-tap_is "$(preloaded "$run" "$run" --mapped)" "$mapped:$device:$here/none.so" \
-	"one shim in flowfd-run --mapped under flowfd-run"
-tap_is "$(preloaded "$run" --mapped "$run")" "$shim:$device:$here/none.so" \
-	"and the other way around"
-tap_is "$(preloaded "$run" "$run")" "$shim:$device:$here/none.so" "and in two of a kind"
-named=$device:libflowfd-preload-mapped.so:$mapped.d
-tap_is "$(preloaded env LD_PRELOAD="$named" "$run")" "$shim:$device:$mapped.d" \
+tap_is "$(preloaded "$run" "$run")" "$shim:$device:$here/none.so" \
+	"one shim in flowfd-run under flowfd-run"
+named=$device:libflowfd-preload.so:$shim.d
+tap_is "$(preloaded env LD_PRELOAD="$named" "$run")" "$shim:$device:$shim.d" \
 	"found by its name, without a path"
-tap_is "$(LD_PRELOAD=$device "$run" --maximum 10 "$run" --mapped --verbose \
+tap_is "$(LD_PRELOAD=$device "$run" --maximum 10 "$run" --verbose \
 	--keep-eventfd 1 --keep-eventfd 'libflowfd-p*' "$build/tests/eventfds" call call 2>&1 |
 	sed -n 's/^flowfd-run\[[0-9]*\]: //p')" \
 "eventfd 1 of eventfds: fd 3, kept
-eventfd 2 of eventfds: fd 4, mapped counter" "each eventfd is counted once, by its caller"
+eventfd 2 of eventfds: fd 4, counter" "each eventfd is counted once, by its caller"
 
 # Prints the arguments of a program, and the variables that flowfd-run sets.
 cat >"$here/show" <<'END'
@@ -127,9 +120,6 @@ tap_is "$?: $output" \
 	"0: flowfd-run: true runs without flow control: $warning" "one warning"
 tap_is "$("$run" --maximum 10 "$here/show" 2>/dev/null)" \
 	"<> unset unset" "nothing is preloaded"
-output=$("$run" --mapped --edge-per-take true 2>&1)
-tap_is "$?: $output" \
-	"0: flowfd-run: true runs without flow control: $warning" "so with --mapped"
 tap_is "$(LD_PRELOAD=libdl.so.2 "$run" "$here/show" 2>/dev/null)" \
 	"<> libdl.so.2 unset" "the user's LD_PRELOAD stays"
 tap_is "$(ASAN_OPTIONS=a=1 "$run" --log "$here/log" sh -c \

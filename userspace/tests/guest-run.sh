@@ -142,15 +142,14 @@ tap_is "$(unshare -m sh -c "$replaced && $run true" 2>&1 |
 	"and says so in one line"
 tap_is "$(made unshare -m sh -c "$replaced && $eventfds call")" \
 	"3 eventfd - -" "falls back in silence"
-# A module that has neither policies nor mapped counters.
+# A module without policies.
 older()
 {
 	LD_PRELOAD=$build/tests/libflowfd-older.so "$run" "$@" 2>&1
 }
-tap_is "$(older --maximum 10 --read-mark 5 --max-delay 1ms --mapped --overflow drop \
+tap_is "$(older --maximum 10 --read-mark 5 --max-delay 1ms --overflow drop \
 	"$eventfds" call | sed 's|/dev/||')" \
-"flowfd-run: $eventfds runs without --mapped: the module has no mapped counters
-flowfd-run: $eventfds runs without --read-mark, --write-mark and --overflow: the module has no policies
+"flowfd-run: $eventfds runs without --read-mark, --write-mark and --overflow: the module has no policies
 3 flowfd a -" "what an older module does not have is left out"
 tap_is "$(older --maximum 10 --overflow wait "$eventfds" call | sed 's|/dev/||')" \
 	"3 flowfd a -" "the policy of an eventfd needs no module with policies"
@@ -208,41 +207,37 @@ except BlockingIOError:
 print(written, "writable" if poll.poll(0)[0][1] & select.POLLOUT else "full",
       os.eventfd_read(fd))
 END
-	for mapped in "" --mapped; do
-		tap_is "$("$run" $mapped --maximum 10 --overflow fail \
-			python3 "$here/policies.py" 2>&1)" \
+	tap_is "$("$run" --maximum 10 --overflow fail \
+		python3 "$here/policies.py" 2>&1)" \
 "read-mark:1 write-mark:1 max-delay:0 overflow:fail
 at once
-3 full 9" "a policy that fails $mapped"
-		tap_is "$("$run" $mapped --maximum 12 --overflow drop --write-mark 3 \
-			python3 "$here/policies.py" 2>&1)" \
+3 full 9" "a policy that fails"
+	tap_is "$("$run" --maximum 12 --overflow drop --write-mark 3 \
+		python3 "$here/policies.py" 2>&1)" \
 "read-mark:1 write-mark:3 max-delay:0 overflow:drop
 at once
-20 full 9" "a policy that drops, and a mark of writers $mapped"
-		tap_is "$("$run" $mapped --maximum 12 --overflow saturate \
-			--read-mark 5 --max-delay 20ms \
-			python3 "$here/policies.py" 2>&1)" \
+20 full 9" "a policy that drops, and a mark of writers"
+	tap_is "$("$run" --maximum 12 --overflow saturate \
+		--read-mark 5 --max-delay 20ms \
+		python3 "$here/policies.py" 2>&1)" \
 "read-mark:5 write-mark:1 max-delay:20000000 overflow:saturate
 after the delay
-20 full 11" "a policy that saturates, and a mark of readers $mapped"
-		tap_is "$("$run" $mapped --maximum 12 --overflow saturate \
-			--read-mark 5 --max-delay 20ms --rate 1000 --burst 2 \
-			python3 "$here/policies.py" semaphore 2>&1)" \
+20 full 11" "a policy that saturates, and a mark of readers"
+	tap_is "$("$run" --maximum 12 --overflow saturate \
+		--read-mark 5 --max-delay 20ms --rate 1000 --burst 2 \
+		python3 "$here/policies.py" semaphore 2>&1)" \
 "read-mark:1 write-mark:1 max-delay:0 overflow:wait
 at once
-3 writable 1" "a semaphore has no mark of readers, and loses nothing $mapped"
-	done
+3 writable 1" "a semaphore has no mark of readers, and loses nothing"
 else
 	tap_skip "backpressure" "python3 is not installed"
 fi
 # A counter without the module needs an eventfd that takes all values, and loses none.
 for policy in wait fail saturate drop; do
-	for mapped in "" --mapped; do
-		output=$(FLOWFD_BACKEND=fallback "$run" $mapped --maximum 10 \
-			--overflow "$policy" "$build/examples/first" 2>&1)
-		tap_is "$? $(echo "$output" | grep -c '^first: .*modprobe flowfd')" "1 1" \
-			"no doorbell that cannot be filled, $policy $mapped"
-	done
+	output=$(FLOWFD_BACKEND=fallback "$run" --maximum 10 --overflow "$policy" \
+		"$build/examples/first" 2>&1)
+	tap_is "$? $(echo "$output" | grep -c '^first: .*modprobe flowfd')" "1 1" \
+		"no doorbell that cannot be filled, $policy"
 done
 # strangers STATUS OUTPUT WHAT: a program succeeded, and all its eventfds were counters
 strangers() {

@@ -8,7 +8,6 @@ build=$1
 . "${0%/*}/../../selftests/tap.sh"
 
 shim=$build/libflowfd-preload.so
-mapped=$build/libflowfd-preload-mapped.so
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 
@@ -48,14 +47,6 @@ report() {
 		sed -n 's/^flowfd-run\[[0-9]*\]: //p'
 }
 
-# passes WHAT COMMAND...: a test program succeeds
-passes() {
-	what=$1
-	shift
-	output=$("$@" 2>&1)
-	tap_is "$?:$(echo "$output" | grep -A 1 '^not ok')" "0:" "$what"
-}
-
 contract "no settings" ""
 contract "all settings" "maximum=10/rate=1000/burst=2"
 contract "everything kept" "keep=*"
@@ -64,29 +55,6 @@ tap_is "$(with verbose "$build/tests/eventfd" |
 	sed -n 's/^flowfd-run\[.*, //p' | sort -u | tr '\n' ' ')" \
 	"EMFILE ENOENT " \
 	"every eventfd passes through the shim"
-passes "what the shim for --mapped must keep" "$build/tests/in-memory"
-shim=$mapped
-for settings in "" mapped=add mapped=take/maximum=1000; do
-	contract "the shim for --mapped: '$settings'" "$settings"
-	passes "so with reads and writes" with "$settings" "$build/tests/in-memory"
-done
-shim=$mapped:$build/tests/libflowfd-device.so
-passes "so in memory" with mapped=add "$build/tests/in-memory" simulated
-# A mapped counter needs a second descriptor for a moment.
-for limit in 5 4; do
-	with verbose/mapped=add sh -c "ulimit -n $limit; $build/tests/eventfds call"
-done >"$here/reports"
-tap_is "$(sed -n 's/^flowfd-run\[[0-9]*\]: //p' "$here/reports")" \
-"eventfd 1 of eventfds: fd 3, mapped counter
-eventfd 1 of eventfds: fd 3, counter, not mapped: EMFILE" "the last descriptor"
-shim=$mapped
-tap_is "$(report verbose/mapped=add call semaphore=5 raw)" \
-"eventfd 1 of eventfds: fd 3, ENOENT
-eventfd 2 of eventfds: fd 4, ENOENT
-eventfd 3 of eventfds: fd 5, ENOENT" "its reports"
-passes "it takes no errors from the program" with mapped=add \
-	"$build/tests/eventfds" dlerror
-shim=$build/libflowfd-preload.so
 output=$(LD_PRELOAD=$shim "$build/tests/eventfd")
 tap_is "$?" 0 "settings missing"
 
@@ -148,33 +116,19 @@ tap_is "$?:$(echo "$output" | grep -c ENOENT)" 0:2 "4 KB of stack"
 echo "$output" | sed -n 's/.*left$/# &/p'
 output=$(with "maximum=10/rate=1000/burst=2/keep=libx*" "$build/tests/corners" stack)
 tap_is "$?" 0 "4 KB of stack with all settings"
-for shim in "$mapped" "$build/libflowfd-preload.so"; do
-	if [ -x "$build/tests/plain-musl" ]; then
-		tap_is "$(with "verbose/mapped=add" "$build/tests/plain-musl" |
-			sed 's/.*]: //')" \
+if [ -x "$build/tests/plain-musl" ]; then
+	tap_is "$(with verbose "$build/tests/plain-musl" | sed 's/.*]: //')" \
 "eventfd 1 of plain-musl: fd 3, error 2
 eventfd 2 of plain-musl: fd 4, error 2
 call 5, raw 6, ioctl 1" "a program of another C library"
-	else
-		tap_skip "another C library" "musl-gcc is not installed"
-	fi
-	tap_is "$(ASAN_OPTIONS=verify_asan_link_order=0 with "verbose/mapped=add" \
-		"$build/tests/plain-asan" | sed 's/.*]: //')" \
+else
+	tap_skip "another C library" "musl-gcc is not installed"
+fi
+tap_is "$(ASAN_OPTIONS=verify_asan_link_order=0 with verbose "$build/tests/plain-asan" |
+	sed 's/.*]: //')" \
 "eventfd 1 of plain-asan: fd 3, ENOENT
 eventfd 2 of plain-asan: fd 4, ENOENT
 call 5, raw 6, ioctl 1" "a program with AddressSanitizer"
-done
-
-if [ -x "$build/tests/closefrom-musl" ]; then
-	for how in "" refused full; do
-		# shellcheck disable=SC2086 # no word, or one
-		tap_is "$(LD_PRELOAD=$mapped FLOWFD_RUN_SETTINGS=mapped=add \
-			"$build/tests/closefrom-musl" $how 2>&1)" "0 of 2" \
-			"closefrom(3) for another C library: ${how:-allowed}"
-	done
-else
-	tap_skip "closefrom(3) for another C library" "musl-gcc is not installed"
-fi
 
 # Functions that the program defines itself.
 tap_is "$(with "" "$build/tests/namesake")" "ioctl 8" \
@@ -272,22 +226,6 @@ io_uring_register_eventfd_async@LIBURING_2.4
 ioctl
 syscall"
 tap_is "$(exported "$shim")" "$names" "what the shim replaces"
-tap_is "$(exported "$mapped")" "$(echo "__close
-__dup2
-__read
-__read_chk
-__write
-close
-close_range
-closefrom
-dup2
-dup3
-eventfd_read
-eventfd_write
-read
-unshare
-write
-$names" | LC_ALL=C sort)" "and the one for --mapped"
 
 # With either time_t, for programs with either.
 top=$(cd "${0%/*}/.." && pwd)

@@ -14,8 +14,7 @@ static void test_values(void)
 
 	tap_ok(settings_parse(&settings, ""), "no settings");
 	tap_ok(settings.maximum == UINT64_MAX && !settings.rate &&
-		       !settings.burst && !settings.verbose &&
-		       !settings.mapped && !settings.edge_per_take,
+		       !settings.burst && !settings.verbose,
 	       "no settings change nothing");
 	tap_ok(settings_parse(&settings,
 			      "maximum=10/rate=1000/burst=2/verbose=8:1:4294967297"),
@@ -32,12 +31,6 @@ static void test_values(void)
 	tap_ok(settings_parse(&settings, "rate=1000000000/burst=4294967295"),
 	       "highest rate and burst");
 	tap_is(settings.burst, UINT32_MAX, "highest burst is kept whole");
-	tap_ok(settings_parse(&settings, "mapped=add") && settings.mapped &&
-		       !settings.edge_per_take,
-	       "mapped");
-	tap_ok(settings_parse(&settings, "maximum=2/mapped=take") && settings.mapped &&
-		       settings.edge_per_take,
-	       "mapped, with edges for takes");
 }
 
 static uint64_t delay_of(const char *text)
@@ -131,10 +124,7 @@ static void test_wrong(void)
 		"overflow=drop",
 		"maximum=9/overflow=dropped",
 		"maximum=9/overflow=1",
-		"mapped=",
-		"mapped=1",
-		"mapped=adds",
-		"mapped=take ",
+		"mapped=add",
 		"keep=",
 		"keep=0",
 		"keep=0-3",

@@ -18,8 +18,7 @@
 
 #include "preload/settings.h"
 
-#define SHIM	    "libflowfd-preload.so"
-#define SHIM_MAPPED "libflowfd-preload-mapped.so"
+#define SHIM "libflowfd-preload.so"
 
 /* Exit statuses that are not the program's, as those of env(1) and timeout(1). */
 enum {
@@ -31,16 +30,14 @@ enum {
 const char *argp_program_version = "flowfd-run " FLOWFD_VERSION;
 
 /*
- * The settings, and the same as text for the shim. @policies, @mapped and @edge_per_take
- * are not in @text: the module may not have them.
+ * The settings, and the same as text for the shim. @policies are not in @text: the module
+ * may not have them.
  */
 struct run {
 	struct settings settings;
 	char *text;
 	char *policies;
 	char *log;
-	bool mapped;
-	bool edge_per_take;
 	char **program;
 };
 
@@ -148,12 +145,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	case 'o':
 		add_policy(run, state, "--overflow", value);
 		return 0;
-	case 'M':
-		run->mapped = true;
-		return 0;
-	case 'e':
-		run->edge_per_take = true;
-		return 0;
 	case 'k':
 		add(run, state, "keep", "--keep-eventfd", value);
 		return 0;
@@ -175,8 +166,6 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		why = settings_check(&run->settings);
 		if (why)
 			argp_error(state, "%s", why);
-		if (run->edge_per_take && !run->mapped)
-			argp_error(state, "--edge-per-take: needs --mapped");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -204,12 +193,6 @@ static const struct argp_option options[] = {
 	  "What becomes of a write for which there is no room: wait (as an eventfd), "
 	  "fail, saturate or drop; needs --maximum",
 	  0 },
-	{ "mapped", 'M', NULL, 0,
-	  "Add to and take from counters in memory, without a system call", 0 },
-	{ "edge-per-take", 'e', NULL, 0,
-	  "Give edge-triggered pollers an event only after a read, not for each "
-	  "write; needs --mapped",
-	  0 },
 	{ "keep-eventfd", 'k', "WHICH", 0,
 	  "Leave eventfds real: number N or N-M of each process, or a glob "
 	  "for the object file that asks for them; may be repeated",
@@ -225,13 +208,13 @@ static const struct argp argp = {
 	.args_doc = "PROGRAM [ARGUMENT...]",
 	.doc = "Run PROGRAM with its eventfds turned into flowfd counters: with"
 	       " a maximum that makes fast writers wait, and limits on how"
-	       " often readers are woken, or signalled in memory.\v"
+	       " often readers are woken.\v"
 	       "Exit status: 125 if flowfd-run fails, 126 if PROGRAM cannot be"
 	       " run, 127 if it is not found, otherwise PROGRAM's.",
 };
 
 /* In a build tree the shim is in the directory of this program. */
-static char *find_shim(const char *name)
+static char *find_shim(void)
 {
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -240,12 +223,12 @@ static char *find_shim(const char *name)
 	if (length > 0) {
 		self[length] = '\0';
 		*strrchr(self, '/') = '\0';
-		path = format("%s/%s", self, name);
+		path = format("%s/" SHIM, self);
 		if (access(path, R_OK) == 0)
 			return path;
 		free(path);
 	}
-	path = format("%s/%s", PRELOAD_DIR, name);
+	path = format("%s/" SHIM, PRELOAD_DIR);
 	if (access(path, R_OK) == 0)
 		return path;
 	fprintf(stderr, "flowfd-run: %s: %s\n", path, strerror(errno));
@@ -274,21 +257,12 @@ static void admit_shim(void)
 				"verify_asan_link_order=0");
 }
 
-static const char *settings_text(const struct run *run)
-{
-	const char *text = join(run->text, run->policies);
-
-	if (!run->mapped)
-		return text;
-	return join(text, run->edge_per_take ? "mapped=take" : "mapped=add");
-}
-
 static bool is_shim(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
-	return strcmp(name, SHIM) == 0 || strcmp(name, SHIM_MAPPED) == 0;
+	return strcmp(name, SHIM) == 0;
 }
 
 /*
@@ -309,7 +283,7 @@ static const char *others(void)
 
 static void preload_shim(const struct run *run)
 {
-	char *shim = find_shim(run->mapped ? SHIM_MAPPED : SHIM);
+	char *shim = find_shim();
 
 	if (strpbrk(shim, " :")) {
 		fprintf(stderr,
@@ -318,25 +292,13 @@ static void preload_shim(const struct run *run)
 			shim);
 		exit(EXIT_USAGE);
 	}
-	set_environment(SETTINGS_VARIABLE, settings_text(run));
+	set_environment(SETTINGS_VARIABLE, join(run->text, run->policies));
 	if (run->log)
 		set_environment(LOG_VARIABLE, run->log);
 	else
 		unsetenv(LOG_VARIABLE);
 	set_environment("LD_PRELOAD", format("%s%s", shim, others()));
 	admit_shim();
-}
-
-/* A module of a 32-bit kernel cannot do it, nor an older one. */
-static void check_mapped(struct run *run, unsigned long long features)
-{
-	if (!run->mapped || features & FLOWFD_FEATURE_MAPPED)
-		return;
-	fprintf(stderr,
-		"flowfd-run: %s runs without --mapped: the module has no mapped"
-		" counters\n",
-		run->program[0]);
-	run->mapped = false;
 }
 
 /* The maximum and the bucket stay. --overflow wait needs nothing. */
@@ -366,7 +328,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "flowfd-run: %s runs without flow control: %s\n",
 			run.program[0], flowfd_strerror(error));
 	} else {
-		check_mapped(&run, query.features);
 		check_policies(&run, query.features);
 		preload_shim(&run);
 	}

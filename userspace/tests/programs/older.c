@@ -20,7 +20,7 @@ int ioctl(int fd, unsigned long request, ...)
 	ret = syscall(SYS_ioctl, fd, request, argument);
 	if (!ret && request == FLOWFD_IOC_QUERY) {
 		query = argument;
-		query->features &= ~(FLOWFD_FEATURE_MAPPED | FLOWFD_FEATURE_FLOW);
+		query->features &= ~FLOWFD_FEATURE_FLOW;
 	}
 	return (int)ret;
 }
