@@ -4,12 +4,22 @@
  * the counter.
  */
 #include <linux/file.h>
-#include <linux/random.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "abi.h"
 #include "bridge.h"
+
+static void bridge_work(struct work_struct *work)
+{
+	struct flowfd_bridge_state *b =
+		container_of(work, struct flowfd_bridge_state, work);
+
+	/* Without the lock: what sets it queues the work item again. */
+	if (READ_ONCE(b->move_due))
+		flowfd_source_move(b);
+	flowfd_sink_signal(b);
+}
 
 static struct flowfd_bridge_state *bridge_alloc(struct flowfd_counter *c)
 {
@@ -17,12 +27,23 @@ static struct flowfd_bridge_state *bridge_alloc(struct flowfd_counter *c)
 
 	if (!b)
 		return NULL;
+	if (flowfd_memory_charge(&b->charge, 1)) {
+		kfree(b);
+		return NULL;
+	}
 	b->counter = c;
-	/* Ids of counters come again, and others remember grants: these are others. */
-	b->grants = get_random_u32();
+	b->class = flowfd_work_class_of_caller();
+	mutex_init(&b->lock);
+	INIT_WORK(&b->work, bridge_work);
 	flowfd_source_init(b);
 	flowfd_sink_init(b);
 	return b;
+}
+
+static void bridge_free(struct flowfd_bridge_state *b)
+{
+	flowfd_memory_uncharge(&b->charge);
+	kfree(b);
 }
 
 static struct flowfd_bridge_state *bridge_of(struct flowfd_counter *c)
@@ -45,58 +66,47 @@ static struct flowfd_bridge_state *bridge_state(struct flowfd_counter *c)
 	other = cmpxchg(&c->bridge, NULL, b);
 	if (!other)
 		return b;
-	kfree(b);
+	bridge_free(b);
 	return other;
 }
 
-/* The work item that ends one whose eventfd was closed may not have run yet. */
-static long bridge_add_source(struct flowfd_bridge_state *b, struct file *file)
+/* Puts what is left of an end whose eventfd was closed. */
+static struct bridge_end *bridge_lock_end(struct flowfd_bridge_state *b, u32 flags)
 {
-	int err;
+	struct bridge_end *end = flags & FLOWFD_BRIDGE_SOURCE ? &b->source : &b->sink;
 
-	flowfd_source_reap(b);
-	err = flowfd_bridge_attach(b, &b->source, file);
-	if (!err)
-		flowfd_source_start(b);
-	return err;
+	if (mutex_lock_killable(&b->lock))
+		return NULL;
+	if (flowfd_bridge_is_over(b, end))
+		flowfd_bridge_detach(b, end);
+	return end;
 }
 
-static long bridge_add_sink(struct flowfd_bridge_state *b, struct file *file)
+/* What a source has already is moved here: no signal comes for it. */
+static int bridge_connect(struct flowfd_bridge_state *b, u32 flags, struct file *file)
 {
+	struct bridge_end *end = bridge_lock_end(b, flags);
 	int err;
 
-	if (b->sink.eventfd && flowfd_bridge_is_hung_up(&b->sink))
-		flowfd_bridge_detach(b, &b->sink);
-	err = flowfd_bridge_attach(b, &b->sink, file);
-	if (!err)
-		flowfd_sink_start(b);
+	if (!end)
+		return -EINTR;
+	err = flowfd_bridge_attach(b, end, file);
+	if (!err && end == &b->source)
+		flowfd_source_move(b);
+	mutex_unlock(&b->lock);
 	return err;
-}
-
-static struct bridge_end *bridge_end_of(struct flowfd_bridge_state *b, u32 flags)
-{
-	return flags & FLOWFD_BRIDGE_SOURCE ? &b->source : &b->sink;
 }
 
 static long bridge_add(struct flowfd_counter *c, const struct flowfd_bridge *args)
 {
 	struct file *file = eventfd_fget(args->eventfd);
 	struct flowfd_bridge_state *b;
-	struct bridge_end *end;
-	long err = -ENOMEM;
+	long err;
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	b = bridge_state(c);
-	if (!b)
-		goto put;
-	end = bridge_end_of(b, args->flags);
-	err = mutex_lock_killable(&end->lock);
-	if (err)
-		goto put;
-	err = end == &b->source ? bridge_add_source(b, file) : bridge_add_sink(b, file);
-	flowfd_bridge_unlock(end);
-put:
+	err = b ? bridge_connect(b, args->flags, file) : -ENOMEM;
 	fput(file);
 	return err;
 }
@@ -105,19 +115,18 @@ static long bridge_remove(struct flowfd_counter *c, u32 flags)
 {
 	struct flowfd_bridge_state *b = bridge_of(c);
 	struct bridge_end *end;
-	long err;
+	long err = 0;
 
 	if (!b)
 		return -ENOENT;
-	end = bridge_end_of(b, flags);
-	err = mutex_lock_killable(&end->lock);
-	if (err)
-		return err;
+	end = bridge_lock_end(b, flags);
+	if (!end)
+		return -EINTR;
 	if (end->eventfd)
 		flowfd_bridge_detach(b, end);
 	else
 		err = -ENOENT;
-	flowfd_bridge_unlock(end);
+	mutex_unlock(&b->lock);
 	return err;
 }
 
@@ -183,18 +192,11 @@ void flowfd_bridge_show(struct seq_file *m, struct flowfd_counter *c)
 	seq_printf(m, "flowfd-source-waiting: %llu\n", waiting);
 }
 
-static void bridge_disconnect(struct flowfd_bridge_state *b, struct bridge_end *end)
-{
-	mutex_lock(&end->lock);
-	flowfd_bridge_detach(b, end);
-	flowfd_bridge_unlock(end);
-}
-
 /**
  * flowfd_bridge_free - end the bridges of a counter
  * @c: counter whose file is released
  *
- * Waits for their work items, which wait for no user space.
+ * Waits for their work item, which waits for no user space.
  */
 void flowfd_bridge_free(struct flowfd_counter *c)
 {
@@ -202,16 +204,16 @@ void flowfd_bridge_free(struct flowfd_counter *c)
 
 	if (!b)
 		return;
-	bridge_disconnect(b, &b->source);
-	bridge_disconnect(b, &b->sink);
+	mutex_lock(&b->lock);
+	flowfd_bridge_detach(b, &b->source);
+	flowfd_bridge_detach(b, &b->sink);
+	mutex_unlock(&b->lock);
 	spin_lock_irq(&c->wqh.lock);
-	/* The timer still runs. */
-	c->bridge = NULL;
-	b->waiting = 0;
+	/* The timer still runs, and must not find the entry. */
 	bridge_leave(&b->for_room);
+	b->waiting = 0;
 	spin_unlock_irq(&c->wqh.lock);
-	flowfd_work_end(&b->source.work);
-	flowfd_work_end(&b->sink.work);
-	flowfd_budget_wake(b);
-	kfree(b);
+	cancel_work_sync(&b->work);
+	c->bridge = NULL;
+	bridge_free(b);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * One end of a bridge: how it is connected with an eventfd. It does not hold the file: a
- * reference to the context of an eventfd keeps only memory; a wait-queue entry is told
- * with EPOLLHUP that the last file is gone.
+ * reference to the context of an eventfd keeps only memory, and a wait-queue entry is woken
+ * with EPOLLHUP when the last file is closed. That entry is also how an eventfd is found to
+ * have a bridge already.
  */
 #include <linux/file.h>
 #include <linux/poll.h>
@@ -10,48 +11,50 @@
 
 #include "bridge.h"
 
-/**
- * flowfd_bridge_trylock - take the mutex of an end in its work item
- * @end: whose work it is; if this fails, whoever has the mutex queues it again
- *
- * Work items do not sleep for it: a task that has it may be one that seldom runs, and the
- * items of all users share the workers of a processor. Nor do they try again by
- * themselves: very many such tasks would keep a worker busy.
- */
-bool flowfd_bridge_trylock(struct bridge_end *end)
+static u16 end_bit(const struct flowfd_bridge_state *b, const struct bridge_end *end)
 {
-	if (!mutex_trylock(&end->lock)) {
-		WRITE_ONCE(end->missed, true);
-		/* Before this try: who unlocks after that must see it. Pairs with unlock. */
-		smp_mb();
-		if (!mutex_trylock(&end->lock))
-			return false;
-	}
-	/* It would end a rest that begins now. */
-	WRITE_ONCE(end->missed, false);
-	return true;
+	return end == &b->source ? COUNTER_HAS_SOURCE : COUNTER_HAS_SINK;
 }
 
 /**
- * flowfd_bridge_unlock - release the mutex of an end
- * @end: which stays there, as the caller has the counter's file or is the end's work item
+ * flowfd_bridge_is_over - whether an end has nothing more to do
+ * @b: state, whose mutex the caller holds
+ * @end: @source or @sink of it
+ *
+ * Its eventfd is closed, and nothing is left of what the eventfd had. Or there is none.
  */
-void flowfd_bridge_unlock(struct bridge_end *end)
+bool flowfd_bridge_is_over(const struct flowfd_bridge_state *b,
+			   const struct bridge_end *end)
 {
-	mutex_unlock(&end->lock);
-	/* Not before it is released. Pairs with trylock. */
-	smp_mb();
-	if (READ_ONCE(end->missed) && xchg(&end->missed, false))
-		flowfd_work_queue(&end->work, 0);
+	struct flowfd_counter *c = b->counter;
+	bool over;
+
+	spin_lock_irq(&c->wqh.lock);
+	over = !end->eventfd || !(c->bridges & end_bit(b, end));
+	spin_unlock_irq(&c->wqh.lock);
+	return over;
+}
+
+/* What a source has taken belongs to the counter, and waits for room without it. */
+static void end_leave_counter(struct flowfd_bridge_state *b, struct bridge_end *end)
+{
+	if (end == &b->sink) {
+		bridge_leave(&b->at_counter);
+		b->signal_due = false;
+	} else if (!b->waiting) {
+		bridge_leave(&b->for_room);
+	} else {
+		return;
+	}
+	b->counter->bridges &= ~end_bit(b, end);
 }
 
 /**
  * flowfd_bridge_detach - disconnect an end
- * @b: state
- * @end: @source or @sink of it, whose mutex the caller has
+ * @b: state, whose mutex the caller holds
+ * @end: @source or @sink of it
  *
- * A work item that is queued finds no eventfd. What a source has taken, and was not added
- * yet, is added when there is room.
+ * Waits for the work item, which may use the eventfd. It waits for no user space.
  */
 void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 {
@@ -60,37 +63,21 @@ void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 
 	if (!eventfd)
 		return;
-	remove_wait_queue(end->queue, &end->at_eventfd);
-	spin_lock_irq(&c->wqh.lock);
-	if (end == &b->sink) {
-		bridge_leave(&b->at_counter);
-		b->told = false;
-	} else if (!b->waiting) {
-		bridge_leave(&b->for_room);
-		b->behind = false;
-		flowfd_budget_wake(b);
-	}
-	spin_unlock_irq(&c->wqh.lock);
-	WRITE_ONCE(end->id, BRIDGE_NO_ID);
-	flowfd_bridge_unlink(b, end);
-	eventfd_ctx_put(eventfd);
-}
-
-/**
- * flowfd_bridge_is_hung_up - whether the last file of the eventfd is gone
- * @end: with an eventfd, whose mutex the caller has
- */
-bool flowfd_bridge_is_hung_up(struct bridge_end *end)
-{
-	bool hung_up;
-
 	spin_lock_irq(&end->queue->lock);
-	hung_up = end->hung_up;
+	spin_lock(&c->wqh.lock);
+	list_del_init(&end->at_eventfd.entry);
+	end->eventfd = NULL;
+	end_leave_counter(b, end);
+	WRITE_ONCE(end->id, BRIDGE_NO_ID);
+	spin_unlock(&c->wqh.lock);
 	spin_unlock_irq(&end->queue->lock);
-	return hung_up;
+	cancel_work_sync(&b->work);
+	eventfd_ctx_put(eventfd);
+	/* What was canceled may have been for the other end. */
+	bridge_queue_work(b);
 }
 
-/* Finds the wait queue of an eventfd, which no function tells. */
+/* Finds the wait queue of an eventfd, which no function returns. */
 struct bridge_poll {
 	poll_table table;
 	wait_queue_head_t *queue;
@@ -126,70 +113,84 @@ static int bridge_id_of(struct file *file)
 	return line && sscanf(line, "eventfd-id: %d", &id) == 1 ? id : BRIDGE_NO_ID;
 }
 
-/*
- * The number of bridges that a counter has had ends there, or it could be 0 again while it
- * has one.
- */
-#define BRIDGES_MAX U16_MAX
-
-/*
- * A sink of a semaphore would take 1 for each wakeup, and a write can add more. From
- * here on the counter cannot become a semaphore.
- */
-static bool bridge_is_allowed(struct flowfd_bridge_state *b, struct bridge_end *end)
+/* Takes no longer than a signal of the eventfd, which calls each entry. */
+static bool queue_has_bridge(const struct flowfd_bridge_state *b,
+			     const wait_queue_head_t *queue)
 {
-	struct flowfd_counter *c = b->counter;
-	bool allowed;
+	const wait_queue_entry_t *entry;
 
-	spin_lock_irq(&c->wqh.lock);
-	allowed = end == &b->source || !c->semaphore;
-	if (allowed && c->bridges != BRIDGES_MAX)
-		c->bridges++;
-	spin_unlock_irq(&c->wqh.lock);
-	return allowed;
+	list_for_each_entry(entry, &queue->head, entry) {
+		if (entry->func == b->source.at_eventfd.func ||
+		    entry->func == b->sink.at_eventfd.func)
+			return true;
+	}
+	return false;
 }
 
-static void bridge_give_up(struct flowfd_counter *c)
+/*
+ * A sink of a semaphore would take 1 for each wakeup, and a write can add more. A counter
+ * between two eventfds has no maximum: its sink would make room for its source, and the
+ * work item would go on without a program. COUNTER_HAD_BRIDGE, which stays, keeps a counter
+ * from becoming a semaphore.
+ */
+static int bridge_check(const struct flowfd_bridge_state *b, const struct bridge_end *end,
+			const wait_queue_head_t *queue)
 {
-	spin_lock_irq(&c->wqh.lock);
-	if (c->bridges != BRIDGES_MAX)
-		c->bridges--;
-	spin_unlock_irq(&c->wqh.lock);
+	const struct flowfd_counter *c = b->counter;
+
+	if (end->eventfd || queue_has_bridge(b, queue))
+		return -EBUSY;
+	if (end == &b->sink && c->semaphore)
+		return -EINVAL;
+	if (bridges_allow_maximum(c->bridges | end_bit(b, end)) ||
+	    counter_maximum(c) == U64_MAX)
+		return 0;
+	return -EINVAL;
+}
+
+/* Under both locks. The count that there is already is signalled, too. */
+static void end_start(struct flowfd_bridge_state *b, struct bridge_end *end)
+{
+	__add_wait_queue(end->queue, &end->at_eventfd);
+	if (end == &b->sink) {
+		bridge_join(b, &b->at_counter);
+		flowfd_counter_tell_readers(b->counter);
+	}
 }
 
 /**
  * flowfd_bridge_attach - connect an end with an eventfd
- * @b: state
- * @end: @source or @sink of it, whose mutex the caller has
- * @file: which the caller has, so that it is not released meanwhile
- *
- * The caller starts the end afterwards: it has no entry in the queue of the eventfd yet.
+ * @b: state, whose mutex the caller holds
+ * @end: @source or @sink of it
+ * @file: whose reference the caller has, so that it is not released meanwhile
  *
  * Return: 0 or a negative errno.
  */
 int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 			 struct file *file)
 {
-	struct eventfd_ctx *eventfd;
-	int err;
+	struct eventfd_ctx *eventfd = eventfd_ctx_fileget(file);
+	struct flowfd_counter *c = b->counter;
+	wait_queue_head_t *queue;
+	int id, err;
 
-	if (end->eventfd)
-		return -EBUSY;
-	eventfd = eventfd_ctx_fileget(file);
 	if (IS_ERR(eventfd))
 		return PTR_ERR(eventfd);
-	err = bridge_is_allowed(b, end) ? 0 : -EINVAL;
-	if (err)
-		goto put;
-	end->queue = bridge_queue_of(file);
-	end->hung_up = false;
-	err = flowfd_bridge_link(b, end, eventfd);
+	queue = bridge_queue_of(file);
+	id = bridge_id_of(file);
+	spin_lock_irq(&queue->lock);
+	spin_lock(&c->wqh.lock);
+	err = bridge_check(b, end, queue);
 	if (!err) {
-		WRITE_ONCE(end->id, bridge_id_of(file));
-		return 0;
+		c->bridges |= end_bit(b, end) | COUNTER_HAD_BRIDGE;
+		end->eventfd = eventfd;
+		end->queue = queue;
+		WRITE_ONCE(end->id, id);
+		end_start(b, end);
 	}
-	bridge_give_up(b->counter);
-put:
-	eventfd_ctx_put(eventfd);
+	spin_unlock(&c->wqh.lock);
+	spin_unlock_irq(&queue->lock);
+	if (err)
+		eventfd_ctx_put(eventfd);
 	return err;
 }

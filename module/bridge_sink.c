@@ -1,155 +1,84 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The sink of a counter: an eventfd that is signalled with the count when the counter's
- * readers are woken. Always by a work item: see source_wake().
+ * readers are woken. Always by the work item: see source_wake().
  */
-#include <linux/lockdep.h>
 #include <linux/poll.h>
-#include <linux/sched.h>
 
 #include "bridge.h"
 #include "compat.h"
+
+static void sink_is_due(struct flowfd_bridge_state *b)
+{
+	b->signal_due = true;
+	bridge_queue_work(b);
+}
 
 /* Under the lock of the counter, whose readers are woken. */
 static int sink_counter_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 			     void *key)
 {
-	struct flowfd_bridge_state *b =
-		container_of(entry, struct flowfd_bridge_state, at_counter);
-
 	if (!(key_to_poll(key) & EPOLLIN))
 		return 0;
-	b->told = true;
-	flowfd_work_queue(&b->sink.work, 0);
+	sink_is_due(container_of(entry, struct flowfd_bridge_state, at_counter));
 	return 1;
 }
 
-/* Under the lock of the eventfd. Most of these wakeups are those of the sink itself. */
+/*
+ * Under the lock of the eventfd. Most of these wakeups are those of the sink itself. When the
+ * last file is closed, nobody would see a count there, so it stays in the counter.
+ */
 static int sink_eventfd_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 			     void *key)
 {
-	struct bridge_end *sink = container_of(entry, struct bridge_end, at_eventfd);
+	struct flowfd_bridge_state *b =
+		container_of(entry, struct flowfd_bridge_state, sink.at_eventfd);
 
-	if (key_to_poll(key) & EPOLLHUP) {
-		sink->hung_up = true;
-		flowfd_work_queue(&sink->work, 0);
-	}
+	if (!(key_to_poll(key) & EPOLLHUP))
+		return 0;
+	spin_lock(&b->counter->wqh.lock);
+	list_del_init(&entry->entry);
+	bridge_leave(&b->at_counter);
+	b->signal_due = false;
+	bridge_end_is_over(b, &b->sink, COUNTER_HAS_SINK);
+	spin_unlock(&b->counter->wqh.lock);
 	return 0;
 }
 
-/* What programs added so far is granted. */
-static void sink_grant(struct flowfd_bridge_state *b)
-{
-	spin_lock_irq(&b->counter->wqh.lock);
-	flowfd_budget_grant_for_adds(b);
-	spin_unlock_irq(&b->counter->wqh.lock);
-}
-
-/*
- * Whether readers were woken since the last time; then it grants, too. Who ended a sink
- * queued the work item as well, and the one after it must not signal without a token.
- */
-static bool sink_is_told(struct flowfd_bridge_state *b)
-{
-	bool told;
-
-	spin_lock_irq(&b->counter->wqh.lock);
-	told = b->told;
-	b->told = false;
-	if (told)
-		flowfd_budget_grant_for_adds(b);
-	spin_unlock_irq(&b->counter->wqh.lock);
-	return told;
-}
-
-/* The wakeup still holds. */
+/* The token is spent, so the wakeup still holds; but not for another sink. */
 static void sink_try_again(struct flowfd_bridge_state *b)
 {
 	spin_lock_irq(&b->counter->wqh.lock);
-	b->told = true;
-	flowfd_work_queue(&b->sink.work, 1);
+	if (bridge_is_open(&b->sink))
+		sink_is_due(b);
 	spin_unlock_irq(&b->counter->wqh.lock);
 }
 
-/*
- * No loop here depends on the words of a mapped counter: nobody could end it. Sources are
- * told who makes room in the counter, and who signals the eventfd. What programs added is
- * granted before the take, for the counter's own source, which that gives room; and once
- * more before the signal, as it may take more than there was.
+/**
+ * flowfd_sink_signal - take the count and signal, if readers were woken
+ * @b: state, whose work item calls
+ *
+ * Detaching cancels the work item before it puts the eventfd. No loop depends on the words of
+ * a mapped counter: if a program changed them all the time, the work item is queued again.
  */
-static void sink_move(struct flowfd_bridge_state *b)
+void flowfd_sink_signal(struct flowfd_bridge_state *b)
 {
-	struct bridge_clock clock;
+	struct flowfd_counter *c = b->counter;
+	struct eventfd_ctx *eventfd;
 	u64 value;
 	int err;
 
-	if (!sink_is_told(b))
+	spin_lock_irq(&c->wqh.lock);
+	eventfd = b->signal_due ? b->sink.eventfd : NULL;
+	b->signal_due = false;
+	spin_unlock_irq(&c->wqh.lock);
+	if (!eventfd)
 		return;
-	flowfd_budget_begin(&clock);
-	WRITE_ONCE(b->mover, current);
-	err = flowfd_counter_take_ready(b->counter, &value);
-	if (err == -EBUSY)
+	err = flowfd_counter_take_ready(c, &value);
+	if (!err)
+		eventfd_signal_count(eventfd, value);
+	else if (err == -EBUSY)
 		sink_try_again(b);
-	if (!err) {
-		sink_grant(b);
-		eventfd_signal_count(b->sink.eventfd, value);
-		flowfd_budget_end(b, &clock);
-	}
-	WRITE_ONCE(b->mover, NULL);
-}
-
-static void sink_work(struct bridge_work *work)
-{
-	struct flowfd_bridge_state *b =
-		container_of(work, struct flowfd_bridge_state, sink.work);
-
-	if (!flowfd_bridge_trylock(&b->sink))
-		return;
-	if (!b->sink.eventfd)
-		goto unlock;
-	if (flowfd_bridge_is_hung_up(&b->sink))
-		flowfd_bridge_detach(b, &b->sink);
-	else
-		sink_move(b);
-unlock:
-	flowfd_bridge_unlock(&b->sink);
-}
-
-/**
- * flowfd_sink_moves - whether the sink of a counter is what takes or signals now
- * @b: state
- *
- * In any context.
- */
-bool flowfd_sink_moves(const struct flowfd_bridge_state *b)
-{
-	return in_task() && READ_ONCE(b->mover) == current;
-}
-
-/**
- * flowfd_sink_at_work - whose sink signals an eventfd now
- * @queue: wait queue of the eventfd, whose lock the caller has if a work item signals
- *
- * For those that the signal wakes, in any context. The current work item may have freed
- * itself, so it is the eventfd that is asked: it has one sink at most.
- *
- * Return: the state, or NULL: a program or a device signals.
- */
-const struct flowfd_bridge_state *flowfd_sink_at_work(const wait_queue_head_t *queue)
-{
-	const struct flowfd_bridge_state *b;
-	const wait_queue_entry_t *entry;
-
-	if (!in_task() || !(current->flags & PF_WQ_WORKER))
-		return NULL;
-	lockdep_assert_held(&queue->lock);
-	list_for_each_entry(entry, &queue->head, entry) {
-		if (entry->func != sink_eventfd_wake)
-			continue;
-		b = container_of(entry, struct flowfd_bridge_state, sink.at_eventfd);
-		return flowfd_sink_moves(b) ? b : NULL;
-	}
-	return NULL;
 }
 
 /**
@@ -158,27 +87,9 @@ const struct flowfd_bridge_state *flowfd_sink_at_work(const wait_queue_head_t *q
  */
 void flowfd_sink_init(struct flowfd_bridge_state *b)
 {
-	mutex_init(&b->sink.lock);
 	b->sink.id = BRIDGE_NO_ID;
-	flowfd_work_init(&b->sink.work, sink_work);
 	init_waitqueue_func_entry(&b->sink.at_eventfd, sink_eventfd_wake);
+	INIT_LIST_HEAD(&b->sink.at_eventfd.entry);
 	init_waitqueue_func_entry(&b->at_counter, sink_counter_wake);
 	INIT_LIST_HEAD(&b->at_counter.entry);
-}
-
-/**
- * flowfd_sink_start - from here on readers are woken by signals
- * @b: state whose sink has been attached
- *
- * Also for the count that there is.
- */
-void flowfd_sink_start(struct flowfd_bridge_state *b)
-{
-	struct flowfd_counter *c = b->counter;
-
-	add_wait_queue(b->sink.queue, &b->sink.at_eventfd);
-	spin_lock_irq(&c->wqh.lock);
-	bridge_join(b, &b->at_counter);
-	flowfd_counter_tell_readers(c);
-	spin_unlock_irq(&c->wqh.lock);
 }

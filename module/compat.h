@@ -18,7 +18,6 @@
 #include <linux/hrtimer.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
-#include <linux/timer.h>
 #include <linux/version.h>
 
 /*
@@ -62,19 +61,6 @@ static inline struct fsnotify_mark *fsnotify_find_inode_mark(struct inode *inode
 static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
 {
 	vma->vm_flags &= ~flags;
-}
-#endif
-
-/* 6.2, and stable 6.1: functions of timers begin with their name. */
-#ifndef HAVE_timer_delete
-static inline int timer_delete(struct timer_list *timer)
-{
-	return del_timer(timer);
-}
-
-static inline int timer_delete_sync(struct timer_list *timer)
-{
-	return del_timer_sync(timer);
 }
 #endif
 

@@ -31,7 +31,7 @@ struct flowfd_bridge_state;
  * @sealed: has its settings, and may not create others; never cleared
  * @wakeup_deferred: @timer will wake the readers; also read without the lock
  * @has_policies: @flow has settings that an eventfd has not
- * @bridges: how many bridges it has had, or very many; what a source took may still wait
+ * @bridges: COUNTER_HAS_* bits
  * @id: number shown in fdinfo; fixed
  * @stats: what is counted; behind the members above because of those that the fast paths
  *	change
@@ -73,6 +73,20 @@ struct flowfd_counter {
 	struct rb_root hooks;
 	struct flowfd_bridge_state *bridge;
 };
+
+/*
+ * Bits of @bridges: there is a source, or something that it took still waits; there is a
+ * sink; there was either.
+ */
+#define COUNTER_HAS_SOURCE 1
+#define COUNTER_HAS_SINK   2
+#define COUNTER_HAD_BRIDGE 4
+
+/* Between two eventfds a counter has no maximum: see docs/bridge.md. */
+static inline bool bridges_allow_maximum(u16 bridges)
+{
+	return ~bridges & (COUNTER_HAS_SOURCE | COUNTER_HAS_SINK);
+}
 
 /**
  * struct flowfd_terms - how a read or write is done

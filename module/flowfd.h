@@ -2,14 +2,11 @@
 /*
  * How the locks of the module nest, outermost first:
  *
- *	mutex of an end of a bridge	the end, and what its work does; nobody has
- *	   |				those of both ends of a counter
- *	   lock of all bridges		their graph; no other is taken in it
+ *	mutex of the bridges of a counter	adding and removing ends; their work item
+ *	   |				does not take it
  *	   wait queue of an eventfd	a source adds to its counter under it
  *	      wait queue of a counter	never the other way round: a sink signals its eventfd
  *					without either
- *	         work of an end		when it is done; also taken outside of the others
- *	            processor		the work that waits there
  *
  *	ring->lock	mutex: the watches of a ring. vfs_poll() is called under it,
  *	   |		so it may be held for long, but only users of the ring wait.

@@ -4,7 +4,6 @@
  */
 #include <linux/module.h>
 
-#include "bridge.h"
 #include "closing.h"
 #include "counter.h"
 #include "device.h"
@@ -26,12 +25,9 @@ static int __init flowfd_init(void)
 	err = flowfd_counter_init();
 	if (err)
 		goto exit_closing;
-	err = flowfd_bridge_init();
-	if (err)
-		goto exit_counter;
 	err = flowfd_ring_init();
 	if (err)
-		goto exit_bridge;
+		goto exit_counter;
 	err = flowfd_ring_wake_init();
 	if (err)
 		goto exit_ring;
@@ -55,8 +51,6 @@ exit_ring_wake:
 	flowfd_ring_wake_exit();
 exit_ring:
 	flowfd_ring_exit();
-exit_bridge:
-	flowfd_bridge_exit();
 exit_counter:
 	flowfd_counter_exit();
 exit_closing:
@@ -76,7 +70,6 @@ static void __exit flowfd_exit(void)
 	flowfd_closing_exit();
 	flowfd_watch_exit();
 	flowfd_ring_exit();
-	flowfd_bridge_exit();
 	flowfd_counter_exit();
 }
 

@@ -13,15 +13,22 @@
 #include "compat.h"
 #include "memory.h"
 
-/*
+/**
+ * flowfd_memory_charge - charge pages to RLIMIT_MEMLOCK of the caller
+ * @m: result; the pages themselves are not allocated
+ * @pages: how many
+ *
  * CAP_IPC_LOCK exempts from RLIMIT_MEMLOCK; to lack it is nothing to audit. The
  * credentials hold the user: Debian's 6.1 does not export free_uid() before 6.1.0-56.
+ *
+ * Return: 0, or -ENOMEM: RLIMIT_MEMLOCK would be exceeded.
  */
-static int memory_charge(struct flowfd_memory *m)
+int flowfd_memory_charge(struct flowfd_memory *m, unsigned long pages)
 {
 	struct user_struct *user = current_user();
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 
+	m->pages = pages;
 	m->owner = NULL;
 	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
 		return 0;
@@ -33,7 +40,11 @@ static int memory_charge(struct flowfd_memory *m)
 	return 0;
 }
 
-static void memory_uncharge(struct flowfd_memory *m)
+/**
+ * flowfd_memory_uncharge - end what flowfd_memory_charge() began
+ * @m: charged pages
+ */
+void flowfd_memory_uncharge(struct flowfd_memory *m)
 {
 	if (!m->owner)
 		return;
@@ -79,15 +90,13 @@ free_pages:
  */
 int flowfd_memory_alloc(struct flowfd_memory *m, unsigned long pages)
 {
-	int err;
+	int err = flowfd_memory_charge(m, pages);
 
-	m->pages = pages;
-	err = memory_charge(m);
 	if (err)
 		return err;
 	m->start = alloc_user_pages(pages);
 	if (!m->start) {
-		memory_uncharge(m);
+		flowfd_memory_uncharge(m);
 		return -ENOMEM;
 	}
 	return 0;
@@ -102,7 +111,7 @@ int flowfd_memory_alloc(struct flowfd_memory *m, unsigned long pages)
 void flowfd_memory_free(struct flowfd_memory *m)
 {
 	vfree(m->start);
-	memory_uncharge(m);
+	flowfd_memory_uncharge(m);
 }
 
 /**

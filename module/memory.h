@@ -19,6 +19,8 @@ struct flowfd_memory {
 	const struct cred *owner;
 };
 
+int flowfd_memory_charge(struct flowfd_memory *m, unsigned long pages);
+void flowfd_memory_uncharge(struct flowfd_memory *m);
 int flowfd_memory_alloc(struct flowfd_memory *m, unsigned long pages);
 void flowfd_memory_free(struct flowfd_memory *m);
 int flowfd_memory_map(const struct flowfd_memory *m, struct vm_area_struct *vma);

@@ -62,6 +62,8 @@ static int settings_set_maximum(struct flowfd_counter *c, u64 maximum)
 	bool raised = maximum > counter_maximum(c);
 	bool untold, ready;
 
+	if (!bridges_allow_maximum(c->bridges) && maximum != U64_MAX)
+		return -EINVAL;
 	if (maximum <= settings_count(c) || !mark_is_valid(c->flow.read_mark, maximum) ||
 	    !mark_is_valid(c->flow.write_mark, maximum))
 		return -EINVAL;
@@ -129,6 +131,8 @@ static bool flow_suits(const struct flowfd_counter *c, const struct flowfd_flow 
 {
 	if (c->semaphore && (args->read_mark > 1 || args->max_delay ||
 			     args->qos.token_capacity || args->qos.token_rate))
+		return false;
+	if (!bridges_allow_maximum(c->bridges) && (args->maximum ?: U64_MAX) != U64_MAX)
 		return false;
 	return (args->maximum ?: U64_MAX) > settings_count(c);
 }

@@ -3,9 +3,6 @@
  * The timer of a counter: wakes readers when there is a token again, or when the maximum
  * delay has passed. pace.c starts it.
  */
-#include <linux/ktime.h>
-
-#include "bridge.h"
 #include "compat.h"
 #include "counter.h"
 
@@ -23,28 +20,13 @@ static void timer_deliver(struct flowfd_counter *c)
 		mapped_disarm(c->mapped, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
 }
 
-/* Perhaps what a bridge added, without a program, and very many epolls are told of it. */
-static void timer_deliver_bridged(struct flowfd_counter *c, struct flowfd_bridge_state *b)
-{
-	u64 start = ktime_get_ns();
-
-	timer_deliver(c);
-	b->budget.spent += ktime_get_ns() - start;
-}
-
 static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 {
 	struct flowfd_counter *c = container_of(timer, struct flowfd_counter, timer);
-	struct flowfd_bridge_state *b;
 	unsigned long flags;
 
 	spin_lock_irqsave(&c->wqh.lock, flags);
-	/* Pairs with bridge_state(): it is initialized. */
-	b = smp_load_acquire(&c->bridge);
-	if (b)
-		timer_deliver_bridged(c, b);
-	else
-		timer_deliver(c);
+	timer_deliver(c);
 	spin_unlock_irqrestore(&c->wqh.lock, flags);
 	return HRTIMER_NORESTART;
 }

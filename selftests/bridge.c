@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bridges step by step: both ends, cycles, each error, and what happens when an end is
- * closed.
+ * Bridges step by step: both ends, each error, and what happens when an end is closed.
  */
 #include "bridge_fixture.h"
+#include "flow_user.h"
 
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
@@ -29,46 +30,88 @@ TEST_F(bridge, source_and_sink)
 	}
 }
 
-/* A maximum between them: the sink makes the room that the source waits for. */
-TEST_F(bridge, source_and_sink_with_a_maximum)
+/* The sink would make room for the source, and no program would have to be there. */
+TEST_F(bridge, no_maximum_between_eventfds)
 {
+	const unsigned int remove = FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE;
+
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
 	ASSERT_EQ(0, source(self->fd, self->in));
+	EXPECT_EQ(-EINVAL, sink(self->fd, self->out));
+	EXPECT_EQ(NO_EVENTFD, bridged_id(self->fd, "flowfd-sink"));
+	ASSERT_EQ(0, bridge(self->fd, -1, remove));
 	ASSERT_EQ(0, sink(self->fd, self->out));
-	EXPECT_EQ(8, add(self->in, 1000));
-	if (signals_have_values()) {
-		EXPECT_TRUE(count_becomes(self->out, 1000));
-	} else {
-		EXPECT_TRUE(count_becomes(self->out, 112));
-	}
-	EXPECT_EQ(0, waiting_of(self->fd));
-	EXPECT_EQ(0, count_of(self->fd));
+	EXPECT_EQ(-EINVAL, source(self->fd, self->in));
+	EXPECT_EQ(NO_EVENTFD, bridged_id(self->fd, "flowfd-source"));
+	ASSERT_EQ(0, set_maximum(self->fd, ULLONG_MAX));
+	ASSERT_EQ(0, source(self->fd, self->in));
+	EXPECT_EQ(-EINVAL, set_maximum(self->fd, 10));
+	EXPECT_EQ(-EINVAL, set_flow(self->fd, (struct flowfd_flow){ .maximum = 10 }));
+	EXPECT_EQ(0, set_maximum(self->fd, ULLONG_MAX));
+	EXPECT_EQ(0, set_flow(self->fd, (struct flowfd_flow){
+		.overflow = FLOWFD_OVERFLOW_FAIL }));
+	/* What failed changed nothing. */
+	EXPECT_EQ(8, add(self->in, 20));
+	EXPECT_TRUE(count_becomes(self->out, signalled(20)));
+	ASSERT_EQ(0, bridge(self->fd, -1, remove));
+	EXPECT_EQ(0, set_maximum(self->fd, 10));
 }
 
-/* Both ends move it without any program: they must not do so at full speed for years. */
-TEST_F(bridge, source_and_sink_that_never_end)
+/* What a source took is as good as a source. */
+TEST_F(bridge, no_maximum_while_something_waits)
 {
+	__u64 value, sum = 0;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(0, source(self->fd, self->in));
+	EXPECT_EQ(8, add(self->in, 25));
+	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	EXPECT_EQ(16, waiting_of(self->fd));
+	EXPECT_EQ(-EINVAL, sink(self->fd, self->out));
+	while (sum < 25 && poll_for(self->fd, POLLIN, PATIENCE_MS) == POLLIN) {
+		ASSERT_EQ(8, take(self->fd, &value));
+		sum += value;
+	}
+	EXPECT_EQ(25, sum);
+	EXPECT_EQ(0, sink(self->fd, self->out));
+}
+
+/* The same if the eventfd was closed, and still has something. */
+TEST_F(bridge, no_maximum_while_a_closed_source_waits)
+{
+	__u64 value;
+
+	ASSERT_EQ(8, add(self->fd, 9));
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(0, source(self->fd, self->in));
+	EXPECT_EQ(8, add(self->in, 5));
+	close(self->in);
+	self->in = -1;
+	EXPECT_EQ(-EINVAL, sink(self->fd, self->out));
+	ASSERT_EQ(8, take(self->fd, &value));
+	ASSERT_TRUE(count_becomes(self->fd, 5));
+	EXPECT_TRUE(end_goes(self->fd, "flowfd-source"));
+	EXPECT_EQ(0, sink(self->fd, self->out));
+	EXPECT_TRUE(count_becomes(self->out, signalled(5)));
+	EXPECT_EQ(0, set_maximum(self->fd, 100));
+}
+
+/* It would go on for years without a program. */
+TEST_F(bridge, huge_semaphore_moves_once_for_a_signal)
+{
+	int in = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
 	__u64 moved;
 
-	ASSERT_EQ(0, set_maximum(self->fd, 2));
-	ASSERT_EQ(0, source(self->fd, self->in));
+	ASSERT_EQ(8, add(in, 1ULL << 62));
+	ASSERT_EQ(0, source(self->fd, in));
 	ASSERT_EQ(0, sink(self->fd, self->out));
-	EXPECT_EQ(8, add(self->in, ULLONG_MAX - 1));
-	sleep_ms(1000);
-	/* Each signal adds 1, in all kernels. */
-	moved = count_of(self->out);
-	EXPECT_LE(256, moved);
-	EXPECT_GT(256 + 20, moved);
-	/* A signal makes it begin anew, once. */
-	EXPECT_EQ(8, add(self->in, 1));
-	sleep_ms(1000);
-	EXPECT_LE(moved + 256, count_of(self->out));
-	EXPECT_GT(moved + 256 + 20, count_of(self->out));
-	/* And what waits is moved as soon as it fits. */
-	ASSERT_EQ(0, set_maximum(self->fd, ULLONG_MAX));
-	EXPECT_TRUE(count_becomes(self->fd, 0));
-	if (signals_have_values())
-		EXPECT_TRUE(count_becomes(self->out, ULLONG_MAX));
+	for (int i = 1; i <= 10; i++) {
+		sleep_ms(QUIET_MS);
+		moved = fdinfo_number(self->fd, "flowfd-produced", 10);
+		EXPECT_EQ(i * SEMAPHORE_TAKES, moved);
+		EXPECT_EQ(8, add(in, 1));
+	}
+	close(in);
 }
 
 TEST_F(bridge, source_and_sink_through_the_bucket)
@@ -94,28 +137,6 @@ TEST_F(bridge, source_and_sink_through_the_bucket)
 		EXPECT_TRUE(count_becomes(self->out, written - sum));
 }
 
-TEST_F(bridge, chain)
-{
-	int second = open_counter(variant->origin, 0, EFD_NONBLOCK);
-	int last = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-
-	ASSERT_EQ(0, source(self->fd, self->in));
-	ASSERT_EQ(0, sink(self->fd, self->out));
-	ASSERT_EQ(0, source(second, self->out));
-	ASSERT_EQ(0, sink(second, last));
-	EXPECT_EQ(8, add(self->in, 7));
-	EXPECT_TRUE(count_becomes(last, signalled(7)));
-	/* Nothing holds the ends: the middle goes, and the rest stays as it is. */
-	close(self->out);
-	self->out = -1;
-	EXPECT_TRUE(end_goes(self->fd, "flowfd-sink"));
-	EXPECT_TRUE(end_goes(second, "flowfd-source"));
-	EXPECT_EQ(id_of(self->in), bridged_id(self->fd, "flowfd-source"));
-	EXPECT_EQ(id_of(last), bridged_id(second, "flowfd-sink"));
-	close(second);
-	close(last);
-}
-
 /* A signal would wake each of the others, which is a product of two limits. */
 TEST_F(bridge, sinks_share_no_eventfd)
 {
@@ -134,73 +155,100 @@ TEST_F(bridge, sinks_share_no_eventfd)
 	close(second);
 }
 
-/* Cycles. */
-
-TEST_F(bridge, cycle_of_one)
-{
-	ASSERT_EQ(0, source(self->fd, self->in));
-	EXPECT_EQ(-ELOOP, sink(self->fd, self->in));
-	EXPECT_EQ(NO_EVENTFD, bridged_id(self->fd, "flowfd-sink"));
-	ASSERT_EQ(0, sink(self->fd, self->out));
-	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
-	EXPECT_EQ(-ELOOP, source(self->fd, self->out));
-	EXPECT_EQ(NO_EVENTFD, bridged_id(self->fd, "flowfd-source"));
-	/* A refusal leaves nothing behind. */
-	EXPECT_EQ(8, add(self->out, 3));
-	EXPECT_EQ(3, count_of(self->out));
-	EXPECT_EQ(0, source(self->fd, self->in));
-}
-
-TEST_F(bridge, cycle_of_two)
+/* So no bridge leads to another one: there are no chains, and no cycles. */
+TEST_F(bridge, eventfd_in_one_bridge)
 {
 	int second = open_counter(variant->origin, 0, EFD_NONBLOCK);
+	int other = new_eventfd();
 
 	ASSERT_EQ(0, source(self->fd, self->in));
+	EXPECT_EQ(-EBUSY, sink(self->fd, self->in));
+	EXPECT_EQ(-EBUSY, sink(second, self->in));
+	EXPECT_EQ(-EBUSY, source(second, self->in));
 	ASSERT_EQ(0, sink(self->fd, self->out));
-	ASSERT_EQ(0, source(second, self->out));
-	EXPECT_EQ(-ELOOP, sink(second, self->in));
+	EXPECT_EQ(-EBUSY, source(second, self->out));
 	EXPECT_EQ(-EBUSY, sink(second, self->out));
-	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
-	ASSERT_EQ(0, sink(second, self->in));
-	EXPECT_EQ(-ELOOP, source(self->fd, self->in));
+	EXPECT_EQ(NO_EVENTFD, bridged_id(second, "flowfd-source"));
+	EXPECT_EQ(NO_EVENTFD, bridged_id(second, "flowfd-sink"));
+	/* A refusal leaves nothing behind. */
+	ASSERT_EQ(0, source(second, other));
+	EXPECT_EQ(8, add(other, 3));
+	EXPECT_EQ(3, count_of(second));
+	EXPECT_EQ(8, add(self->in, 2));
+	EXPECT_TRUE(count_becomes(self->out, signalled(2)));
+	/* An end that is removed, or whose counter is closed, makes the eventfd free. */
+	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE));
+	EXPECT_EQ(0, sink(second, self->out));
 	close(second);
-	/* It was that counter's source. */
-	EXPECT_EQ(0, source(self->fd, self->in));
+	EXPECT_EQ(0, sink(self->fd, self->out));
+	EXPECT_EQ(-EBUSY, source(self->fd, other));
+	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	EXPECT_EQ(0, source(self->fd, other));
+	close(other);
 }
 
-#define LONGEST 16
-
-/* However it is built: from its end, from its beginning, or of two parts. */
-TEST(chain_that_is_too_long)
+/* However many pollers are in the queue of the eventfd. */
+TEST_F(bridge, eventfd_in_one_bridge_beside_pollers)
 {
-	int counters[LONGEST + 1], eventfds[LONGEST + 2], i;
+	int second = open_counter(variant->origin, 0, EFD_NONBLOCK);
+	int epolls[200];
 
-	for (i = 0; i <= LONGEST + 1; i++)
-		eventfds[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	for (i = 0; i <= LONGEST; i++) {
-		counters[i] = open_counter(CREATED, 0, EFD_NONBLOCK);
-		ASSERT_EQ(0, sink(counters[i], eventfds[i + 1]));
+	for (int i = 0; i < 100; i++)
+		epolls[i] = epoll_on(self->in, EPOLLIN | EPOLLET);
+	ASSERT_EQ(0, source(self->fd, self->in));
+	for (int i = 100; i < 200; i++)
+		epolls[i] = epoll_on(self->in, EPOLLIN | EPOLLET);
+	EXPECT_EQ(-EBUSY, sink(second, self->in));
+	EXPECT_EQ(8, add(self->in, 1));
+	EXPECT_EQ(1, count_of(self->fd));
+	for (int i = 0; i < 200; i++)
+		close(epolls[i]);
+	close(second);
+}
+
+/* Locked memory limits how many work items a user can have. */
+TEST(limit_of_bridges)
+{
+	struct rlimit two = { 2 * PAGE, 2 * PAGE };
+	int fds[4], ins[4], status;
+	pid_t child;
+
+	for (int i = 0; i < 4; i++) {
+		fds[i] = open_counter(CREATED, 0, EFD_NONBLOCK);
+		ins[i] = new_eventfd();
 	}
-	for (i = LONGEST; i > 1; i--)
-		ASSERT_EQ(0, source(counters[i], eventfds[i])) TH_LOG("%d", i);
-	EXPECT_EQ(-ELOOP, source(counters[1], eventfds[1]));
-	ASSERT_EQ(0, bridge(counters[LONGEST], -1,
-			    FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
-	EXPECT_EQ(0, source(counters[1], eventfds[1]));
-	EXPECT_EQ(-ELOOP, source(counters[LONGEST], eventfds[LONGEST]));
-	ASSERT_EQ(0, bridge(counters[8], -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
-	EXPECT_EQ(0, source(counters[LONGEST], eventfds[LONGEST]));
-	EXPECT_EQ(-ELOOP, source(counters[8], eventfds[8]));
-	/* Two that are shorter, and what they pass on. */
-	EXPECT_EQ(8, add(eventfds[1], 1));
-	EXPECT_TRUE(count_becomes(eventfds[8], 1));
-	EXPECT_EQ(8, add(counters[8], 1));
-	EXPECT_TRUE(count_becomes(eventfds[LONGEST + 1], 1));
-	for (i = 0; i <= LONGEST; i++) {
-		close(counters[i]);
-		close(eventfds[i]);
+	child = fork();
+	if (!child) {
+		/* A user who has no other locked memory. */
+		if (setrlimit(RLIMIT_MEMLOCK, &two) || setuid(54410))
+			_exit(1);
+		if (source(fds[0], ins[0]) || source(fds[1], ins[1]))
+			_exit(2);
+		/* Of both ends of a counter, the first one is charged. */
+		if (source(fds[2], ins[2]) != -ENOMEM || sink(fds[0], ins[3]))
+			_exit(3);
+		/* With the counter. */
+		if (bridge(fds[0], -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE) ||
+		    source(fds[2], ins[2]) != -ENOMEM)
+			_exit(4);
+		_exit(0);
 	}
-	close(eventfds[i]);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status) TH_LOG("%d", WEXITSTATUS(status));
+	close(fds[0]);
+	child = fork();
+	if (!child) {
+		if (setrlimit(RLIMIT_MEMLOCK, &two) || setuid(54410))
+			_exit(1);
+		_exit(source(fds[2], ins[2]) ? 2 : 0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status) TH_LOG("%d", WEXITSTATUS(status));
+	for (int i = 1; i < 4; i++) {
+		close(fds[i]);
+		close(ins[i]);
+	}
+	close(ins[0]);
 }
 
 /* Errors. */
@@ -279,7 +327,7 @@ TEST_F(bridge, set_up_later)
 
 	EXPECT_EQ(-EINVAL, source(fd, fd));
 	EXPECT_EQ(0, source(fd, self->in));
-	EXPECT_EQ(-ELOOP, sink(fd, self->in));
+	EXPECT_EQ(-EBUSY, sink(fd, self->in));
 	EXPECT_EQ(-EBUSY, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
 	/* What the source has taken may still wait. */
 	EXPECT_EQ(0, bridge(fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
@@ -291,20 +339,6 @@ TEST_F(bridge, set_up_later)
 	EXPECT_EQ(-EBUSY, source(fd, self->in));
 	EXPECT_EQ(0, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
 	EXPECT_EQ(-EINVAL, sink(fd, self->out));
-	close(fd);
-}
-
-/* However many it has had. */
-TEST_F(bridge, set_up_after_many_bridges)
-{
-	struct flowfd_create_counter args = { .flags = FLOWFD_SEMAPHORE };
-	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
-
-	for (unsigned int i = 0; i <= USHRT_MAX; i++) {
-		ASSERT_EQ(0, source(fd, self->in));
-		ASSERT_EQ(0, bridge(fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
-	}
-	EXPECT_EQ(-EBUSY, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
 	close(fd);
 }
 
@@ -362,7 +396,6 @@ TEST_F(bridge, counter_is_closed)
 {
 	__u64 value;
 
-	ASSERT_EQ(0, set_maximum(self->fd, 10));
 	ASSERT_EQ(0, source(self->fd, self->in));
 	ASSERT_EQ(0, sink(self->fd, self->out));
 	close(self->fd);
@@ -381,6 +414,11 @@ TEST_F(bridge, holds_no_module)
 	users = module_users();
 	self->fd = open_counter(variant->origin, 0, EFD_NONBLOCK);
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(0, source(self->fd, self->in));
+	EXPECT_EQ(8, add(self->in, 100));
+	EXPECT_EQ(91, waiting_of(self->fd));
+	close(self->fd);
+	self->fd = open_counter(variant->origin, 0, EFD_NONBLOCK);
 	ASSERT_EQ(0, source(self->fd, self->in));
 	ASSERT_EQ(0, sink(self->fd, self->out));
 	EXPECT_EQ(8, add(self->in, 100));

@@ -67,22 +67,4 @@ static inline unsigned long reader_result(pthread_t thread)
 	return (unsigned long)value;
 }
 
-/* Waits until the source of a counter, which its sink empties, begins to rest for a second. */
-static inline bool source_rests(int fd)
-{
-	__u64 until = ms_from_now(30000), value, last = 0, since = now_ns();
-
-	while (now_ns() < until) {
-		value = fdinfo_number(fd, "flowfd-produced", 10);
-		if (value != last && now_ns() - since > 900000000)
-			return true;
-		if (value != last) {
-			last = value;
-			since = now_ns();
-		}
-		sleep_ms(1);
-	}
-	return false;
-}
-
 #endif /* BRIDGE_FIXTURE_H */

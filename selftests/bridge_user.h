@@ -9,6 +9,9 @@
 
 #define NO_EVENTFD (-1)
 
+/* How many a signal moves of an eventfd that is a semaphore. */
+#define SEMAPHORE_TAKES 1024
+
 static inline int new_eventfd(void)
 {
 	return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -98,24 +101,6 @@ static inline bool signals_have_values(void)
 static inline __u64 signalled(__u64 count)
 {
 	return signals_have_values() ? count : 1;
-}
-
-/*
- * An epoll that others watch: an event that it is told of costs as much as one for each of
- * them. The kernel allows 500 for each file that it watches.
- */
-#define OUTER_EPOLLS 500
-
-static inline int epoll_that_others_watch(void)
-{
-	struct epoll_event watched = { .events = EPOLLIN };
-	int inner = epoll_create1(EPOLL_CLOEXEC);
-
-	for (int i = 0; i < OUTER_EPOLLS; i++) {
-		if (epoll_ctl(epoll_create1(EPOLL_CLOEXEC), EPOLL_CTL_ADD, inner, &watched))
-			return -1;
-	}
-	return inner;
 }
 
 static inline unsigned long per_second(__u64 n, __u64 ns)

@@ -40,7 +40,8 @@
  * the maximum or more can never fit and fails with EINVAL.
  * Wakes the writers, and the pollers for EPOLLOUT, that may now fit.
  * EINVAL: the maximum is not above the present count, or not above the marks of
- * FLOWFD_IOC_SET_FLOW. EBADF: the descriptor is not open for writing.
+ * FLOWFD_IOC_SET_FLOW; or the counter has a source and a sink, and then no maximum but
+ * ULLONG_MAX (FLOWFD_IOC_COUNTER_BRIDGE). EBADF: the descriptor is not open for writing.
  */
 #define EFD_IOC_SET_MAXIMUM _IOW('J', 0, __u64)
 /* Default: ULLONG_MAX. */
@@ -227,8 +228,8 @@ struct flowfd_flow {
 /*
  * Replaces all settings at once, with a full bucket, and delivers what follows from
  * them. Nothing is changed if it fails.
- * EINVAL: the structure is shorter than FLOWFD_FLOW_SIZE_VER0; the maximum is not above
- * the count and both marks; EFD_IOC_SET_QOS would refuse @qos; @max_delay is above
+ * EINVAL: the structure is shorter than FLOWFD_FLOW_SIZE_VER0; EFD_IOC_SET_MAXIMUM would
+ * refuse @maximum, or a mark is not below it; EFD_IOC_SET_QOS would refuse @qos; @max_delay is above
  * FLOWFD_MAX_DELAY_MAX; an unknown @overflow; or the counter is a semaphore and has
  * @read_mark above 1, @max_delay or a bucket. E2BIG: the structure asks for something that
  * this module does not know. EBADF: the descriptor is not open for reading and writing.
@@ -485,27 +486,23 @@ struct flowfd_bridge {
 
 /*
  * Connects a counter with an eventfd, or ends such a connection. A counter has one source
- * and one sink at most, and an eventfd is the source of one counter and the sink of one.
+ * and one sink at most, and an eventfd is in one bridge at most.
  *
  * Source: the count of the eventfd is moved into the counter whenever somebody signals or
  * writes it, and once at the start. So reads of the eventfd find nothing. If not all of it
  * fits below the maximum, the counter is filled; what was taken already waits
  * (flowfd-source-waiting in fdinfo), and what comes later stays in the eventfd, until there
  * is room; or it is lost, if the overflow policy says so. An eventfd with EFD_SEMAPHORE
- * gives 1 at a time; beyond what a signal moves at once, 1024 to 2048 between two rests. The
- * rests grow from a tick of the kernel to a second (or more, if a round takes long); after
- * that, 1 is moved after each. There are such rests as well before a source uses room that
- * its own counter's sink made, or moves what another bridge signalled (though there is room),
- * but for the first 256 times of both, or the first 256 ms.
- * With a signal by a program or device all of this begins anew. A signal by another bridge
- * ends a rest only once for each act of a program or device that caused it, and the source
- * then goes on as slowly as that bridge. What is signalled otherwise waits for the rest.
+ * gives 1 at a time: 1024 are moved for a signal, and the rest with the next ones.
  *
- * Sink: when the counter's readers are woken, which its maximum, bucket and other settings
- * delay as ever, its count is taken and the eventfd is signalled once. The signal adds the
- * count up to Linux 6.7, and 1 from 6.8 on, as all signals by the kernel do. It never
- * waits: an eventfd stops at ULLONG_MAX and then reports EPOLLERR. Other readers of the
- * counter compete with the sink.
+ * Sink: when the counter's readers are woken, which its bucket and other settings delay as
+ * ever, its count is taken and the eventfd is signalled once. The signal adds the count up
+ * to Linux 6.7, and 1 from 6.8 on, as all signals by the kernel do. It never waits: an
+ * eventfd stops at ULLONG_MAX and then reports EPOLLERR. Other readers of the counter
+ * compete with the sink.
+ *
+ * A counter with both has no maximum, also while something of a source that was removed
+ * waits: the sink would make room for the source, and no program would have to be there.
  *
  * A bridge holds neither file. It ends when the counter's last descriptor is closed, and
  * when the eventfd's is; that of a source after its count was moved. A count that waits
@@ -513,11 +510,12 @@ struct flowfd_bridge {
  *
  * EBADF: the counter is not open for writing (source) or reading (sink), or @eventfd is no
  * descriptor. EINVAL: the structure is shorter than FLOWFD_BRIDGE_SIZE_VER0; @flags has not
- * one of the first two, or an unknown bit; @eventfd is no eventfd; or the counter is a
- * semaphore (sink). E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EBUSY: the counter has a source or
- * a sink already, or the eventfd is the same end of another. ELOOP: bridges would lead from
- * the counter back to itself, or more than 16 counters would follow one another. ENOENT:
- * there is nothing to remove. ENOMEM: no memory.
+ * one of the first two, or an unknown bit; @eventfd is no eventfd; the counter is a
+ * semaphore (sink); or it would have a source, a sink and a maximum. E2BIG: as
+ * FLOWFD_IOC_CREATE_COUNTER. EBUSY: the counter has a source or a sink already, or the
+ * eventfd is in another bridge. EINTR: the caller is killed. ENOENT: there is nothing to
+ * remove. ENOMEM: no memory, or RLIMIT_MEMLOCK would be exceeded, to which the bridges of a
+ * counter are charged as one page.
  */
 #define FLOWFD_IOC_COUNTER_BRIDGE _IOW('J', 0x20, struct flowfd_bridge)
 #define FLOWFD_BRIDGE_SIZE_VER0	  8

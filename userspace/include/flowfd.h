@@ -129,14 +129,14 @@ int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate);
  *         the eventfd; with FLOWFD_BRIDGE_REMOVE: ends that
  *
  * For what signals, or wants to be signalled by, an eventfd: KVM, vhost, VFIO, AIO,
- * io_uring. Maximum and bucket apply as to any writer and reader. A bridge holds neither
- * file open. Returns 0, or
+ * io_uring. Bucket, marks and delay apply as to any reader, and a maximum as to any writer,
+ * unless the counter has a source and a sink. A bridge holds neither file open. Returns 0, or
  *   -EBADF   not a descriptor, or @fd is not open for writing (source) or reading (sink)
- *   -EBUSY   there is a source or sink already, or @eventfd is the same end of another
- *   -EINVAL  wrong flags; @eventfd is no eventfd; or a sink of a semaphore
- *   -ELOOP   the count would come back to the counter, or pass more than 16 counters
+ *   -EBUSY   there is a source or sink already, or @eventfd is in another bridge
+ *   -EINVAL  wrong flags; @eventfd is no eventfd; a sink of a semaphore; or the counter
+ *            would have a source, a sink and a maximum
  *   -ENOENT  there is nothing to remove
- *   -ENOMEM  no memory
+ *   -ENOMEM  no memory, or RLIMIT_MEMLOCK would be exceeded: a page for each counter
  *   -ENOTTY  @fd is not a counter of flowfd, or the module is too old:
  *            see FLOWFD_FEATURE_BRIDGE
  */
