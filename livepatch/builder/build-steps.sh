@@ -117,12 +117,12 @@ build()
 		return
 	fi
 	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed: apt install mmdebstrap"
+	[ -e "$root/build" ] || check_space "$dir" "$disk"
 	step_archive
 	if ! { root_inputs "$suites" "$builder" && echo "$package"; } | cmp -s - "$dir/made-from"; then
 		rm -f "$dir"/done-*
 		{ root_inputs "$suites" "$builder" && echo "$package"; } > "$dir/made-from"
 	fi
-	[ -e "$dir/done-make_root" ] || check_space "$dir" "$disk"
 	say "building for $version, $package, with $builder in $dir: $disk GB there," \
 		"$download MB of downloads, and then about $minutes minutes"
 	step "$dir" 2 "build root ($suites)" make_root "$root" "$suites" "$builder"

@@ -38,7 +38,7 @@ rollout()
 	for host in ??; do
 		echo "$host:" "$(sed 's/flowfd-livepatch //; s/systemctl enable/enable/' \
 			"$host/said" 2> /dev/null | xargs)"
-	done
+	done | sed 's/ $//'
 }
 
 enabled="load enable flowfd-livepatch"
