@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 
 /* Of each of the classes that the module divides users into, a few. */
-#define USERS 24
-#define BRIDGES 4
-#define POLLERS 100
+#define USERS 16
+#define BRIDGES 2
+#define POLLERS 50
 
 /* The share of its processor, in percent, that a process without rest gets. */
 static int share_of_processor(void)
@@ -41,21 +41,21 @@ static int bridge_to_pollers(void)
 	return counter;
 }
 
-/* Writes to all of its bridges without rest; tells the other side when it has begun. */
-static void flood(uid_t uid, int processor, int ready)
+/* Says that it is ready, and then writes to all of its bridges without rest. */
+static void flood(uid_t uid, int processor, int ready, int go)
 {
 	int counters[BRIDGES];
+	char byte;
 
 	become(uid);
-	if (!run_on(processor) || setpriority(PRIO_PROCESS, 0, 19))
-		_exit(1);
 	for (int i = 0; i < BRIDGES; i++) {
 		counters[i] = bridge_to_pollers();
 		if (counters[i] < 0)
-			_exit(2);
+			_exit(1);
 	}
-	if (write(ready, "x", 1) != 1)
-		_exit(3);
+	if (!run_on(processor) || setpriority(PRIO_PROCESS, 0, 19) ||
+	    write(ready, "x", 1) != 1 || read(go, &byte, 1))
+		_exit(2);
 	for (;;)
 		for (int i = 0; i < BRIDGES; i++)
 			add(counters[i], 1);
@@ -63,29 +63,29 @@ static void flood(uid_t uid, int processor, int ready)
 
 static pid_t crowd[USERS];
 
+/* All begin at once, when this closes the pipe that they wait for. */
 static bool start_crowd(int processor)
 {
-	char bytes[USERS];
-	int ends[2];
-	ssize_t n = 0;
+	int ready[2], go[2], n = 0;
+	char byte;
 
-	if (pipe(ends))
+	if (pipe(ready) || pipe(go))
 		return false;
 	for (int i = 0; i < USERS; i++) {
 		crowd[i] = fork();
-		if (!crowd[i])
-			flood(ATTACKER + 100 + i, processor, ends[1]);
+		if (!crowd[i]) {
+			close(ready[0]);
+			close(go[1]);
+			flood(ATTACKER + 100 + i, processor, ready[1], go[0]);
+		}
 	}
-	close(ends[1]);
-	while (n < USERS) {
-		ssize_t more = read(ends[0], bytes, sizeof(bytes));
-
-		if (more <= 0)
-			return false;
-		n += more;
-	}
-	close(ends[0]);
-	return true;
+	close(ready[1]);
+	close(go[0]);
+	while (n < USERS && read(ready[0], &byte, 1) == 1)
+		n++;
+	close(ready[0]);
+	close(go[1]);
+	return n == USERS;
 }
 
 static void end_crowd(void)
