@@ -58,6 +58,8 @@ help:
 	@echo "                or RUN='command' there; BOOT='options' of lab/boot"
 	@echo '  make instructions'
 	@echo '                the cost of each call, in guest instructions'
+	@echo '  make bench-native'
+	@echo '                what needs no module, in nanoseconds on this processor'
 	@echo '  make prove    check the model of the ring, and that it finds errors'
 	@echo '  make dkms     install and remove the module with DKMS, in a root'
 	@echo '  make livepatch, make check-livepatch'
@@ -169,8 +171,11 @@ demo: build
 
 instructions: build
 	@$(LAB)/boot --instructions --time 2700 $(KERNEL) \
-		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check cost ring control post \
-		signal pingpong fanin loop wakeup memory'
+		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check'
+
+bench-native:
+	@$(LAB)/enter $(KERNEL) make -s -C userspace O=/flowfd/build/$(KERNEL)/user
+	@$(LAB)/enter $(KERNEL) build/$(KERNEL)/user/flowfd-bench --fallback --rounds 15
 
 # In the root of 7.2, for herd7 is not in Debian before forky.
 prove:
@@ -240,6 +245,6 @@ clean:
 	$(SUDO) rm -rf build
 
 .PHONY: help all all-parts build vm check check-all check-lab check-user check-debug check-matrix \
-	check-builds check-containers check-fleet demo instructions prove livepatch \
+	check-builds check-containers check-fleet demo instructions bench-native prove livepatch \
 	check-livepatch dkms deb repository check-repository release check-release release-check \
 	lint clean fuzz simulate soak coverage analyze

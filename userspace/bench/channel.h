@@ -6,57 +6,58 @@
 #ifndef FLOWFD_BENCH_CHANNEL_H
 #define FLOWFD_BENCH_CHANNEL_H
 
+#include <stdatomic.h>
+
 #include "bench.h"
+#include "calls.h"
+
+/**
+ * struct end - an open channel, of which each has some members
+ * @awake: taking never sleeps
+ * @memory: @fd is that of @counter
+ * @fd: descriptor to write and read, or to watch
+ * @ep: epoll that watches @fd, edge-triggered; -1: none
+ * @counter: in memory
+ * @ring: with the post @item
+ * @word: of a futex
+ */
+struct end {
+	bool awake;
+	bool memory;
+	int fd;
+	int ep;
+	struct flowfd_counter counter;
+	struct flowfd_ring ring;
+	uint32_t item;
+	atomic_uint word;
+};
+
+enum { MODULE = 1, MEMORY = 2, EPOLL = 4, POST = 8, FUTEX = 16 };
 
 /**
  * struct channel - a way to signal
- * @subject: eventfd or flowfd; NULL: neither
- * @missing: NULL, or a function that returns why this machine has no such channel, or
- *	NULL
- * @uncounted: its system calls are glibc's, which cannot be counted
- * @open: makes one for @senders threads; if @awake, @take never sleeps
- * @signal: signals @count times, as number @sender of the threads
+ * @is: MODULE: a counter that needs it; MEMORY: a counter in memory; EPOLL: an event loop
+ *	on epoll waits for it; POST: a post of a ring; FUTEX: a word
+ * @signal: signals @count times
  * @take: sleeps until there is a signal, takes all, and returns true; false: there is
  *	none
  * @turns: signals once and takes that, @count times
  */
 struct channel {
 	const char *name;
-	const struct subject *subject;
-	const char *(*missing)(void);
-	bool uncounted;
-	void *(*open)(const struct channel *channel, unsigned int senders, bool awake);
-	void (*signal)(void *self, unsigned int sender, unsigned long count);
-	bool (*take)(void *self);
-	void (*turns)(void *self, unsigned long count);
-	void (*close)(void *self);
+	unsigned int is;
+	void (*signal)(struct end *end, unsigned long count);
+	bool (*take)(struct end *end);
+	void (*turns)(void *end, unsigned long count);
 };
 
-/* The first is the control. */
-extern const struct channel channel_eventfd;
-extern const struct channel channel_flowfd;
-extern const struct channel channel_mapped;
-extern const struct channel channel_post;
-extern const struct channel channel_pipe;
-extern const struct channel channel_futex;
-extern const struct channel channel_condition;
-extern const struct channel channel_msg;
+extern const struct channel channel_eventfd, channel_flowfd, channel_memory, channel_post,
+	channel_futex, channel_epoll_eventfd, channel_epoll_flowfd, channel_epoll_memory;
 
-/* Of event loops, which watch other files as well: without @turns. */
-extern const struct channel channel_epoll_eventfd;
-extern const struct channel channel_epoll_flowfd;
-extern const struct channel channel_epoll_mapped;
+struct end *channel_open(const struct channel *channel, bool awake);
+void channel_close(const struct channel *channel, struct end *end);
 
-/* channel.c */
-#define CHANNELS 8
-extern const struct channel *const channels[CHANNELS];
-
-void *channel_new(size_t size);
-bool channel_is_here(const struct channel *channel);
-const char *channel_note(const struct channel *const *of, unsigned int count,
-			 const char *what);
-struct row *channel_row(struct table *table, const struct channel *channel);
-const struct row *channel_find(const struct table *table, const struct channel *channel);
-unsigned long channel_sleeps(void);
+/* With a bucket, unless @rate is 0. */
+void open_in_memory(struct flowfd_counter *counter, uint32_t capacity, uint32_t rate);
 
 #endif /* FLOWFD_BENCH_CHANNEL_H */

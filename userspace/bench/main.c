@@ -17,44 +17,44 @@
 
 const char *argp_program_version = "flowfd-bench " FLOWFD_VERSION;
 
+struct settings settings;
+
 /*
  * Cost comes first: glibc's read() and write() become slower for good once a process
  * has had a second thread.
  */
 static const struct bench *const benches[] = {
-	&bench_cost,	&bench_ring,	 &bench_control, &bench_mark,
-	&bench_memory,	&bench_post,	 &bench_signal,	 &bench_contend,
-	&bench_pingpong, &bench_fanin,	 &bench_loop,	 &bench_burst,
-	&bench_latency,	&bench_coalesce, &bench_bucket,	 &bench_batch,
-	&bench_overflow, &bench_wakeup,	 &bench_producers, &bench_creators,
+	&bench_cost,	&bench_ring,	 &bench_control, &bench_others,	 &bench_memory,
+	&bench_post,	&bench_signal,	 &bench_wakeup,	 &bench_pingpong, &bench_fanin,
+	&bench_loop,	&bench_burst,	 &bench_latency, &bench_coalesce, &bench_bucket,
 };
 
 #define BENCHES (sizeof(benches) / sizeof(*benches))
 
-enum { SHORT = 256, JSON, HTML, LIST, ONLY, CHECK, INSTRUCTIONS };
+enum { SHORT = 256, JSON, HTML, LIST, CHECK, FALLBACK, INSTRUCTIONS };
 
 static const struct argp_option options[] = {
-	{ "short", SHORT, NULL, 0, "Finish in a few minutes", 0 },
+	{ "short", SHORT, NULL, 0, "Measure everything 3 times, for 4 ms", 0 },
 	{ "rounds", 'r', "N", 0, "Measure everything N times (5)", 0 },
-	{ "iterations", 'i', "N", 0,
-	  "Length of the loops that measure single calls (200000)", 0 },
-	{ "only", ONLY, "SUBJECT", 0,
-	  "Measure only eventfd or only flowfd; eventfd needs no module", 0 },
+	{ "time", 't', "MS", 0, "Measure each loop for MS milliseconds (10)", 0 },
+	{ "fallback", FALLBACK, NULL, 0,
+	  "Measure what libflowfd does without the module, where it can", 0 },
 	{ "instructions", INSTRUCTIONS, NULL, 0,
-	  "The clock counts instructions (QEMU -icount shift=0): call the unit "
-	  "so, and let the machine settle for 3 s first", 0 },
+	  "The clock counts instructions (QEMU -icount shift=0): call the unit so, and "
+	  "let the machine settle for 3 s first",
+	  0 },
 	{ "json", JSON, "FILE", 0,
-	  "Write the result as JSON; to standard output instead of the tables "
-	  "if FILE is -", 0 },
+	  "Write the result as JSON; to standard output instead of the tables if FILE is -",
+	  0 },
 	{ "html", HTML, "FILE", 0,
 	  "Write the result as a page with plots (flowfd-bench-report)", 0 },
-	{ "check", CHECK, NULL, 0, "Exit with 1 if a goal is missed", 0 },
+	{ "check", CHECK, NULL, 0,
+	  "Print the project's goals for what is measured; exit with 1 if one is missed", 0 },
 	{ "list", LIST, NULL, 0, "List the benchmarks and exit", 0 },
 	{ 0 },
 };
 
 struct arguments {
-	struct settings settings;
 	const char *json;
 	const char *html;
 	bool is_short;
@@ -62,18 +62,16 @@ struct arguments {
 	bool chosen[BENCHES];
 };
 
-static unsigned long number(struct argp_state *state, const char *text,
-			    unsigned long max)
+static unsigned int number(struct argp_state *state, const char *text, unsigned int max)
 {
 	char *end;
 	unsigned long value;
 
 	errno = 0;
 	value = strtoul(text, &end, 10);
-	if (errno || *end || *text < '0' || *text > '9' || !value ||
-	    value > max)
-		argp_error(state, "%s: not a number from 1 to %lu", text, max);
-	return value;
+	if (errno || *end || *text < '0' || *text > '9' || !value || value > max)
+		argp_error(state, "%s: not a number from 1 to %u", text, max);
+	return (unsigned int)value;
 }
 
 static void choose(struct argp_state *state, struct arguments *arguments,
@@ -99,52 +97,47 @@ static void list(void)
 	exit(EXIT_SUCCESS);
 }
 
-/* Fills in defaults; without a name all benchmarks run. */
+/* Fills in defaults; without a name all benchmarks run that can. */
 static void complete(struct argp_state *state, struct arguments *arguments)
 {
-	struct settings *settings = &arguments->settings;
-	bool is_short = arguments->is_short;
 	bool any = false;
 	unsigned int i;
 
-	if (!settings->rounds)
-		settings->rounds = is_short ? 3 : 5;
-	if (!settings->iterations)
-		settings->iterations = is_short ? 20000 : 200000;
-	settings->burst_ms = is_short ? 500 : 5000;
-	settings->bucket_ms = is_short ? 500 : 2000;
-	for (i = 0; i < BENCHES; i++)
+	if (!settings.rounds)
+		settings.rounds = arguments->is_short ? 3 : 5;
+	if (!settings.ms)
+		settings.ms = arguments->is_short ? 4 : 10;
+	for (i = 0; i < BENCHES; i++) {
 		any |= arguments->chosen[i];
+		if (arguments->chosen[i] && settings.fallback && !benches[i]->without)
+			argp_error(state, "%s: needs the module", benches[i]->name);
+	}
 	for (i = 0; i < BENCHES; i++)
-		arguments->chosen[i] |= !any;
-	if (arguments->check && settings->only)
-		argp_error(state, "--check compares, --only does not");
+		arguments->chosen[i] |=
+			!any && (!settings.fallback || benches[i]->without);
+	if (arguments->check && settings.fallback)
+		argp_error(state, "--check: there are no goals without the module");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
-	struct settings *settings = &arguments->settings;
 
 	switch (key) {
 	case SHORT:
 		arguments->is_short = true;
 		break;
 	case 'r':
-		settings->rounds =
-			(unsigned int)number(state, arg, ROUNDS_MAX);
+		settings.rounds = number(state, arg, ROUNDS_MAX);
 		break;
-	case 'i':
-		settings->iterations = number(state, arg, 1000000000);
+	case 't':
+		settings.ms = number(state, arg, 10000);
 		break;
-	case ONLY:
-		if (strcmp(arg, "eventfd") && strcmp(arg, "flowfd"))
-			argp_error(state, "%s: neither eventfd nor flowfd",
-				   arg);
-		settings->only = arg;
+	case FALLBACK:
+		settings.fallback = true;
 		break;
 	case INSTRUCTIONS:
-		settings->instructions = true;
+		settings.instructions = true;
 		break;
 	case JSON:
 		arguments->json = arg;
@@ -174,80 +167,51 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "[BENCHMARK...]",
-	.doc = "Measure what flowfd gains and costs against eventfd(2) and "
-	       "epoll(7) on this machine.",
+	.doc = "Measure what flowfd gains and costs against eventfd(2) and epoll(7) on "
+	       "this machine.",
 };
 
-static bool on_terminal(void)
+/* On a terminal one line that is overwritten. */
+static void progress(const struct bench *bench, unsigned int done, unsigned int all)
 {
 	const char *term = getenv("TERM");
 
-	return isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
-}
-
-/* On a terminal one line that is overwritten, once the run takes long. */
-static void progress(const struct bench *bench, unsigned int done,
-		     unsigned int all)
-{
-	static uint64_t start;
-
-	if (!start)
-		start = clock_now();
-	if (!on_terminal()) {
+	if (!isatty(STDERR_FILENO) || !term || !strcmp(term, "dumb")) {
 		if (!done)
 			fprintf(stderr, "flowfd-bench: %s\n", bench->name);
-		return;
-	}
-	if (done == all)
+	} else if (done == all) {
 		fprintf(stderr, "\r\033[K");
-	else if (clock_now() - start > 2000000000)
+	} else {
 		fprintf(stderr, "\r\033[Kflowfd-bench: %s %u %%", bench->name,
 			100 * done / all);
-}
-
-static bool wanted(const struct settings *settings, const struct bench *bench,
-		   unsigned int number)
-{
-	const struct subject *subject = bench->subject(number);
-
-	return !settings->only || !subject ||
-	       !strcmp(settings->only, subject->flowfd ? "flowfd" : "eventfd");
+	}
 }
 
 /* Every other round goes backwards, so that a slow drift favours no case. */
-static void run(const struct bench *bench, const struct settings *settings,
-		struct table *table)
+static void run(struct table *table)
 {
-	unsigned int all = settings->rounds * bench->cases;
+	const struct bench *bench = table->bench;
+	unsigned int all = settings.rounds * bench->cases;
 	unsigned int round, i, number;
+	static char note[128];
 
-	table->name = bench->name;
-	table->title = bench->title;
-	table->labels = bench->labels;
-	table->columns = bench->columns;
-	if (bench->two_threads && pair_cpus() < 2)
-		table->note = "a single CPU, which reader and writer share; "
-			      "they sleep where they would work";
-	for (round = 0; round < settings->rounds; round++) {
+	snprintf(note, sizeof(note), "%s%s",
+		 bench->unit		 ? bench->unit :
+		 settings.instructions ? "instructions" :
+					 "nanoseconds",
+		 bench->two_threads && pair_cpus() < 2 ? "; one CPU for both threads" :
+							 "");
+	table->note = note;
+	for (round = 0; round < settings.rounds; round++) {
 		for (i = 0; i < bench->cases; i++) {
 			progress(bench, round * bench->cases + i, all);
 			number = round % 2 ? bench->cases - 1 - i : i;
-			if (wanted(settings, bench, number))
-				bench->measure(settings, table, number);
+			if (!settings.fallback || bench->without(number))
+				bench->measure(table, number);
 		}
 	}
 	progress(bench, all, all);
-	bench->conclude(settings, table);
-}
-
-static bool goals_met(const struct table *table)
-{
-	unsigned int i;
-
-	for (i = 0; i < table->verdicts; i++)
-		if (!verdict_met(&table->verdict[i]))
-			return false;
-	return true;
+	table_ratios(table);
 }
 
 /* Opens outputs first: a typing error should not end a long run. */
@@ -265,10 +229,15 @@ static FILE *open_json(const char *path)
 	return file;
 }
 
-static void write_json(const json_t *result, FILE *file, const char *path)
+static void copy(FILE *from, FILE *file, const char *path)
 {
-	if (json_dumpf(result, file, JSON_INDENT(1)) ||
-	    fputc('\n', file) == EOF || fflush(file))
+	char text[4096];
+	size_t length;
+
+	rewind(from);
+	while ((length = fread(text, 1, sizeof(text), from)))
+		fwrite(text, 1, length, file);
+	if (ferror(from) || ferror(file) || fflush(file))
 		err(EXIT_FAILURE, "%s", path);
 }
 
@@ -277,9 +246,8 @@ static const char *find_report(void)
 {
 	static const char suffix[] = "-report";
 	static char path[4096 + sizeof(suffix)];
-	ssize_t length;
+	ssize_t length = readlink("/proc/self/exe", path, 4096);
 
-	length = readlink("/proc/self/exe", path, 4096);
 	if (length < 0)
 		err(EXIT_FAILURE, "/proc/self/exe");
 	memcpy(path + length, suffix, sizeof(suffix));
@@ -288,34 +256,26 @@ static const char *find_report(void)
 	return path;
 }
 
-/* Passes the result as standard input. */
-static void write_html(const json_t *result, const char *report,
-		       const char *path)
+/* @result is its standard input. */
+static void report(FILE *result, const char *script, const char *path)
 {
-	FILE *file = tmpfile();
 	int status;
 	pid_t pid;
 
-	if (!file || json_dumpf(result, file, 0) || fflush(file))
-		err(EXIT_FAILURE, "temporary file");
-	rewind(file);
+	rewind(result);
 	pid = fork();
 	if (pid < 0)
 		err(EXIT_FAILURE, "fork");
 	if (!pid) {
-		if (dup2(fileno(file), STDIN_FILENO) < 0)
+		if (dup2(fileno(result), STDIN_FILENO) < 0)
 			err(EXIT_FAILURE, "dup2");
-		execl(report, report, "-o", path, "-", NULL);
-		err(EXIT_FAILURE, "%s", report);
+		execl(script, script, "-o", path, "-", NULL);
+		err(EXIT_FAILURE, "%s", script);
 	}
 	if (waitpid(pid, &status, 0) != pid)
 		err(EXIT_FAILURE, "waitpid");
-	if (WIFSIGNALED(status))
-		errx(EXIT_FAILURE, "%s: %s", report,
-		     strsignal(WTERMSIG(status)));
 	if (status)
 		errx(EXIT_FAILURE, "%s: cannot make the page", path);
-	fclose(file);
 }
 
 static void need_module(void)
@@ -324,27 +284,27 @@ static void need_module(void)
 	int error = flowfd_query(&query, sizeof(query));
 
 	if (error)
-		errx(EXIT_FAILURE, "%s: %s", FLOWFD_DEVICE,
-		     flowfd_strerror(error));
+		errx(EXIT_FAILURE, "%s: %s; --fallback measures what needs none",
+		     FLOWFD_DEVICE, flowfd_strerror(error));
 }
 
-/* Returns whether all goals were met. */
-static bool run_all(const struct arguments *arguments, json_t *result,
-		    FILE *text)
+/* Returns whether all goals were met that were asked for. */
+static bool run_all(const struct arguments *arguments, FILE *result, FILE *text)
 {
 	bool met = true;
 	unsigned int i;
 
 	for (i = 0; i < BENCHES; i++) {
-		struct table table = { 0 };
+		struct table table = { .bench = benches[i] };
 
 		if (!arguments->chosen[i])
 			continue;
-		run(benches[i], &arguments->settings, &table);
-		met &= goals_met(&table);
+		run(&table);
 		result_add(result, &table);
 		if (text)
 			table_print(&table, text);
+		if (arguments->check)
+			met &= goals_print(&table, text ? text : stderr);
 		table_free(&table);
 	}
 	return met;
@@ -353,29 +313,34 @@ static bool run_all(const struct arguments *arguments, json_t *result,
 int main(int argc, char **argv)
 {
 	struct arguments arguments = { 0 };
-	const struct settings *settings = &arguments.settings;
-	const char *report = NULL;
-	json_t *result;
-	FILE *json;
+	const char *script = NULL;
+	FILE *json, *result;
 	bool met;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &arguments))
 		return EXIT_FAILURE;
-	if (!settings->only || strcmp(settings->only, "eventfd"))
+	if (settings.fallback)
+		setenv("FLOWFD_BACKEND", "fallback", true);
+	else
 		need_module();
 	json = open_json(arguments.json);
 	if (arguments.html)
-		report = find_report();
-	result = result_new(settings, argv);
-	if (settings->instructions)
+		script = find_report();
+	result = tmpfile();
+	if (!result)
+		err(EXIT_FAILURE, "temporary file");
+	result_begin(result, argv);
+	if (settings.instructions)
 		sleep(3);
 	met = run_all(&arguments, result, json == stdout ? NULL : stdout);
+	result_end(result);
+	if (fflush(result))
+		err(EXIT_FAILURE, "temporary file");
 	if (json)
-		write_json(result, json, arguments.json);
-	if (report)
-		write_html(result, report, arguments.html);
-	json_decref(result);
+		copy(result, json, arguments.json);
+	if (arguments.html)
+		report(result, script, arguments.html);
 	if (fflush(stdout) || ferror(stdout))
 		err(EXIT_FAILURE, "standard output");
-	return arguments.check && !met ? EXIT_FAILURE : EXIT_SUCCESS;
+	return met ? EXIT_SUCCESS : EXIT_FAILURE;
 }

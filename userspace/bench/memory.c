@@ -17,22 +17,7 @@
 #define ITEMS	4096
 
 static const enum files_kind kinds[] = { EVENTFDS, COUNTERS, SOCKETS };
-static const struct watcher *const watchers[] = {
-	&watcher_epoll,
-	&watcher_ring,
-};
-
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
-#define WATCHERS (sizeof(watchers) / sizeof(*watchers))
-
-enum { SLAB };
-
-static const struct column columns[] = {
-	{ "slab", "slab bytes", 1, true },
-	{ 0 },
-};
-
-static const char *const labels[] = { "source", "watcher", NULL };
 
 /* Calls back for each cache; false: the slabs cannot be read. */
 static bool read_slabs(void (*cache)(void *arg, const char *name, double bytes,
@@ -80,96 +65,89 @@ static void find_size(void *arg, const char *name, double bytes, double object)
 		wanted->size = object;
 }
 
-static const struct subject *subject(unsigned int number)
-{
-	return watcher_subject(watchers[number % WATCHERS],
-			       kinds[number / WATCHERS]);
-}
-
 /*
  * The growth of the slabs per file. The files are watched until the process ends:
  * freed objects stay in the caches for a while, and using them again is no growth.
  */
-static double watch_for_good(const struct watcher *watcher,
-			     enum files_kind kind)
+static double watch_for_good(unsigned int which, enum files_kind kind)
 {
 	double before = 0, after = 0;
+	struct watcher watcher;
 	struct files files;
-	void *self;
 
 	files_open(&files, kind, FILES);
-	self = watcher->open(FILES);
+	watcher_open(&watcher, which, FILES);
 	read_slabs(add_bytes, &before);
-	watcher->add(self, &files);
+	watcher_add(&watcher, &files);
 	read_slabs(add_bytes, &after);
 	return (after - before) / FILES;
 }
 
-static void measure(const struct settings *settings, struct table *table,
-		    unsigned int number)
+static void add_row(struct table *table, const char *what, const char *by, double bytes)
 {
-	const struct watcher *watcher = watchers[number % WATCHERS];
-	enum files_kind kind = kinds[number / WATCHERS];
-	double nothing = 0;
-	struct row *row;
-
-	(void)settings;
-	if (!read_slabs(add_bytes, &nothing))
-		return;
-	row = table_row(table,
-			(const char *[]){ files_name(kind), watcher->name });
-	/* A first time, to use up objects that were freed before. */
-	if (!row->series[SLAB].count)
-		watch_for_good(watcher, kind);
-	series_add(&row->series[SLAB], watch_for_good(watcher, kind));
+	series_add(&table_row(table, (const char *[]){ what, by })->series[0], bytes);
 }
 
-static void conclude_size(struct table *table, const char *cache,
-			  const char *what, double goal)
+static void measure_size(struct table *table, const char *cache, const char *what,
+			 const char *by)
 {
 	struct wanted wanted = { .name = cache };
 
 	read_slabs(find_size, &wanted);
 	if (wanted.size)
-		table_verdict(table, wanted.size, "<=", goal,
-			      "%s: %.0f bytes (%s)", what, wanted.size, cache);
+		add_row(table, what, by, wanted.size);
 }
 
-static void conclude_mapping(struct table *table)
+static void measure_mapping(struct table *table)
 {
 	struct flowfd_ring ring;
-	double bytes;
-	int error;
+	int error = flowfd_ring_create(&ring, ITEMS, 0);
 
-	error = flowfd_ring_create(&ring, ITEMS, 0);
 	if (error)
 		errx(EXIT_FAILURE, "ring: %s", flowfd_strerror(error));
-	bytes = (double)ring.map_size / ITEMS;
+	add_row(table, "mapping, per file", watcher_name(WATCHER_RING),
+		(double)ring.map_size / ITEMS);
 	flowfd_ring_destroy(&ring);
-	table_verdict(table, bytes, "<=", 24,
-		      "the mapping of a ring for %u files: %.1f bytes each",
-		      ITEMS, bytes);
 }
 
-static void conclude(const struct settings *settings, struct table *table)
+/* After the others, so that the caches exist. */
+static void measure_sizes(struct table *table)
 {
-	table->note = "bytes per file, of 1024";
-	if (!table->rows)
-		table->note = "not measured: /proc/slabinfo is for root";
-	if (settings->only && !strcmp(settings->only, "eventfd"))
+	measure_size(table, "flowfd_watch", "a watch", watcher_name(WATCHER_RING));
+	measure_size(table, "flowfd_counter", "a counter", "flowfd");
+	measure_mapping(table);
+}
+
+static void measure(struct table *table, unsigned int number)
+{
+	unsigned int which = number % WATCHERS;
+	enum files_kind kind;
+	double nothing = 0;
+	char what[32];
+
+	if (number == KINDS * WATCHERS) {
+		measure_sizes(table);
 		return;
-	conclude_size(table, "flowfd_watch", "a watch", 192);
-	conclude_size(table, "flowfd_counter", "a counter", 384);
-	conclude_mapping(table);
+	}
+	kind = kinds[number / WATCHERS];
+	if (!read_slabs(add_bytes, &nothing))
+		return;
+	snprintf(what, sizeof(what), "watched %s", files_name(kind));
+	/* A first time, to use up objects that were freed before. */
+	if (!table_find(table, (const char *[]){ what, watcher_name(which) }))
+		watch_for_good(which, kind);
+	add_row(table, what, watcher_name(which), watch_for_good(which, kind));
 }
 
 const struct bench bench_memory = {
 	.name = "memory",
-	.title = "memory that watching takes, beside the files themselves",
-	.labels = labels,
-	.columns = columns,
-	.cases = KINDS * WATCHERS,
-	.subject = subject,
+	.title = "memory of a watched file, of 1024 (slabs; measured by root only)",
+	.labels = (const char *const[]){ "what", "by", NULL },
+	.columns = (const struct column[]){ { "bytes", "bytes", 1, 0 },
+					    { "ratio", "ratio", 3, 1 },
+					    { 0 } },
+	.control = { NULL, "epoll ET" },
+	.unit = "bytes",
+	.cases = KINDS * WATCHERS + 1,
 	.measure = measure,
-	.conclude = conclude,
 };

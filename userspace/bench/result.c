@@ -4,6 +4,7 @@
  * documented in flowfd-bench(1); flowfd-bench-report(1) reads it.
  */
 #include <err.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -12,205 +13,163 @@
 
 #include "bench.h"
 
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 
-/* A NULL value is left out: jansson reports it, and so does this. */
-static void set(json_t *object, const char *key, json_t *value)
+static void string(FILE *file, const char *text)
 {
-	if (json_object_set_new(object, key, value))
-		errx(EXIT_FAILURE, "JSON: %s: out of memory", key);
+	const unsigned char *c;
+
+	if (!text) {
+		fputs("null", file);
+		return;
+	}
+	fputc('"', file);
+	for (c = (const unsigned char *)text; *c; c++)
+		if (*c == '"' || *c == '\\')
+			fprintf(file, "\\%c", *c);
+		else if (*c < ' ' || *c > '~')
+			fprintf(file, "\\u%04x", *c);
+		else
+			fputc(*c, file);
+	fputc('"', file);
 }
 
-static void append(json_t *array, json_t *value)
+/* What follows another member begins with a comma. */
+static void member(FILE *file, const char *key, const char *text)
 {
-	if (json_array_append_new(array, value))
-		errx(EXIT_FAILURE, "JSON: out of memory");
+	fprintf(file, ",\n  ");
+	string(file, key);
+	fputs(": ", file);
+	string(file, text);
 }
 
-/* The first line of a file that begins with @prefix, without it; null: none. */
-static json_t *fact(const char *path, const char *prefix)
+/* The first line of a file that begins with @prefix, without it; NULL: none. */
+static const char *fact(const char *path, const char *prefix)
 {
-	char line[256];
+	static char line[256];
 	char *text = NULL;
-	FILE *file;
+	FILE *file = fopen(path, "re");
 
-	file = fopen(path, "re");
 	if (!file)
-		return json_null();
+		return NULL;
 	while (!text && fgets(line, sizeof(line), file))
 		if (!strncmp(line, prefix, strlen(prefix)))
 			text = line + strlen(prefix);
 	fclose(file);
 	if (!text)
-		return json_null();
+		return NULL;
 	text += strspn(text, " \t:");
 	text[strcspn(text, "\n")] = '\0';
-	return json_string(text);
+	return text;
 }
 
-static json_t *module_facts(void)
+static const char *processor(void)
 {
-	struct flowfd_query query;
-	json_t *facts;
-
-	if (flowfd_query(&query, sizeof(query)))
-		return json_null();
-	facts = json_object();
-	set(facts, "version", fact("/sys/module/flowfd/version", ""));
-	set(facts, "abi_version", json_integer(query.abi_version));
-	set(facts, "features", json_integer((json_int_t)query.features));
-	return facts;
+	return fact("/proc/cpuinfo", "model name");
 }
 
-static json_t *machine(void)
+/* Whether an emulator, and not a processor, decides how long things take. */
+bool result_emulated(void)
 {
-	json_t *facts = json_object();
+	const char *name = processor();
+
+	return !name || strstr(name, "QEMU") || strstr(name, "TCG");
+}
+
+static void machine(FILE *file)
+{
 	struct utsname name;
 
 	if (uname(&name))
 		err(EXIT_FAILURE, "uname");
-	set(facts, "kernel", json_string(name.release));
-	set(facts, "build", json_string(name.version));
-	set(facts, "architecture", json_string(name.machine));
-	set(facts, "processor", fact("/proc/cpuinfo", "model name"));
-	set(facts, "cpus", json_integer(pair_cpus()));
-	set(facts, "clocksource",
-	    fact("/sys/devices/system/clocksource/clocksource0/"
-		 "current_clocksource",
-		 ""));
-	set(facts, "module", module_facts());
-	return facts;
+	fprintf(file, "\"cpus\": %u", pair_cpus());
+	member(file, "kernel", name.release);
+	member(file, "build", name.version);
+	member(file, "architecture", name.machine);
+	member(file, "processor", processor());
+	member(file, "clocksource",
+	       fact("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		    ""));
+	member(file, "module", fact("/sys/module/flowfd/version", ""));
 }
 
-static json_t *date(void)
+void result_begin(FILE *file, char **argv)
 {
 	time_t now = time(NULL);
-	char text[32];
+	char date[32];
 	struct tm utc;
 
 	if (!gmtime_r(&now, &utc))
 		err(EXIT_FAILURE, "gmtime");
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	return json_string(text);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	fprintf(file, "{ \"version\": %d", FORMAT_VERSION);
+	member(file, "format", "flowfd-bench");
+	member(file, "tool", FLOWFD_VERSION);
+	member(file, "date", date);
+	fprintf(file, ",\n  \"command\": [");
+	string(file, *argv);
+	while (*++argv) {
+		fputs(", ", file);
+		string(file, *argv);
+	}
+	fprintf(file, "],\n\"machine\": { ");
+	machine(file);
+	fprintf(file, " },\n\"settings\": { \"rounds\": %u, \"ms\": %u, \"fallback\": %s",
+		settings.rounds, settings.ms, settings.fallback ? "true" : "false");
+	member(file, "unit", settings.instructions ? "instructions" : "ns");
+	fprintf(file, " },\n\"benchmarks\": [");
 }
 
-static json_t *json_settings(const struct settings *settings)
+void result_end(FILE *file)
 {
-	json_t *object = json_object();
-
-	set(object, "rounds", json_integer(settings->rounds));
-	set(object, "iterations",
-	    json_integer((json_int_t)settings->iterations));
-	set(object, "burst_ms", json_integer(settings->burst_ms));
-	set(object, "bucket_ms", json_integer(settings->bucket_ms));
-	set(object, "unit",
-	    json_string(settings->instructions ? "instructions" : "ns"));
-	return object;
+	fprintf(file, "\n] }\n");
 }
 
-/* A result without tables. */
-json_t *result_new(const struct settings *settings, char **argv)
+static void figure(FILE *file, const char *key, const struct series *series)
 {
-	json_t *result = json_object();
-	json_t *command = json_array();
-
-	while (*argv)
-		append(command, json_string(*argv++));
-	set(result, "format", json_string("flowfd-bench"));
-	set(result, "version", json_integer(FORMAT_VERSION));
-	set(result, "tool", json_string(FLOWFD_VERSION));
-	set(result, "date", date());
-	set(result, "command", command);
-	set(result, "machine", machine());
-	set(result, "settings", json_settings(settings));
-	set(result, "benchmarks", json_array());
-	return result;
-}
-
-static json_t *json_series(const struct series *series)
-{
-	json_t *object, *values;
 	unsigned int i;
 
-	if (!series->count)
-		return json_null();
-	object = json_object();
-	values = json_array();
+	fprintf(file, ", \"%s\": ", key);
+	if (!series->count) {
+		fputs("null", file);
+		return;
+	}
+	fprintf(file, "{ \"median\": %.10g, \"values\": [", series_median(series));
 	for (i = 0; i < series->count; i++)
-		append(values, json_real(series->value[i]));
-	set(object, "median", json_real(series_median(series)));
-	set(object, "min", json_real(series_min(series)));
-	set(object, "max", json_real(series_max(series)));
-	set(object, "values", values);
-	return object;
+		fprintf(file, "%s%.10g", i ? ", " : "", series->value[i]);
+	fputs("] }", file);
 }
 
-static json_t *json_row(const struct table *table, const struct row *row)
+static void add_row(FILE *file, const struct bench *bench, const struct row *row)
 {
-	json_t *object = json_object();
 	unsigned int j;
 
-	for (j = 0; table->labels[j]; j++)
-		set(object, table->labels[j], json_string(row->label[j]));
-	for (j = 0; table->columns[j].key; j++)
-		set(object, table->columns[j].key,
-		    json_series(&row->series[j]));
-	if (row->distribution)
-		set(object, "distribution", json_incref(row->distribution));
-	return object;
-}
-
-static json_t *json_verdict(const struct verdict *verdict)
-{
-	json_t *object = json_object();
-
-	set(object, "text", json_string(verdict->text));
-	set(object, "value", json_real(verdict->value));
-	if (verdict->relation) {
-		set(object, "relation", json_string(verdict->relation));
-		set(object, "goal", json_real(verdict->goal));
-		set(object, "met", json_boolean(verdict_met(verdict)));
+	for (j = 0; bench->labels[j]; j++) {
+		fprintf(file, "%s\"%s\": ", j ? ", " : "", bench->labels[j]);
+		string(file, row->label[j]);
 	}
-	return object;
+	for (j = 0; bench->columns[j].key; j++)
+		figure(file, bench->columns[j].key, &row->series[j]);
 }
 
-static json_t *json_columns(const struct table *table)
+void result_add(FILE *file, const struct table *table)
 {
-	const struct column *column;
-	json_t *columns = json_array();
-	json_t *object;
-
-	for (column = table->columns; column->key; column++) {
-		object = json_object();
-		set(object, "key", json_string(column->key));
-		set(object, "title", json_string(column->title));
-		set(object, "digits", json_integer(column->digits));
-		append(columns, object);
-	}
-	return columns;
-}
-
-void result_add(json_t *result, const struct table *table)
-{
-	json_t *object = json_object();
-	json_t *labels = json_array();
-	json_t *rows = json_array();
-	json_t *verdicts = json_array();
+	const struct bench *bench = table->bench;
+	static bool any;
 	unsigned int i;
 
-	for (i = 0; table->labels[i]; i++)
-		append(labels, json_string(table->labels[i]));
-	for (i = 0; i < table->rows; i++)
-		append(rows, json_row(table, table->row[i]));
-	for (i = 0; i < table->verdicts; i++)
-		append(verdicts, json_verdict(&table->verdict[i]));
-	set(object, "name", json_string(table->name));
-	set(object, "title", json_string(table->title));
-	set(object, "note",
-	    table->note ? json_string(table->note) : json_null());
-	set(object, "labels", labels);
-	set(object, "columns", json_columns(table));
-	set(object, "rows", rows);
-	set(object, "verdicts", verdicts);
-	append(json_object_get(result, "benchmarks"), object);
+	fprintf(file, "%s\n{ \"name\": \"%s\"", any ? "," : "", bench->name);
+	any = true;
+	member(file, "title", bench->title);
+	member(file, "note", table->note);
+	fprintf(file, ",\n  \"labels\": [");
+	for (i = 0; bench->labels[i]; i++)
+		fprintf(file, "%s\"%s\"", i ? ", " : "", bench->labels[i]);
+	fprintf(file, "],\n  \"rows\": [");
+	for (i = 0; i < table->rows; i++) {
+		fprintf(file, "%s\n    { ", i ? "," : "");
+		add_row(file, bench, table->row[i]);
+		fputs(" }", file);
+	}
+	fprintf(file, "\n  ] }");
 }

@@ -1,69 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The cost of an event of one of many watched files: the write that makes it, and
- * taking it. One thread repeatedly writes to all files and then takes all events.
+ * Many watched files, by edge-triggered epoll(7) and by a ring: what an event costs, what
+ * adding and removing a file costs, what that costs programs without a ring, and how soon
+ * a sleeping consumer has its event.
  */
 #include <err.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "watcher.h"
 
-static const enum files_kind kinds[] = { EVENTFDS, COUNTERS };
-static const unsigned int counts[] = { 1, 16, 256, 4096 };
-static const struct watcher *const watchers[] = {
-	&watcher_epoll,
-	&watcher_uring,
-	&watcher_ring,
-	&watcher_array,
+/* Of control; one call adds them all. */
+#define FILES	1000
+/* Of wakeup; its consumer can sleep again in between. */
+#define EVENTS	1000
+#define PACE_NS 1000000
+
+/**
+ * struct work - a watcher and what it watches
+ * @time: of both halves of @rounds
+ * @done: events that the consumer has
+ */
+struct work {
+	struct watcher watcher;
+	struct files files;
+	uint64_t time[2];
+	double rounds;
+	atomic_uint done;
+	double us[EVENTS];
+	uint64_t written[EVENTS];
 };
 
-#define KINDS (sizeof(kinds) / sizeof(*kinds))
-#define COUNTS (sizeof(counts) / sizeof(*counts))
-#define WATCHERS (sizeof(watchers) / sizeof(*watchers))
-
-/* The number of files that the goals are for. */
-#define GOAL_COUNT "256"
-
-enum { WRITE, TAKE, TOTAL, RATIO };
-
-static const struct column columns[] = {
-	{ "write", "write", 1, false },
-	{ "take", "take", 2, false },
-	{ "total", "total", 1, true },
-	{ "ratio", "ratio", 3, true },
-	{ 0 },
-};
-
-static const char *const labels[] = { "source", "files", "watcher", NULL };
-
-static const struct watcher *case_watcher(unsigned int number)
+static void begin(struct work *work, unsigned int which, enum files_kind kind,
+		  unsigned int count)
 {
-	return watchers[number % WATCHERS];
+	watcher_open(&work->watcher, which, count);
+	files_open(&work->files, kind, count);
 }
 
-static unsigned int case_count(unsigned int number)
+static void end(struct work *work)
 {
-	return counts[number / WATCHERS % COUNTS];
-}
-
-static enum files_kind case_kind(unsigned int number)
-{
-	return kinds[number / WATCHERS / COUNTS];
-}
-
-static const struct subject *subject(unsigned int number)
-{
-	return watcher_subject(case_watcher(number), case_kind(number));
-}
-
-static struct row *find_row(struct table *table, unsigned int number)
-{
-	char count[24];
-
-	snprintf(count, sizeof(count), "%u", case_count(number));
-	return table_row(table,
-			 (const char *[]){ files_name(case_kind(number)), count,
-					   case_watcher(number)->name });
+	watcher_close(&work->watcher);
+	files_close(&work->files);
 }
 
 /* The time that the clock itself adds to each measurement. */
@@ -77,134 +56,232 @@ static double clock_overhead(void)
 	return (double)(clock_now() - start) / 1001;
 }
 
-struct cost {
-	double write;
-	double take;
-};
-
-static struct cost measure_loop(const struct watcher *watcher, void *self,
-				const struct files *files, unsigned long rounds)
+/* Writes to all files and takes all events, @n times. */
+static void write_and_take(void *arg, unsigned long n)
 {
-	uint64_t expected = (uint64_t)files->count * (files->count - 1) / 2;
-	double events = (double)files->count * (double)rounds;
-	double overhead = clock_overhead() * (double)rounds;
-	uint64_t start, written, taken, write = 0, take = 0;
+	struct work *work = arg;
+	uint64_t count = work->files.count, start, written;
 	unsigned long i;
 
-	for (i = 0; i < rounds; i++) {
+	work->time[0] = 0;
+	work->time[1] = 0;
+	work->rounds = (double)n;
+	for (i = 0; i < n; i++) {
 		start = clock_now();
-		files_write(files);
+		files_write(&work->files);
 		written = clock_now();
-		if (watcher->take(self, files->count) != expected)
-			errx(EXIT_FAILURE, "ring: %s: wrong events",
-			     watcher->name);
-		taken = clock_now();
-		write += written - start;
-		take += taken - written;
+		if (watcher_take(&work->watcher, (unsigned int)count) !=
+		    count * (count - 1) / 2)
+			errx(EXIT_FAILURE, "ring: wrong events");
+		work->time[0] += written - start;
+		work->time[1] += clock_now() - written;
 	}
-	return (struct cost){ ((double)write - overhead) / events,
-			      ((double)take - overhead) / events };
 }
 
-static void measure(const struct settings *settings, struct table *table,
-		    unsigned int number)
+/* Adds and removes all files, @n times. */
+static void add_and_remove(void *arg, unsigned long n)
 {
-	const struct watcher *watcher = case_watcher(number);
-	unsigned int count = case_count(number);
-	struct files files;
-	struct cost cost;
+	struct work *work = arg;
+	uint64_t start, added;
+	unsigned long i;
+
+	work->time[0] = 0;
+	work->time[1] = 0;
+	work->rounds = (double)n;
+	for (i = 0; i < n; i++) {
+		start = clock_now();
+		watcher_add(&work->watcher, &work->files);
+		added = clock_now();
+		watcher_remove(&work->watcher, &work->files);
+		work->time[0] += added - start;
+		work->time[1] += clock_now() - added;
+	}
+}
+
+/* Both times for each file, without the clock's. */
+static void keep_times(const struct work *work, struct row *row)
+{
+	double overhead = clock_overhead() * work->rounds;
+	double all = work->rounds * work->files.count;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		series_add(&row->series[i], ((double)work->time[i] - overhead) / all);
+}
+
+static const unsigned int counts[] = { 1, 16, 256, 4096 };
+
+#define COUNTS (sizeof(counts) / sizeof(*counts))
+
+static void measure_ring(struct table *table, unsigned int number)
+{
+	unsigned int count = counts[number / WATCHERS % COUNTS], last;
+	enum files_kind kind = number / WATCHERS / COUNTS ? COUNTERS : EVENTFDS;
+	static struct work work;
 	struct row *row;
-	void *self;
+	char text[24];
 
-	self = watcher->open(count);
-	if (!self)
-		return;
-	row = find_row(table, number);
-	files_open(&files, case_kind(number), count);
-	watcher->add(self, &files);
-	measure_loop(watcher, self, &files, 20); /* warms the caches */
-	cost = measure_loop(watcher, self, &files,
-			    settings->iterations / count + 1);
-	watcher->close(self);
-	files_close(&files);
-	series_add(&row->series[WRITE], cost.write);
-	series_add(&row->series[TAKE], cost.take);
-	series_add(&row->series[TOTAL], cost.write + cost.take);
-}
-
-/* The row that others are compared with: epoll with as many eventfds. */
-static const struct row *control_of(const struct table *table,
-				    const struct row *row)
-{
-	return table_find(table, (const char *[]){ files_name(EVENTFDS),
-						   row->label[1],
-						   watcher_epoll.name });
-}
-
-static void add_ratios(const struct table *table, struct row *row)
-{
-	const struct row *control = control_of(table, row);
-	unsigned int i;
-
-	for (i = 0; control && i < row->series[TOTAL].count; i++)
-		series_add(&row->series[RATIO],
-			   row->series[TOTAL].value[i] /
-				   control->series[TOTAL].value[i]);
-}
-
-static void conclude_ratio(struct table *table, enum files_kind kind,
-			   const struct watcher *control_watcher,
-			   unsigned int column, double goal)
-{
-	static const char *const what[] = {
-		[TAKE] = "taking an event",
-		[TOTAL] = "an event, written and taken",
-	};
-	const struct row *row, *control;
-	double ratio;
-
-	row = table_find(table, (const char *[]){ files_name(kind), GOAL_COUNT,
-						  watcher_ring.name });
-	control = table_find(table, (const char *[]){ files_name(EVENTFDS),
-						      GOAL_COUNT,
-						      control_watcher->name });
-	if (!row || !control)
-		return;
-	ratio = series_median(&row->series[column]) /
-		series_median(&control->series[column]);
-	table_verdict(table, ratio, "<=", goal,
-		      "%s, " GOAL_COUNT " files: ring with %s %.3f of %s with "
-		      "eventfd (%.1f, %.1f)",
-		      what[column], files_name(kind), ratio,
-		      control_watcher->name,
-		      series_median(&row->series[column]),
-		      series_median(&control->series[column]));
-}
-
-static void conclude(const struct settings *settings, struct table *table)
-{
-	unsigned int i;
-
-	table->note = settings->instructions ?
-			      "instructions per event; ratios to epoll with "
-			      "as many eventfds" :
-			      "nanoseconds per event; ratios to epoll with as "
-			      "many eventfds";
-	for (i = 0; i < table->rows; i++)
-		add_ratios(table, table->row[i]);
-	conclude_ratio(table, EVENTFDS, &watcher_epoll, TOTAL, 0.76);
-	conclude_ratio(table, EVENTFDS, &watcher_uring, TOTAL, 0.54);
-	conclude_ratio(table, COUNTERS, &watcher_epoll, TOTAL, 0.70);
-	conclude_ratio(table, EVENTFDS, &watcher_epoll, TAKE, 0.10);
+	begin(&work, number % WATCHERS, kind, count);
+	watcher_add(&work.watcher, &work.files);
+	clock_loop(write_and_take, &work);
+	snprintf(text, sizeof(text), "%u", count);
+	row = table_row(table,
+			(const char *[]){ files_name(kind), text,
+					 watcher_name(number % WATCHERS) });
+	keep_times(&work, row);
+	last = row->series[0].count - 1;
+	series_add(&row->series[2],
+		   row->series[0].value[last] + row->series[1].value[last]);
+	end(&work);
 }
 
 const struct bench bench_ring = {
 	.name = "ring",
 	.title = "an event of many watched files: written, and taken",
-	.labels = labels,
-	.columns = columns,
-	.cases = KINDS * COUNTS * WATCHERS,
-	.subject = subject,
-	.measure = measure,
-	.conclude = conclude,
+	.labels = (const char *const[]){ "source", "files", "watcher", NULL },
+	.columns = (const struct column[]){ { "write", "write", 1, 0 },
+					    { "take", "take", 2, 0 },
+					    { "total", "total", 1, 0 },
+					    { "write_ratio", "ratio of write", 3, 1 },
+					    { "take_ratio", "of take", 3, 2 },
+					    { "ratio", "of total", 3, 3 },
+					    { 0 } },
+	/* Counters are compared with eventfds, too. */
+	.control = { "eventfd", NULL, "epoll ET" },
+	.cases = 2 * COUNTS * WATCHERS,
+	.measure = measure_ring,
+};
+
+static const enum files_kind kinds[] = { EVENTFDS, COUNTERS, SOCKETS, PIPES };
+
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+static void measure_control(struct table *table, unsigned int number)
+{
+	enum files_kind kind = kinds[number / WATCHERS];
+	static struct work work;
+
+	begin(&work, number % WATCHERS, kind, FILES);
+	clock_loop(add_and_remove, &work);
+	keep_times(&work, table_row(table, (const char *[]){ files_name(kind),
+							     watcher_name(number % WATCHERS) }));
+	end(&work);
+}
+
+const struct bench bench_control = {
+	.name = "control",
+	.title = "watching 1000 files, and watching them no longer",
+	.labels = (const char *const[]){ "source", "watcher", NULL },
+	.columns = (const struct column[]){ { "add", "add", 1, 0 },
+					    { "remove", "remove", 1, 0 },
+					    { "add_ratio", "ratio of add", 3, 1 },
+					    { "remove_ratio", "of remove", 3, 2 },
+					    { 0 } },
+	.control = { NULL, "epoll ET" },
+	.cases = KINDS * WATCHERS,
+	.measure = measure_control,
+};
+
+/* Writes 8 bytes to a file and reads them, @n times. */
+static void write_and_read(void *arg, unsigned long n)
+{
+	const struct files *files = arg;
+	uint64_t value;
+
+	while (n--) {
+		files_write(files);
+		if (read(files->fd[0], &value, sizeof(value)) != sizeof(value))
+			err(EXIT_FAILURE, "others: read");
+	}
+}
+
+/* A ring is told of closes by fsnotify, which looks at each file of the same kind. */
+static void measure_others(struct table *table, unsigned int number)
+{
+	enum files_kind kind = number / 2 ? PIPES : SOCKETS;
+	static struct work work;
+	struct files files;
+	struct row *row;
+
+	begin(&work, WATCHER_RING, kind, 1);
+	if (number % 2)
+		watcher_add(&work.watcher, &work.files);
+	files_open(&files, kind, 1);
+	row = table_row(table, (const char *[]){ files_name(kind),
+						 number % 2 ? "another" : "none" });
+	series_add(&row->series[0], clock_loop(write_and_read, &files));
+	files_close(&files);
+	end(&work);
+}
+
+const struct bench bench_others = {
+	.name = "others",
+	.title = "write and read of a file that no ring watches",
+	.labels = (const char *const[]){ "file", "a ring watches", NULL },
+	.columns = (const struct column[]){ { "cost", "write + read", 1, 0 },
+					    { "ratio", "ratio", 3, 1 },
+					    { 0 } },
+	.control = { NULL, "none" },
+	.cases = 4,
+	.measure = measure_others,
+};
+
+/* Waits for a late consumer: two writes would be one event. */
+static void *write_at_pace(void *arg)
+{
+	struct work *work = arg;
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++) {
+		do {
+			clock_sleep_until(clock_now() + PACE_NS);
+		} while (work->done < i);
+		work->written[i] = clock_now();
+		files_write(&work->files);
+	}
+	return NULL;
+}
+
+static void *take_all(void *arg)
+{
+	struct work *work = arg;
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++) {
+		watcher_wait(&work->watcher);
+		work->us[i] = (double)(clock_now() - work->written[i]) / 1e3;
+		work->done = i + 1;
+	}
+	return NULL;
+}
+
+static void measure_wakeup(struct table *table, unsigned int number)
+{
+	static struct work work;
+	const double *us = work.us;
+	struct row *row;
+
+	begin(&work, number, EVENTFDS, 1);
+	work.done = 0;
+	watcher_add(&work.watcher, &work.files);
+	pair_run(take_all, write_at_pace, &work);
+	end(&work);
+	row = table_row(table, (const char *[]){ watcher_name(number) });
+	samples_sort(work.us, EVENTS);
+	series_add(&row->series[0], us[EVENTS / 2] * 1e3);
+	series_add(&row->series[1], us[EVENTS * 99 / 100] * 1e3);
+}
+
+const struct bench bench_wakeup = {
+	.name = "wakeup",
+	.title = "an event in 1 ms wakes a sleeping consumer, who takes it",
+	.labels = (const char *const[]){ "watcher", NULL },
+	.columns = (const struct column[]){ { "p50", "median", 0, 0 },
+					    { "p99", "p99", 0, 0 },
+					    { "ratio", "ratio of median", 3, 1 },
+					    { 0 } },
+	.control = { "epoll ET" },
+	.cases = WATCHERS,
+	.two_threads = true,
+	.measure = measure_wakeup,
 };

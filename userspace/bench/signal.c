@@ -1,82 +1,446 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a signal costs where nobody sleeps: one thread signals and takes that, by each
- * channel.
+ * What a signal costs: one thread that signals and takes, two that wake each other, eight
+ * that signal without rest, and one that wakes an event loop.
  */
+#include <err.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
 #include "channel.h"
 
-enum { COST, RATIO };
+/* Signals between looks at the clock. */
+#define BURST 16
 
-static const struct column columns[] = {
-	{ "cost", "signal + take", 1, true },
-	{ "ratio", "ratio", 3, true },
-	{ 0 },
+static const struct channel *const channels[] = {
+	&channel_eventfd, &channel_flowfd, &channel_memory, &channel_post, &channel_futex,
 };
 
-static const char *const labels[] = { "channel", NULL };
+#define CHANNELS (sizeof(channels) / sizeof(*channels))
 
-static const struct subject *subject(unsigned int number)
+static bool channel_without(unsigned int number)
 {
-	return channels[number]->subject;
+	return !(channels[number]->is & MODULE);
 }
 
-static void measure(const struct settings *settings, struct table *table,
-		    unsigned int number)
+static struct row *channel_row(struct table *table, const struct channel *channel)
 {
-	const struct channel *channel = channels[number];
-	unsigned long n = settings->iterations;
-	uint64_t start;
-	void *self;
-
-	if (!channel_is_here(channel))
-		return;
-	self = channel->open(channel, 1, false);
-	channel->turns(self, n / 20 + 1); /* warms the caches */
-	start = clock_now();
-	channel->turns(self, n);
-	start = clock_now() - start;
-	channel->close(self);
-	series_add(&channel_row(table, channel)->series[COST], (double)start / (double)n);
+	return table_row(table, (const char *[]){ channel->name });
 }
 
-/* @channel as a ratio to @control; a @goal of 0 is none. */
-static void conclude_ratio(struct table *table, const struct channel *channel,
-			   const struct channel *control, double goal, const char *unit)
+/* How often the calling thread has slept. */
+static unsigned long sleeps(void)
 {
-	const struct row *row = channel_find(table, channel);
-	const struct row *base = channel_find(table, control);
-	double ratio;
+	struct rusage usage;
 
-	if (!row || !base)
-		return;
-	ratio = series_median(&row->series[COST]) / series_median(&base->series[COST]);
-	table_verdict(table, ratio, goal ? "<=" : NULL, goal,
-		      "%s and its take: %.3f of %s (%.0f %s, %.0f)", channel->name, ratio,
-		      control->name, series_median(&row->series[COST]), unit,
-		      series_median(&base->series[COST]));
+	if (getrusage(RUSAGE_THREAD, &usage))
+		err(EXIT_FAILURE, "getrusage");
+	return (unsigned long)usage.ru_nvcsw;
 }
 
-static void conclude(const struct settings *settings, struct table *table)
-{
-	const char *unit = settings->instructions ? "instructions" : "ns";
+/* ---- one thread ---- */
 
-	table->note = channel_note(channels, CHANNELS,
-				   settings->instructions ? "instructions per signal" :
-							    "nanoseconds per signal");
-	table_ratios(table, channel_find(table, channels[0]), COST, RATIO);
-	conclude_ratio(table, &channel_post, &channel_msg, 0, unit);
-	conclude_ratio(table, &channel_mapped, &channel_pipe, 0, unit);
-	conclude_ratio(table, &channel_mapped, &channel_condition, 0, unit);
-	conclude_ratio(table, &channel_mapped, &channel_futex, 0, unit);
+static void measure_turns(struct table *table, const struct channel *channel)
+{
+	struct end *self = channel_open(channel, false);
+
+	series_add(&channel_row(table, channel)->series[0],
+		   clock_loop(channel->turns, self));
+	channel_close(channel, self);
 }
+
+static void measure_signal(struct table *table, unsigned int number)
+{
+	measure_turns(table, channels[number]);
+}
+
+#define TURNS_COLUMNS                                               \
+	(const struct column[])                                     \
+	{                                                           \
+		{ "cost", "signal + take", 1, 0 },                  \
+		{ "ratio", "ratio", 3, 1 }, { 0 }                   \
+	}
 
 const struct bench bench_signal = {
 	.name = "signal",
 	.title = "one thread signals and takes that",
-	.labels = labels,
-	.columns = columns,
+	.labels = (const char *const[]){ "channel", NULL },
+	.columns = TURNS_COLUMNS,
+	.control = { "eventfd" },
 	.cases = CHANNELS,
-	.subject = subject,
-	.measure = measure,
-	.conclude = conclude,
+	.without = channel_without,
+	.measure = measure_signal,
+};
+
+static const struct channel *const tellers[] = {
+	&channel_epoll_eventfd,
+	&channel_epoll_flowfd,
+	&channel_post,
+};
+
+static bool teller_without(unsigned int number)
+{
+	return !(tellers[number]->is & MODULE);
+}
+
+static void measure_post(struct table *table, unsigned int number)
+{
+	measure_turns(table, tellers[number]);
+}
+
+const struct bench bench_post = {
+	.name = "post",
+	.title = "one thread tells an event loop something, and is that loop",
+	.labels = (const char *const[]){ "channel", NULL },
+	.columns = TURNS_COLUMNS,
+	.control = { "eventfd, epoll" },
+	.cases = sizeof(tellers) / sizeof(*tellers),
+	.without = teller_without,
+	.measure = measure_post,
+};
+
+/* ---- two threads, each of which sleeps before each signal that it takes ---- */
+
+struct pingpong {
+	const struct channel *channel;
+	struct end *there;
+	struct end *back;
+	atomic_bool stop;
+	uint64_t rounds;
+	uint64_t time;
+	unsigned long sleeps[2];
+};
+
+static void wait_for(const struct pingpong *pingpong, struct end *self)
+{
+	while (!pingpong->channel->take(self))
+		;
+}
+
+static void *answer(void *arg)
+{
+	struct pingpong *pingpong = arg;
+	unsigned long before = sleeps();
+	bool stop;
+
+	do {
+		wait_for(pingpong, pingpong->there);
+		stop = pingpong->stop;
+		pingpong->channel->signal(pingpong->back, 1);
+	} while (!stop);
+	pingpong->sleeps[0] = sleeps() - before;
+	return NULL;
+}
+
+static void turn(struct pingpong *pingpong)
+{
+	pingpong->channel->signal(pingpong->there, 1);
+	wait_for(pingpong, pingpong->back);
+	pingpong->rounds++;
+}
+
+static void *begin(void *arg)
+{
+	struct pingpong *pingpong = arg;
+	uint64_t start = clock_now(), end = start + settings.ms * 1000000ULL;
+	unsigned long before = sleeps();
+
+	do {
+		for (int i = 0; i < BURST; i++)
+			turn(pingpong);
+	} while (clock_now() < end);
+	pingpong->time = clock_now() - start;
+	pingpong->sleeps[1] = sleeps() - before;
+	pingpong->stop = true;
+	turn(pingpong);
+	return NULL;
+}
+
+static void measure_pingpong(struct table *table, unsigned int number)
+{
+	const struct channel *channel = channels[number];
+	struct pingpong pingpong = { .channel = channel };
+	struct row *row = channel_row(table, channel);
+	double rounds;
+
+	pingpong.there = channel_open(channel, false);
+	pingpong.back = channel_open(channel, false);
+	pair_run(answer, begin, &pingpong);
+	channel_close(channel, pingpong.there);
+	channel_close(channel, pingpong.back);
+	rounds = (double)(pingpong.rounds - 1);
+	series_add(&row->series[0], (double)pingpong.time / rounds);
+	series_add(&row->series[2],
+		   (double)(pingpong.sleeps[0] + pingpong.sleeps[1]) / rounds);
+}
+
+const struct bench bench_pingpong = {
+	.name = "pingpong",
+	.title = "two threads signal each other in turn, and sleep between",
+	.labels = (const char *const[]){ "channel", NULL },
+	.columns = (const struct column[]){ { "cost", "round", 0, 0 },
+					    { "ratio", "ratio", 3, 1 },
+					    { "sleeps", "sleeps/round", 2, 0 },
+					    { 0 } },
+	.control = { "eventfd" },
+	.cases = CHANNELS,
+	.two_threads = true,
+	.without = channel_without,
+	.measure = measure_pingpong,
+};
+
+/* ---- eight threads that signal without rest, and one that takes and sleeps ---- */
+
+#define SENDERS 8
+
+struct fanin {
+	const struct channel *channel;
+	struct end *self;
+	pthread_barrier_t begin;
+	atomic_bool stop;
+	atomic_bool done;
+	unsigned long sleeps;
+	atomic_ulong signals;
+	atomic_ulong calls;
+};
+
+static void *send_all(void *arg)
+{
+	struct fanin *fanin = arg;
+	unsigned long n = 0;
+
+	pthread_barrier_wait(&fanin->begin);
+	for (; !fanin->stop; n += BURST)
+		fanin->channel->signal(fanin->self, BURST);
+	fanin->signals += n;
+	fanin->calls += calls_made;
+	return NULL;
+}
+
+/* One more signal comes after @done. */
+static void *receive_all(void *arg)
+{
+	struct fanin *fanin = arg;
+	unsigned long before = sleeps();
+
+	while (!fanin->done)
+		fanin->channel->take(fanin->self);
+	fanin->sleeps = sleeps() - before;
+	fanin->calls += calls_made;
+	return NULL;
+}
+
+static void start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	errno = pthread_create(thread, NULL, run, arg);
+	if (errno)
+		err(EXIT_FAILURE, "pthread_create");
+}
+
+/* Nanoseconds in which all threads have signalled. */
+static uint64_t run_fanin(struct fanin *fanin)
+{
+	pthread_t senders[SENDERS], taker;
+	unsigned int i;
+	uint64_t time;
+
+	pthread_barrier_init(&fanin->begin, NULL, SENDERS + 1);
+	start(&taker, receive_all, fanin);
+	for (i = 0; i < SENDERS; i++)
+		start(&senders[i], send_all, fanin);
+	pthread_barrier_wait(&fanin->begin);
+	time = clock_now();
+	/* Long enough for all of them on one CPU, with turns of 4 ms. */
+	clock_sleep_until(time + 10 * settings.ms * 1000000ULL);
+	fanin->stop = true;
+	for (i = 0; i < SENDERS; i++)
+		pthread_join(senders[i], NULL);
+	time = clock_now() - time;
+	fanin->done = true;
+	fanin->channel->signal(fanin->self, 1);
+	pthread_join(taker, NULL);
+	pthread_barrier_destroy(&fanin->begin);
+	return time;
+}
+
+static void measure_fanin(struct table *table, unsigned int number)
+{
+	struct fanin fanin = { .channel = channels[number] };
+	struct row *row = channel_row(table, fanin.channel);
+	double signals, time;
+
+	fanin.self = channel_open(fanin.channel, false);
+	time = (double)run_fanin(&fanin);
+	channel_close(fanin.channel, fanin.self);
+	signals = (double)fanin.signals;
+	series_add(&row->series[0], time / signals);
+	series_add(&row->series[2], (double)fanin.sleeps / signals);
+	series_add(&row->series[3], (double)fanin.calls / signals);
+}
+
+const struct bench bench_fanin = {
+	.name = "fanin",
+	.title = "8 threads signal without rest, one takes",
+	.labels = (const char *const[]){ "channel", NULL },
+	.columns = (const struct column[]){ { "cost", "signal", 1, 0 },
+					    { "ratio", "ratio", 3, 1 },
+					    { "sleeps", "sleeps/signal", 5, 0 },
+					    { "calls", "calls/signal", 5, 0 },
+					    { 0 } },
+	.control = { "eventfd" },
+	.cases = CHANNELS,
+	.without = channel_without,
+	.measure = measure_fanin,
+};
+
+/*
+ * ---- a thread that wakes an event loop: one that sleeps, and a busy one, which looks for
+ * events between its other work and never sleeps in the call that waits for them ----
+ */
+
+#define SIGNALS	     500
+/* An idle loop can sleep again; a busy one has looked several times. */
+#define IDLE_PACE_NS 1000000
+#define BUSY_PACE_NS 100000
+#define WORK_NS	     20000
+
+static const struct channel *const loops[] = {
+	&channel_epoll_eventfd,
+	&channel_epoll_flowfd,
+	&channel_epoll_memory,
+	&channel_post,
+};
+
+#define LOOPS (sizeof(loops) / sizeof(*loops))
+
+static bool loop_without(unsigned int number)
+{
+	return !(loops[number % LOOPS]->is & MODULE);
+}
+
+/**
+ * struct loop - the loop, and times of its signals
+ * @clock: what the clock takes, which is part of each time
+ * @taken: signals that the loop has
+ * @looks: calls of @channel's take()
+ * @look: how long the last of them took
+ * @signal: how long each signal took the thread
+ * @begun: when it was begun
+ * @us: from then until the loop had it
+ */
+struct loop {
+	const struct channel *channel;
+	struct end *self;
+	bool busy;
+	double clock;
+	atomic_uint taken;
+	unsigned long looks;
+	double look[SIGNALS];
+	double signal[SIGNALS];
+	uint64_t begun[SIGNALS];
+	double us[SIGNALS];
+};
+
+/* Sorts @times. */
+static double median(double *times)
+{
+	samples_sort(times, SIGNALS);
+	return times[SIGNALS / 2];
+}
+
+static double clock_cost(void)
+{
+	double times[SIGNALS];
+	unsigned int i;
+	uint64_t start;
+
+	for (i = 0; i < SIGNALS; i++) {
+		start = clock_now();
+		times[i] = (double)(clock_now() - start);
+	}
+	return median(times);
+}
+
+static void look(struct loop *loop)
+{
+	uint64_t start = clock_now(), end;
+	bool found = loop->channel->take(loop->self);
+
+	end = clock_now();
+	loop->look[loop->looks++ % SIGNALS] = (double)(end - start);
+	if (!found)
+		return;
+	loop->us[loop->taken] = (double)(end - loop->begun[loop->taken]) / 1e3;
+	loop->taken++;
+}
+
+static void *run_loop(void *arg)
+{
+	struct loop *loop = arg;
+
+	while (loop->taken < SIGNALS) {
+		look(loop);
+		if (loop->busy)
+			pair_work_until(clock_now() + WORK_NS);
+	}
+	return NULL;
+}
+
+/* Waits for a late loop: two signals would be one. */
+static void *signal_at_pace(void *arg)
+{
+	struct loop *loop = arg;
+	unsigned int i;
+
+	for (i = 0; i < SIGNALS; i++) {
+		do {
+			clock_sleep_until(clock_now() +
+					  (loop->busy ? BUSY_PACE_NS : IDLE_PACE_NS));
+		} while (loop->taken < i);
+		loop->begun[i] = clock_now();
+		loop->channel->signal(loop->self, 1);
+		loop->signal[i] = (double)(clock_now() - loop->begun[i]);
+	}
+	return NULL;
+}
+
+static void measure_loop(struct table *table, unsigned int number)
+{
+	static struct loop loop;
+	struct row *row;
+
+	memset(&loop, 0, sizeof(loop));
+	loop.channel = loops[number % LOOPS];
+	loop.busy = number >= LOOPS;
+	loop.clock = clock_cost();
+	loop.self = channel_open(loop.channel, loop.busy);
+	pair_run(run_loop, signal_at_pace, &loop);
+	channel_close(loop.channel, loop.self);
+	row = table_row(table, (const char *[]){ loop.busy ? "busy" : "idle",
+						 loop.channel->name });
+	series_add(&row->series[0], median(loop.signal) - loop.clock);
+	series_add(&row->series[4], median(loop.us) * 1e3);
+	if (loop.busy)
+		series_add(&row->series[2], median(loop.look) - loop.clock);
+}
+
+const struct bench bench_loop = {
+	.name = "loop",
+	.title = "a thread wakes an event loop, which sleeps or is busy",
+	.labels = (const char *const[]){ "loop", "channel", NULL },
+	.columns = (const struct column[]){ { "signal", "signal", 0, 0 },
+					    { "signal_ratio", "ratio", 3, 1 },
+					    { "look", "look", 0, 0 },
+					    { "look_ratio", "ratio", 3, 3 },
+					    { "taken", "until taken", 0, 0 },
+					    { "taken_ratio", "ratio", 3, 5 },
+					    { 0 } },
+	.control = { NULL, "eventfd, epoll" },
+	.cases = 2 * LOOPS,
+	.two_threads = true,
+	.without = loop_without,
+	.measure = measure_loop,
 };

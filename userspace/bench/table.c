@@ -1,24 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The table of a benchmark: collects rows and verdicts, and prints them as
- * aligned text. result.c turns the same table into JSON.
+ * The table of a benchmark: collects figures, compares them with those of the control,
+ * and prints them as aligned text. result.c turns the same table into JSON.
  */
 #include <err.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
+static int compare(const void *left, const void *right)
+{
+	const double *a = left;
+	const double *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+void series_add(struct series *series, double value)
+{
+	if (series->count < ROUNDS_MAX)
+		series->value[series->count++] = value;
+}
+
+double series_median(const struct series *series)
+{
+	struct series sorted = *series;
+	unsigned int n = series->count;
+
+	if (!n)
+		return 0;
+	qsort(sorted.value, n, sizeof(*sorted.value), compare);
+	return (sorted.value[(n - 1) / 2] + sorted.value[n / 2]) / 2;
+}
+
+/* Sorts @values. */
+void samples_sort(double *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), compare);
+}
+
+/* The row with these labels, of which NULL is any; NULL: there is none. */
 struct row *table_find(const struct table *table, const char *const *labels)
 {
 	unsigned int i, j;
 
 	for (i = 0; i < table->rows; i++) {
-		for (j = 0; table->labels[j]; j++)
-			if (strcmp(table->row[i]->label[j], labels[j]))
+		for (j = 0; table->bench->labels[j]; j++)
+			if (labels[j] && strcmp(table->row[i]->label[j], labels[j]))
 				break;
-		if (!table->labels[j])
+		if (!table->bench->labels[j])
 			return table->row[i];
 	}
 	return NULL;
@@ -34,83 +65,70 @@ struct row *table_row(struct table *table, const char *const *labels)
 		return row;
 	row = calloc(1, sizeof(*row));
 	if (!row || table->rows == ROWS_MAX)
-		err(EXIT_FAILURE, "%s: row", table->name);
-	for (j = 0; table->labels[j]; j++)
+		err(EXIT_FAILURE, "%s: row", table->bench->name);
+	for (j = 0; table->bench->labels[j]; j++)
 		snprintf(row->label[j], sizeof(row->label[j]), "%s", labels[j]);
 	table->row[table->rows++] = row;
 	return row;
 }
 
-/* Adds @from as a ratio to that of @control, round by round, as @to. */
-void row_ratios(struct row *row, const struct row *control, unsigned int from,
-		unsigned int to)
+static const struct row *control_of(const struct table *table, const struct row *row)
 {
-	const struct series *base = &control->series[from];
-	const struct series *series = &row->series[from];
-	unsigned int i;
+	const char *labels[LABELS_MAX];
+	unsigned int j;
 
-	for (i = 0; i < series->count && i < base->count; i++)
-		series_add(&row->series[to], series->value[i] / base->value[i]);
+	for (j = 0; j < LABELS_MAX; j++) {
+		labels[j] = table->bench->control[j];
+		if (!labels[j])
+			labels[j] = row->label[j];
+	}
+	return table_find(table, labels);
 }
 
-/* The same for all rows; without @control there are none. */
-void table_ratios(struct table *table, const struct row *control, unsigned int from,
-		  unsigned int to)
+/* A ratio for each round, so that a disturbance of a whole round cancels out. */
+void table_ratios(struct table *table)
 {
-	unsigned int i;
+	const struct series *from, *base;
+	const struct column *column;
+	const struct row *control;
+	unsigned int i, j, k;
 
-	for (i = 0; control && i < table->rows; i++)
-		row_ratios(table->row[i], control, from, to);
+	for (i = 0; i < table->rows; i++) {
+		control = control_of(table, table->row[i]);
+		for (j = 0; control && table->bench->columns[j].key; j++) {
+			column = &table->bench->columns[j];
+			if (!column->of)
+				continue;
+			from = &table->row[i]->series[column->of - 1];
+			base = &control->series[column->of - 1];
+			for (k = 0; k < from->count && k < base->count; k++)
+				if (base->value[k])
+					series_add(&table->row[i]->series[j],
+						   from->value[k] / base->value[k]);
+		}
+	}
 }
 
-/* Adds a verdict; a @relation of NULL is an effect without a goal. */
-struct verdict *table_verdict(struct table *table, double value,
-			      const char *relation, double goal,
-			      const char *format, ...)
+static const char *cell(const struct column *column, const struct series *series,
+			char text[64])
 {
-	struct verdict *verdict = &table->verdict[table->verdicts];
-	va_list args;
+	struct series sorted = *series;
 
-	if (table->verdicts == VERDICTS_MAX)
-		errx(EXIT_FAILURE, "%s: too many verdicts", table->name);
-	table->verdicts++;
-	va_start(args, format);
-	vsnprintf(verdict->text, sizeof(verdict->text), format, args);
-	va_end(args);
-	verdict->value = value;
-	verdict->relation = relation;
-	verdict->goal = goal;
-	return verdict;
-}
-
-bool verdict_met(const struct verdict *verdict)
-{
-	if (!verdict->relation)
-		return true;
-	if (verdict->relation[0] == '<')
-		return verdict->value <= verdict->goal;
-	return verdict->value >= verdict->goal;
-}
-
-static const char *cell(const struct column *column,
-			const struct series *series, char text[64])
-{
 	if (!series->count)
 		return "-";
-	if (column->spread && series->count > 1)
+	qsort(sorted.value, sorted.count, sizeof(*sorted.value), compare);
+	if (column->of && series->count > 1)
 		snprintf(text, 64, "%.*f (%.*f..%.*f)", column->digits,
-			 series_median(series), column->digits,
-			 series_min(series), column->digits,
-			 series_max(series));
+			 series_median(series), column->digits, sorted.value[0],
+			 column->digits, sorted.value[sorted.count - 1]);
 	else
-		snprintf(text, 64, "%.*f", column->digits,
-			 series_median(series));
+		snprintf(text, 64, "%.*f", column->digits, series_median(series));
 	return text;
 }
 
 static int label_width(const struct table *table, unsigned int j)
 {
-	size_t width = strlen(table->labels[j]);
+	size_t width = strlen(table->bench->labels[j]);
 	unsigned int i;
 
 	for (i = 0; i < table->rows; i++)
@@ -119,70 +137,33 @@ static int label_width(const struct table *table, unsigned int j)
 	return (int)width;
 }
 
-static int column_width(const struct table *table, unsigned int j)
+/* Prints @row, or the titles if it is NULL. */
+static void print_line(const struct table *table, const struct row *row, FILE *file)
 {
-	const struct column *column = &table->columns[j];
-	size_t width = strlen(column->title);
-	unsigned int i;
-	char text[64];
-
-	for (i = 0; i < table->rows; i++) {
-		const char *c = cell(column, &table->row[i]->series[j], text);
-
-		if (strlen(c) > width)
-			width = strlen(c);
-	}
-	return (int)width;
-}
-
-/* Prints @row, or the titles if it is NULL. Returns the line's length. */
-static int print_line(const struct table *table, const struct row *row,
-		      FILE *file)
-{
-	const struct column *column;
-	int length = 0;
+	const struct bench *bench = table->bench;
 	unsigned int j;
 	char text[64];
 
-	for (j = 0; table->labels[j]; j++)
-		length += fprintf(file, "  %-*s", label_width(table, j),
-				  row ? row->label[j] : table->labels[j]);
-	for (j = 0; table->columns[j].key; j++) {
-		column = &table->columns[j];
-		length += fprintf(file, "  %*s", column_width(table, j),
-				  row ? cell(column, &row->series[j], text)
-				      : column->title);
-	}
-	fputc('\n', file);
-	return length;
-}
-
-static void print_verdict(const struct verdict *verdict, FILE *file)
-{
-	fprintf(file, "  %s", verdict->text);
-	if (verdict->relation)
-		fprintf(file, "; goal %s %g: %s", verdict->relation,
-			verdict->goal, verdict_met(verdict) ? "met" : "MISSED");
+	for (j = 0; bench->labels[j]; j++)
+		fprintf(file, "  %-*s", label_width(table, j),
+			row ? row->label[j] : bench->labels[j]);
+	for (j = 0; bench->columns[j].key; j++)
+		fprintf(file, "  %*s", bench->columns[j].of ? 22 : 11,
+			row ? cell(&bench->columns[j], &row->series[j], text) :
+			      bench->columns[j].title);
 	fputc('\n', file);
 }
 
 void table_print(const struct table *table, FILE *file)
 {
 	unsigned int i;
-	int length;
 
-	fprintf(file, "\n%s - %s\n", table->name, table->title);
+	fprintf(file, "\n%s - %s\n", table->bench->name, table->bench->title);
 	if (table->note)
 		fprintf(file, "  (%s)\n", table->note);
-	length = print_line(table, NULL, file);
-	fprintf(file, "  ");
-	while (length-- > 2)
-		fputc('-', file);
-	fputc('\n', file);
+	print_line(table, NULL, file);
 	for (i = 0; i < table->rows; i++)
 		print_line(table, table->row[i], file);
-	for (i = 0; i < table->verdicts; i++)
-		print_verdict(&table->verdict[i], file);
 	fflush(file);
 }
 
@@ -190,8 +171,6 @@ void table_free(struct table *table)
 {
 	unsigned int i;
 
-	for (i = 0; i < table->rows; i++) {
-		json_decref(table->row[i]->distribution);
+	for (i = 0; i < table->rows; i++)
 		free(table->row[i]);
-	}
 }

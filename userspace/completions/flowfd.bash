@@ -119,10 +119,7 @@ _flowfd_bench()
 	--json | --html)
 		mapfile -t COMPREPLY < <(compgen -f -- "${current#=}")
 		return ;;
-	--only)
-		_flowfd_words "${current#=}" eventfd flowfd
-		return ;;
-	--rounds | --iterations | -r | -i) return ;;
+	--rounds | --time | -r | -t) return ;;
 	esac
 	if [[ $current = -* ]]; then
 		_flowfd_options "$current" "$1"

@@ -94,9 +94,6 @@ offers "strangefile" flowfd-run -m 10 -- strangeprogram -m strange
 benchmarks=$("$build/flowfd-bench" --list | cut -d ' ' -f 1 | xargs)
 offers "$benchmarks" flowfd-bench ""
 offers "$(long flowfd-bench)" flowfd-bench -
-offers "eventfd flowfd" flowfd-bench --only = ""
-offers "eventfd flowfd" flowfd-bench --only =
-offers "flowfd" flowfd-bench --only f
 offers "strangefile" flowfd-bench --json = strange
 offers "" flowfd-bench --rounds ""
 offers "strangefile" flowfd-bench-report strange

@@ -70,15 +70,13 @@ offers "strangefile" "flowfd-run -m 10 -- strangeprogram -m strange"
 if command -v flowfd-bench >/dev/null; then
 	offers "$(flowfd-bench --list | cut -d ' ' -f 1)" "flowfd-bench "
 	offers "$(long flowfd-bench)" "flowfd-bench --"
-	offers "eventfd flowfd" "flowfd-bench --only "
-	offers "flowfd" "flowfd-bench --only f"
 	offers "strangefile" "flowfd-bench --json strange"
 	offers "" "flowfd-bench --rounds "
 	offers "strangefile" "flowfd-bench-report strange"
 	offers "strangefile" "flowfd-bench-report -o strange"
 	offers "$(long flowfd-bench-report)" "flowfd-bench-report --"
 else
-	tap_skip "flowfd-bench" "jansson or liburing was not installed"
+	tap_skip "flowfd-bench" "it is not installed"
 fi
 
 offers "$(commands flowfd-livepatch)" "flowfd-livepatch "

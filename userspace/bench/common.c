@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What benchmarks share: clocks, a reader and a writer thread that are bound to a CPU
+ * each, so that no migration is measured, and the descriptors to measure.
+ */
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <flowfd.h>
+
+#include "bench.h"
+
+static uint64_t read_clock(clockid_t id)
+{
+	struct timespec now;
+
+	if (clock_gettime(id, &now))
+		err(EXIT_FAILURE, "clock_gettime");
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t clock_now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+/* CPU time of the calling thread, in milliseconds. */
+double clock_thread_ms(void)
+{
+	return (double)read_clock(CLOCK_THREAD_CPUTIME_ID) / 1e6;
+}
+
+/* CPU time of a thread that was not joined yet, in milliseconds. */
+double clock_other_thread_ms(pthread_t thread)
+{
+	clockid_t id;
+
+	errno = pthread_getcpuclockid(thread, &id);
+	if (errno)
+		err(EXIT_FAILURE, "pthread_getcpuclockid");
+	return (double)read_clock(id) / 1e6;
+}
+
+void clock_sleep_until(uint64_t when)
+{
+	struct timespec until = {
+		.tv_sec = (time_t)(when / 1000000000),
+		.tv_nsec = (long)(when % 1000000000),
+	};
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+/*
+ * Nanoseconds of each of the @n things that @loop does, in which this thread ran. Runs
+ * that are too short to be measured warm the caches, and say how many there must be.
+ */
+double clock_loop(void (*loop)(void *arg, unsigned long n), void *arg)
+{
+	double wanted = settings.ms * 1e6, time;
+	unsigned long n = 32;
+
+	for (;;) {
+		time = clock_thread_ms();
+		loop(arg, n);
+		time = (clock_thread_ms() - time) * 1e6;
+		if (time >= wanted)
+			return time / (double)n;
+		if (time < wanted / 16)
+			n *= 8;
+		else
+			n = (unsigned long)((double)n * 1.1 * wanted / time) + 1;
+	}
+}
+
+static bool shared_cpu;
+
+static void usable_cpus(cpu_set_t *set)
+{
+	if (sched_getaffinity(0, sizeof(*set), set))
+		err(EXIT_FAILURE, "sched_getaffinity");
+}
+
+/* Number of CPUs that this process may use. */
+unsigned int pair_cpus(void)
+{
+	cpu_set_t set;
+
+	usable_cpus(&set);
+	return (unsigned int)CPU_COUNT(&set);
+}
+
+/* The first usable CPU is the reader's, the second the writer's. */
+static void choose_cpu(cpu_set_t *set, bool writer)
+{
+	int skip = writer ? 1 : 0;
+	int cpu = 0;
+
+	usable_cpus(set);
+	if (CPU_COUNT(set) < 2)
+		return;
+	for (cpu = 0; !CPU_ISSET(cpu, set) || skip-- > 0; cpu++)
+		;
+	CPU_ZERO(set);
+	CPU_SET(cpu, set);
+}
+
+static void start(pthread_t *thread, bool writer, void *(*run)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	cpu_set_t set;
+
+	choose_cpu(&set, writer);
+	errno = pthread_attr_init(&attr);
+	if (!errno)
+		errno = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	if (!errno)
+		errno = pthread_create(thread, &attr, run, arg);
+	if (errno)
+		err(EXIT_FAILURE, "pthread_create");
+	pthread_attr_destroy(&attr);
+}
+
+/* The caller joins both. */
+void pair_start(struct pair *pair, void *(*reader)(void *), void *(*writer)(void *),
+		void *arg)
+{
+	shared_cpu = pair_cpus() < 2;
+	/* Threads inherit it. The default is as long as the shortest sleep here. */
+	prctl(PR_SET_TIMERSLACK, 1);
+	start(&pair->reader, false, reader, arg);
+	start(&pair->writer, true, writer, arg);
+}
+
+void pair_run(void *(*reader)(void *), void *(*writer)(void *), void *arg)
+{
+	struct pair pair;
+
+	pair_start(&pair, reader, writer, arg);
+	pthread_join(pair.writer, NULL);
+	pthread_join(pair.reader, NULL);
+}
+
+/*
+ * The work of a thread between its calls. Where both threads share a CPU, they sleep, as
+ * work would keep the other one from running.
+ */
+void pair_work_until(uint64_t when)
+{
+	if (shared_cpu)
+		clock_sleep_until(when);
+	while (clock_now() < when)
+		;
+}
+
+static int open_eventfd(uint64_t initial, unsigned int flags)
+{
+	int efd_flags = EFD_CLOEXEC;
+	int fd;
+
+	if (flags & FLOWFD_SEMAPHORE)
+		efd_flags |= EFD_SEMAPHORE;
+	if (flags & FLOWFD_NONBLOCK)
+		efd_flags |= EFD_NONBLOCK;
+	fd = eventfd(0, efd_flags);
+	if (fd < 0)
+		err(EXIT_FAILURE, "eventfd");
+	/* The initial count of eventfd(2) has only 32 bits. */
+	if (initial && eventfd_write(fd, initial))
+		err(EXIT_FAILURE, "eventfd: write");
+	return fd;
+}
+
+/* Opens a subject; @flags: FLOWFD_*. */
+int subject_open(const struct subject *subject, uint64_t initial, unsigned int flags)
+{
+	struct flowfd_create_counter counter = {
+		.initial = initial,
+		.maximum = subject->maximum,
+		.flags = flags,
+		.qos.token_capacity = subject->capacity,
+		.qos.token_rate = subject->rate,
+	};
+	int fd;
+
+	if (!subject->flowfd)
+		return open_eventfd(initial, flags);
+	fd = flowfd_counter_create_from(&counter, sizeof(counter));
+	if (fd < 0)
+		errx(EXIT_FAILURE, "%s: %s", FLOWFD_DEVICE, flowfd_strerror(fd));
+	return fd;
+}
+
+const char *subject_name(const struct subject *subject)
+{
+	return subject->flowfd ? "flowfd" : "eventfd";
+}
+
+const char *subject_maximum(const struct subject *subject, char text[24])
+{
+	if (subject->maximum == NO_MAXIMUM)
+		return "unlimited";
+	snprintf(text, 24, "%" PRIu64, subject->maximum);
+	return text;
+}
+
+/* Memory of zeros that shares no cache line with other data. */
+void *new_lines(size_t size)
+{
+	size_t lines = (size + 63) / 64 * 64;
+	void *memory = aligned_alloc(64, lines);
+
+	if (!memory)
+		err(EXIT_FAILURE, "%zu bytes", lines);
+	return memset(memory, 0, lines);
+}

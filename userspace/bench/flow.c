@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a maximum and a token bucket do: the latency of a queue, the CPU time of a writer
+ * that never rests and of a consumer that is woken for each event, and how many writes
+ * one read takes.
+ */
+#include <err.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "channel.h"
+
+/* Of the same three benchmarks. */
+static const struct subject maxima[] = {
+	{ .maximum = NO_MAXIMUM },
+	{ .flowfd = true, .maximum = NO_MAXIMUM },
+	{ .flowfd = true, .maximum = 100 },
+	{ .flowfd = true, .maximum = 10 },
+};
+
+#define MAXIMA (sizeof(maxima) / sizeof(*maxima))
+
+static struct row *maximum_row(struct table *table, const struct subject *subject)
+{
+	char maximum[24];
+
+	return table_row(table, (const char *[]){ subject_name(subject),
+						  subject_maximum(subject, maximum) });
+}
+
+/* A case takes several times as long as a loop: its threads sleep. */
+static uint64_t end_of_case(void)
+{
+	return clock_now() + 16 * settings.ms * 1000000ULL;
+}
+
+/* ---- latency: events that come every 100 us, and take 125 us to handle ---- */
+
+#define EVENTS	  5000
+#define WRITER_NS 100000
+#define READER_NS 125000
+
+struct latency {
+	int fd;
+	uint64_t written[EVENTS];
+	double us[EVENTS];
+};
+
+static void *write_at_pace(void *arg)
+{
+	struct latency *latency = arg;
+	uint64_t one = 1, next = clock_now();
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++, next += WRITER_NS) {
+		pair_work_until(next);
+		latency->written[i] = clock_now();
+		if (write(latency->fd, &one, sizeof(one)) != sizeof(one))
+			err(EXIT_FAILURE, "latency: write");
+	}
+	return NULL;
+}
+
+static void *read_one_by_one(void *arg)
+{
+	struct latency *latency = arg;
+	uint64_t value, taken;
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++) {
+		if (read(latency->fd, &value, sizeof(value)) != sizeof(value))
+			err(EXIT_FAILURE, "latency: read");
+		taken = clock_now();
+		latency->us[i] = (double)(taken - latency->written[i]) / 1e3;
+		pair_work_until(taken + READER_NS);
+	}
+	return NULL;
+}
+
+static void measure_latency(struct table *table, unsigned int number)
+{
+	static struct latency latency;
+	struct row *row = maximum_row(table, &maxima[number]);
+	const double *us = latency.us;
+
+	latency.fd = subject_open(&maxima[number], 0, FLOWFD_SEMAPHORE);
+	pair_run(read_one_by_one, write_at_pace, &latency);
+	close(latency.fd);
+	samples_sort(latency.us, EVENTS);
+	series_add(&row->series[0], us[EVENTS * 99 / 100]);
+	series_add(&row->series[1], us[EVENTS * 999 / 1000]);
+	series_add(&row->series[2], us[EVENTS - 1]);
+}
+
+const struct bench bench_latency = {
+	.name = "latency",
+	.title = "5000 events, one in 100 us, each handled in 125 us (semaphore)",
+	.labels = (const char *const[]){ "subject", "maximum", NULL },
+	.columns = (const struct column[]){ { "p99_us", "p99", 0, 0 },
+					    { "p999_us", "p99.9", 0, 0 },
+					    { "max_us", "max", 0, 0 },
+					    { "ratio", "ratio of p99.9", 4, 2 },
+					    { 0 } },
+	.control = { "eventfd", "unlimited" },
+	.unit = "microseconds",
+	.cases = MAXIMA,
+	.two_threads = true,
+	.measure = measure_latency,
+};
+
+/* ---- coalesce: how many writes one read takes, with 125 us of work after each ---- */
+
+#define WRITES 10000
+
+struct coalesce {
+	int fd;
+	unsigned int reads;
+};
+
+static void *write_all(void *arg)
+{
+	const struct coalesce *coalesce = arg;
+	uint64_t one = 1;
+	unsigned int i;
+
+	for (i = 0; i < WRITES; i++)
+		if (write(coalesce->fd, &one, sizeof(one)) != sizeof(one))
+			err(EXIT_FAILURE, "coalesce: write");
+	return NULL;
+}
+
+static void *read_all(void *arg)
+{
+	struct coalesce *coalesce = arg;
+	uint64_t value, total;
+
+	for (total = 0; total < WRITES; total += value) {
+		if (read(coalesce->fd, &value, sizeof(value)) != sizeof(value))
+			err(EXIT_FAILURE, "coalesce: read");
+		coalesce->reads++;
+		pair_work_until(clock_now() + READER_NS);
+	}
+	return NULL;
+}
+
+static void measure_coalesce(struct table *table, unsigned int number)
+{
+	struct coalesce coalesce = { .fd = subject_open(&maxima[number], 0, 0) };
+	struct row *row = maximum_row(table, &maxima[number]);
+
+	pair_run(read_all, write_all, &coalesce);
+	close(coalesce.fd);
+	series_add(&row->series[0], coalesce.reads);
+	series_add(&row->series[1], (double)WRITES / coalesce.reads);
+}
+
+const struct bench bench_coalesce = {
+	.name = "coalesce",
+	.title = "10000 writes, reader works 125 us per read",
+	.labels = (const char *const[]){ "subject", "maximum", NULL },
+	.columns = (const struct column[]){ { "reads", "reads", 0, 0 },
+					    { "batch", "writes/read", 1, 0 },
+					    { 0 } },
+	.control = { "eventfd", "unlimited" },
+	.unit = "counts",
+	.cases = MAXIMA,
+	.two_threads = true,
+	.measure = measure_coalesce,
+};
+
+/* ---- burst: a writer that never rests, a reader that sleeps 1 ms for each event ---- */
+
+enum mode { BLOCKING, SPIN, POLL };
+
+static const char *const writers[] = {
+	[BLOCKING] = "blocking",
+	[SPIN] = "O_NONBLOCK+spin",
+	[POLL] = "O_NONBLOCK+poll",
+};
+
+static const struct burst_case {
+	enum mode mode;
+	struct subject subject;
+} bursts[] = {
+	{ BLOCKING, { .maximum = NO_MAXIMUM } },
+	{ BLOCKING, { .flowfd = true, .maximum = NO_MAXIMUM } },
+	{ BLOCKING, { .flowfd = true, .maximum = 10 } },
+	{ SPIN, { .flowfd = true, .maximum = 10 } },
+	{ POLL, { .flowfd = true, .maximum = 10 } },
+};
+
+struct burst {
+	int fd;
+	enum mode mode;
+	uint64_t end;
+	atomic_bool stop;
+	double writer_ms;
+	uint64_t writes;
+	uint64_t reads;
+};
+
+static bool readable(int fd, int timeout)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pollfd, 1, timeout) > 0 && pollfd.revents & POLLIN;
+}
+
+/* Continues after the end until the counter is empty: the writer may be blocked. */
+static void *read_slowly(void *arg)
+{
+	struct burst *burst = arg;
+	uint64_t value;
+
+	while (!burst->stop || readable(burst->fd, 0)) {
+		if (!readable(burst->fd, 5))
+			continue;
+		if (read(burst->fd, &value, sizeof(value)) == sizeof(value))
+			burst->reads++;
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static void *write_flat_out(void *arg)
+{
+	struct burst *burst = arg;
+	struct pollfd pollfd = { .fd = burst->fd, .events = POLLOUT };
+	double start = clock_thread_ms();
+	uint64_t one = 1;
+
+	while (clock_now() < burst->end) {
+		if (burst->mode == POLL && poll(&pollfd, 1, 20) <= 0)
+			continue;
+		if (write(burst->fd, &one, sizeof(one)) == sizeof(one))
+			burst->writes++;
+	}
+	burst->writer_ms = clock_thread_ms() - start;
+	burst->stop = true;
+	return NULL;
+}
+
+static void measure_burst(struct table *table, unsigned int number)
+{
+	const struct burst_case *c = &bursts[number];
+	struct burst burst = { .mode = c->mode, .end = end_of_case() };
+	char maximum[24];
+	struct row *row;
+
+	burst.fd = subject_open(&c->subject, 0, c->mode == BLOCKING ? 0 : FLOWFD_NONBLOCK);
+	pair_run(read_slowly, write_flat_out, &burst);
+	close(burst.fd);
+	row = table_row(table, (const char *[]){ subject_name(&c->subject),
+						 writers[c->mode],
+						 subject_maximum(&c->subject, maximum) });
+	series_add(&row->series[0], burst.writer_ms);
+	series_add(&row->series[2], (double)burst.writes);
+	series_add(&row->series[3], (double)burst.reads);
+}
+
+const struct bench bench_burst = {
+	.name = "burst",
+	.title = "CPU of a writer that never rests; reader sleeps 1 ms per read",
+	.labels = (const char *const[]){ "subject", "writer", "maximum", NULL },
+	.columns = (const struct column[]){ { "cpu_ms", "writer's CPU ms", 1, 0 },
+					    { "ratio", "ratio", 3, 1 },
+					    { "writes", "writes", 0, 0 },
+					    { "reads", "reads", 0, 0 },
+					    { 0 } },
+	.control = { "eventfd", "blocking", "unlimited" },
+	.unit = "milliseconds, counts",
+	.cases = sizeof(bursts) / sizeof(*bursts),
+	.two_threads = true,
+	.measure = measure_burst,
+};
+
+/*
+ * ---- bucket: the CPU time of a consumer, and that no event is lost. The bucket limits
+ * wakeups, never data: a consumer that calls poll(2) while events keep coming finds the
+ * count and does not sleep. With a counter in memory it limits the system calls of the
+ * publisher as well. ----
+ */
+
+#define PACE_NS	    50000
+#define RATE	    1000
+#define CAPACITY    2
+/* Thousands of token intervals: a consumer that is not woken by then never will be. */
+#define PATIENCE_MS 5000
+
+enum { EVENTFD, FLOWFD, BUCKET, MEMORY_BUCKET, SUBJECTS };
+
+static const struct subject subjects[] = {
+	[EVENTFD] = { .maximum = NO_MAXIMUM },
+	[FLOWFD] = { .flowfd = true, .maximum = NO_MAXIMUM },
+	[BUCKET] = { .flowfd = true,
+		     .maximum = NO_MAXIMUM,
+		     .capacity = CAPACITY,
+		     .rate = RATE },
+};
+
+struct stream {
+	int fd;
+	int epoll;
+	bool paced;
+	bool memory;
+	struct flowfd_counter counter;
+	uint64_t end;
+	uint64_t written;
+	_Atomic uint64_t read;
+	uint64_t reads;
+	uint64_t calls;
+};
+
+static void take(struct stream *stream)
+{
+	uint64_t value;
+
+	if (stream->memory ? flowfd_try_take(&stream->counter, &value) :
+			     read(stream->fd, &value, sizeof(value)) != sizeof(value))
+		return;
+	stream->read += value;
+	stream->reads++;
+}
+
+/* Both consumers are cancelled while they sleep. */
+static void *consume_by_poll(void *arg)
+{
+	struct stream *stream = arg;
+	struct pollfd pollfd = { .fd = stream->fd, .events = POLLIN };
+
+	for (;;) {
+		poll(&pollfd, 1, -1);
+		if (pollfd.revents & POLLIN)
+			take(stream);
+	}
+	return NULL;
+}
+
+static void *consume_by_epoll(void *arg)
+{
+	struct stream *stream = arg;
+	struct epoll_event event;
+
+	for (;;)
+		if (epoll_wait(stream->epoll, &event, 1, -1) == 1)
+			take(stream);
+	return NULL;
+}
+
+static void publish(struct stream *stream)
+{
+	uint64_t one = 1;
+
+	if (stream->memory) {
+		if (flowfd_add(&stream->counter, 1))
+			errx(EXIT_FAILURE, "bucket: add");
+	} else {
+		calls_made++;
+		if (write(stream->fd, &one, sizeof(one)) != sizeof(one))
+			err(EXIT_FAILURE, "bucket: write");
+	}
+	stream->written++;
+}
+
+static void *publish_all(void *arg)
+{
+	struct stream *stream = arg;
+	uint64_t next = clock_now();
+
+	while (clock_now() < stream->end) {
+		publish(stream);
+		next += PACE_NS;
+		if (stream->paced)
+			clock_sleep_until(next);
+	}
+	stream->calls = calls_made;
+	return NULL;
+}
+
+static void open_stream(struct stream *stream, unsigned int subject, bool epoll)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+	stream->memory = subject == MEMORY_BUCKET;
+	if (stream->memory) {
+		open_in_memory(&stream->counter, CAPACITY, RATE);
+		stream->fd = stream->counter.fd;
+	} else {
+		stream->fd = subject_open(&subjects[subject], 0, FLOWFD_NONBLOCK);
+	}
+	stream->epoll = epoll ? epoll_create1(EPOLL_CLOEXEC) : -1;
+	if (epoll && (stream->epoll < 0 ||
+		      epoll_ctl(stream->epoll, EPOLL_CTL_ADD, stream->fd, &event)))
+		err(EXIT_FAILURE, "bucket: epoll");
+}
+
+static void close_stream(struct stream *stream)
+{
+	if (stream->epoll >= 0)
+		close(stream->epoll);
+	if (stream->memory)
+		flowfd_counter_close(&stream->counter);
+	else
+		close(stream->fd);
+}
+
+static void wait_until_all_is_read(const struct stream *stream)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms++) {
+		if (stream->read == stream->written)
+			return;
+		usleep(1000);
+	}
+	errx(EXIT_FAILURE, "bucket: %lld of %llu events are lost",
+	     (long long)(stream->written - stream->read),
+	     (unsigned long long)stream->written);
+}
+
+/* A case is a consumer, a publisher and a subject. */
+static void measure_bucket(struct table *table, unsigned int number)
+{
+	static const char *const names[] = { "eventfd", "flowfd", "flowfd", "in memory" };
+	bool epoll = number / SUBJECTS / 2, paced = number / SUBJECTS % 2;
+	unsigned int subject = number % SUBJECTS;
+	uint64_t begun = clock_now();
+	struct stream stream = { .paced = paced, .end = end_of_case() };
+	double seconds = (double)(stream.end - begun) / 1e9;
+	struct pair pair;
+	struct row *row;
+
+	open_stream(&stream, subject, epoll);
+	pair_start(&pair, epoll ? consume_by_epoll : consume_by_poll, publish_all, &stream);
+	pthread_join(pair.writer, NULL);
+	wait_until_all_is_read(&stream);
+	row = table_row(table, (const char *[]){ epoll ? "epoll ET" : "poll",
+						 paced ? "one in 50 us" : "flat out",
+						 names[subject],
+						 subject < BUCKET ? "none" : "1000/s, 2" });
+	series_add(&row->series[0], clock_other_thread_ms(pair.reader));
+	pthread_cancel(pair.reader);
+	pthread_join(pair.reader, NULL);
+	close_stream(&stream);
+	series_add(&row->series[2], (double)stream.reads / seconds);
+	series_add(&row->series[3], (double)stream.written / seconds);
+	series_add(&row->series[4], (double)stream.calls / seconds);
+	series_add(&row->series[5], (double)stream.calls / seconds / RATE);
+}
+
+const struct bench bench_bucket = {
+	.name = "bucket",
+	.title = "CPU of a consumer, with and without limited wakeups",
+	.labels = (const char *const[]){ "consumer", "publisher", "subject", "bucket",
+					 NULL },
+	.columns = (const struct column[]){ { "cpu_ms", "consumer's CPU ms", 1, 0 },
+					    { "ratio", "ratio", 3, 1 },
+					    { "reads_per_s", "reads/s", 0, 0 },
+					    { "writes_per_s", "writes/s", 0, 0 },
+					    { "calls_per_s", "publisher's calls/s", 0, 0 },
+					    { "per_token", "per token", 2, 0 },
+					    { 0 } },
+	.control = { NULL, NULL, "eventfd", "none" },
+	.unit = "milliseconds, rates",
+	.cases = 4 * SUBJECTS,
+	.two_threads = true,
+	.measure = measure_bucket,
+};

@@ -1,0 +1,325 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Make one HTML page from the JSON of flowfd-bench.
+
+Installed as flowfd-bench-report; flowfd-bench --html runs it. What the JSON does not have
+(benchmarks that did not run, flowfd without its module) is left out.
+"""
+
+import argparse
+import html
+import json
+import sys
+
+FORMAT_VERSION = 2
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1d2430; --paper: #fff; --faint: #667085;
+  --line: #d5dae1; --stock: #e07b39; --flowfd: #3b82c4; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --paper: #14181f;
+  --faint: #98a2b3; --line: #343b47; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 52rem; margin: 2rem auto; padding: 0 1.2rem; }
+h1 { font-size: 1.6rem; margin-bottom: 0.2rem; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 0.4rem; }
+p { margin: 0.4rem 0; }
+.faint, dt { color: var(--faint); }
+.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: 0.25rem 0.8rem;
+  font-size: 0.9rem; margin: 0.6rem 0 0.6rem; font-variant-numeric: tabular-nums; }
+.bars > div { display: flex; align-items: center; gap: 0.4rem; }
+.bars i { height: 1rem; min-width: 2px; background: var(--stock); }
+.bars i.flowfd { background: var(--flowfd); }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.1rem 1rem;
+  font-size: 0.9rem; }
+dd { margin: 0; overflow-wrap: anywhere; }
+"""
+
+
+class Broken(Exception):
+    """The input is not a result of flowfd-bench."""
+
+
+def load(path):
+    """Read and check the input."""
+    try:
+        with sys.stdin if path == "-" else open(path, encoding="utf-8") as file:
+            result = json.load(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise Broken(getattr(error, "strerror", None) or error)
+    except json.JSONDecodeError as error:
+        raise Broken(f"not JSON: {error}")
+    if not isinstance(result, dict) or result.get("format") != "flowfd-bench":
+        raise Broken("not a result of flowfd-bench")
+    if result.get("version") != FORMAT_VERSION:
+        raise Broken(f"format version {result.get('version')} is not known")
+    return result
+
+
+class Figures:
+    """The medians of a result; None is what was not measured."""
+
+    def __init__(self, result):
+        self.rows = {
+            bench["name"]: {tuple(row[k] for k in bench["labels"]): row for row in bench["rows"]}
+            for bench in result["benchmarks"]
+        }
+
+    def get(self, bench, labels, key):
+        series = self.rows.get(bench, {}).get(labels, {}).get(key)
+        return series and series["median"]
+
+
+def listed(clauses, last="and"):
+    """'a', 'a and b', 'a, b and c' of those that are not None."""
+    clauses = [clause for clause in clauses if clause]
+    if len(clauses) < 2:
+        return "".join(clauses)
+    return f"{', '.join(clauses[:-1])} {last} {clauses[-1]}"
+
+
+def clause(form, value, change=lambda v: v):
+    """@form with a figure, or None if there is no figure."""
+    return None if value is None else form.format(change(value))
+
+
+def sentences(figures):
+    """The conclusion: what gains, what it costs, what does not gain."""
+    get = figures.get
+    saved = lambda ratio: 100 * (1 - ratio)
+    gains = listed(
+        (
+            clause(
+                "signalling in memory takes {:.0f} % of what an eventfd takes",
+                get("signal", ("in memory",), "ratio"),
+                lambda r: 100 * r,
+            ),
+            clause(
+                "an event of one of 256 files in a ring {:.0f} % of epoll's",
+                get("ring", ("eventfd", "256", "ring"), "ratio"),
+                lambda r: 100 * r,
+            ),
+            clause(
+                "a maximum of 10 makes the longest waits of a slow consumer's queue "
+                "{:.0f} times shorter",
+                get("latency", ("flowfd", "10"), "ratio"),
+                lambda r: 1 / r,
+            ),
+            clause(
+                "a token bucket saves {:.0f} % of a consumer's CPU time",
+                get("bucket", ("epoll ET", "flat out", "flowfd", "1000/s, 2"), "ratio"),
+                saved,
+            ),
+        )
+    )
+    costs = listed(
+        (
+            clause(
+                "a counter takes {:.2f} of an eventfd to create and close",
+                get("cost", ("create + close", "flowfd"), "ratio"),
+            ),
+            clause(
+                "{:.1f} if the device is opened for it",
+                get("cost", ("same, opens it", "flowfd"), "ratio"),
+            ),
+            clause(
+                "a socket takes {:.2f} of epoll to be watched by a ring",
+                get("control", ("socketpair", "ring"), "add_ratio"),
+            ),
+        )
+    )
+    nothing = listed(
+        (
+            clause(
+                "a thread that sleeps before each signal (in memory {:.2f} of an eventfd)",
+                get("pingpong", ("in memory",), "ratio"),
+            ),
+            clause(
+                "a busy epoll loop that a counter in memory tells of something ({:.2f})",
+                get("loop", ("busy", "memory, epoll"), "signal_ratio"),
+            ),
+            clause(
+                "a writer that tries again at once when there is no room ({:.2f} of its CPU)",
+                get("burst", ("flowfd", "O_NONBLOCK+spin", "10"), "ratio"),
+            ),
+        )
+    )
+    return [
+        f"{what}: {text}."
+        for what, text in (
+            ("What gains", gains),
+            ("What it costs", costs),
+            ("What does not gain", nothing),
+        )
+        if text
+    ]
+
+
+# Each plot: title, sentence, digits, and its bars: (text, benchmark, labels, key).
+PLOTS = (
+    (
+        "A signal and its take, as a ratio to an eventfd",
+        "In memory there is no system call while nobody sleeps. A semaphore on a futex costs "
+        "less still, but no event loop can wait for it beside files.",
+        3,
+        [
+            (name, "signal", (name,), "ratio")
+            for name in ("eventfd", "flowfd", "in memory", "post", "futex")
+        ],
+    ),
+    (
+        "An event of watched files, written and taken, as a ratio to epoll",
+        "A ring takes events without a system call: the fewer there are at a time, the more "
+        "that gains.",
+        2,
+        [("epoll, of 256", "ring", ("eventfd", "256", "epoll ET"), "ratio")]
+        + [
+            (f"ring, of {count}", "ring", ("eventfd", count, "ring"), "ratio")
+            for count in ("1", "16", "256", "4096")
+        ],
+    ),
+    (
+        "How long 999 of 1000 events wait at most, µs",
+        "The consumer is slower than the producer. Without a maximum the queue grows for as "
+        "long as that lasts; with one the producer waits.",
+        0,
+        [
+            ("eventfd", "latency", ("eventfd", "unlimited"), "p999_us"),
+            ("flowfd, no maximum", "latency", ("flowfd", "unlimited"), "p999_us"),
+            ("maximum 100", "latency", ("flowfd", "100"), "p999_us"),
+            ("maximum 10", "latency", ("flowfd", "10"), "p999_us"),
+        ],
+    ),
+    (
+        "CPU time of a consumer with a bucket, as a ratio to an eventfd's",
+        "A bucket of 1000 wakeups a second limits wakeups, never data: a loop of poll(2) that "
+        "finds events does not sleep, and then saves less.",
+        2,
+        [("eventfd", "bucket", ("epoll ET", "flat out", "eventfd", "none"), "ratio")]
+        + [
+            (text, "bucket", (consumer, publisher, "flowfd", "1000/s, 2"), "ratio")
+            for text, consumer, publisher in (
+                ("epoll, writer never rests", "epoll ET", "flat out"),
+                ("poll, writer never rests", "poll", "flat out"),
+                ("epoll, a write in 50 µs", "epoll ET", "one in 50 us"),
+                ("poll, a write in 50 µs", "poll", "one in 50 us"),
+            )
+        ],
+    ),
+    (
+        "A call on a counter, as a ratio to eventfd",
+        "Calls cost no more than an eventfd's, but creation does.",
+        2,
+        [("eventfd", "cost", ("write + read", "eventfd"), "ratio")]
+        + [
+            (name.replace("same, opens it", "the same, opening it"), "cost", (name, "flowfd"), "ratio")
+            for name in ("write + read", "write", "read", "write, full", "read, empty",
+                         "poll, ready", "create + close", "same, opens it")
+        ],
+    ),
+    (
+        "Where a thread or a loop must be woken, as a ratio to an eventfd",
+        "Waking a thread takes a system call in any case. A post tells only a loop that "
+        "sleeps.",
+        2,
+        [
+            ("eventfd", "pingpong", ("eventfd",), "ratio"),
+            ("threads in turn, flowfd", "pingpong", ("flowfd",), "ratio"),
+            ("the same, in memory", "pingpong", ("in memory",), "ratio"),
+            ("the same, post", "pingpong", ("post",), "ratio"),
+            ("busy loop, in memory", "loop", ("busy", "memory, epoll"), "signal_ratio"),
+            ("busy loop, post", "loop", ("busy", "post"), "signal_ratio"),
+            ("idle loop, in memory", "loop", ("idle", "memory, epoll"), "taken_ratio"),
+            ("idle loop, post", "loop", ("idle", "post"), "taken_ratio"),
+        ],
+    ),
+)
+
+
+def plot(figures, title, sentence, digits, bars):
+    """Horizontal bars, or nothing if only one was measured."""
+    found = [
+        (text, labels, figures.get(bench, labels, key)) for text, bench, labels, key in bars
+    ]
+    found = [bar for bar in found if bar[2] is not None]
+    if len(found) < 2:
+        return ""
+    most = max(value for _, _, value in found)
+    out = [f"<h2>{html.escape(title)}</h2><p>{html.escape(sentence)}</p>", '<div class="bars">']
+    for text, labels, value in found:
+        stock = {"eventfd", "epoll ET", "futex"} & set(labels) and "ring" not in labels
+        stock = stock and "flowfd" not in labels
+        out.append(
+            f"<span>{html.escape(text)}</span>"
+            f'<div><i{"" if stock else " class=flowfd"} style="width: {85 * value / most:.2f}%">'
+            f"</i>{value:,.{digits}f}</div>"
+        )
+    return "".join(out) + "</div>"
+
+
+def machine(result):
+    """Where and how it was measured."""
+    facts, settings = result["machine"], result["settings"]
+    pairs = {
+        "date": result["date"],
+        "kernel": f"{facts['kernel']} ({facts['build']})",
+        "processors": f"{facts['cpus']} × {facts['processor'] or facts['architecture']}",
+        "flowfd": facts["module"] or "without the module",
+        "command": " ".join(result["command"]),
+        "rounds": f"{settings['rounds']}; figures are medians, of {settings['ms']} ms each",
+    }
+    out = [f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>" for k, v in pairs.items()]
+    return f"<h2>Machine</h2><dl>{''.join(out)}</dl>"
+
+
+def caveat(result):
+    """One sentence on the times of an emulated machine, or none."""
+    if result["settings"]["unit"] == "instructions":
+        return "The clock of this machine counts instructions: compare ratios, not times."
+    if "QEMU" in (result["machine"]["processor"] or ""):
+        return "The processor is emulated: compare ratios, not times."
+    return ""
+
+
+def page(result):
+    """The whole document."""
+    figures = Figures(result)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>flowfd-bench</title><style>{STYLE}</style></head><body>"
+        "<h1>flowfd against eventfd and epoll</h1>"
+        + "".join(f"<p>{html.escape(text)}</p>" for text in sentences(figures))
+        + f'<p class="faint">{caveat(result)}</p>'
+        + "".join(plot(figures, *each) for each in PLOTS)
+        + machine(result)
+        + "</body></html>\n"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="flowfd-bench-report",
+        description="Make one HTML page from the JSON of flowfd-bench.",
+    )
+    parser.add_argument("result", help="file from flowfd-bench --json; -: standard input")
+    parser.add_argument("-o", "--output", required=True, help="page to write")
+    arguments = parser.parse_args()
+    subject = arguments.result
+    try:
+        text = page(load(subject))
+        subject = arguments.output
+        with open(subject, "w", encoding="utf-8") as file:
+            file.write(text)
+    except (Broken, OSError) as error:
+        why = getattr(error, "strerror", None) or error
+        print(f"flowfd-bench-report: {subject}: {why}", file=sys.stderr)
+        return 1
+    except (KeyError, TypeError) as error:
+        why = f"not a result of flowfd-bench: {error!r}"
+        print(f"flowfd-bench-report: {subject}: {why}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
