@@ -38,10 +38,55 @@ ABSENT int flowfd_watch_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 }
 
 struct flowfd_ring;
-void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync);
-ABSENT void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync) {}
-
 struct flowfd_watch;
 void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, __poll_t flags, int sync);
 ABSENT void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, __poll_t flags,
 				  int sync) {}
+
+int flowfd_ring_wake_init(void);
+ABSENT int flowfd_ring_wake_init(void)
+{
+	return 0;
+}
+
+/* The rings of histories watch no files; publishers are called without. */
+struct flowfd_ring_entry;
+struct flowfd_ring_stats;
+bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry);
+ABSENT bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry)
+{
+	return false;
+}
+
+int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,
+			 const struct flowfd_ring_entry *entry);
+ABSENT int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,
+				const struct flowfd_ring_entry *entry)
+{
+	return -EINVAL;
+}
+
+int flowfd_watch_control_post(struct flowfd_ring *ring, const struct flowfd_ring_entry *entry);
+ABSENT int flowfd_watch_control_post(struct flowfd_ring *ring,
+				     const struct flowfd_ring_entry *entry)
+{
+	return -EINVAL;
+}
+
+int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data);
+ABSENT int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data)
+{
+	return -ENOENT;
+}
+
+void flowfd_watch_remove_all(struct flowfd_ring *ring);
+ABSENT void flowfd_watch_remove_all(struct flowfd_ring *ring) {}
+
+void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m);
+ABSENT void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m) {}
+
+void flowfd_repoll_init_ring(struct flowfd_ring *ring);
+ABSENT void flowfd_repoll_init_ring(struct flowfd_ring *ring) {}
+
+void flowfd_repoll_now(struct flowfd_ring *ring);
+ABSENT void flowfd_repoll_now(struct flowfd_ring *ring) {}

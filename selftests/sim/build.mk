@@ -8,11 +8,11 @@ SIM_TOP ?= ..
 SIM_SANITIZE ?= $(SANITIZE)
 
 # All files but those for which a history has no use: pages, init, closes of files.
-sim_left_out := main device trace memory closing ring% watch% repoll post bridge% work
+sim_left_out := main device trace memory closing watch% repoll post
 sim_module := $(filter-out $(sim_left_out:%=$(SIM_TOP)/module/%.c), \
 		$(wildcard $(SIM_TOP)/module/*.c))
 sim_library := transfer doorbell
-sim_own := $(filter-out program,$(patsubst $(SIM)/%.c,%,$(wildcard $(SIM)/*.c)))
+sim_own := $(filter-out program harvest,$(patsubst $(SIM)/%.c,%,$(wildcard $(SIM)/*.c)))
 
 sim_out := $(O)/tests/sim.d
 sim_objects := $(sim_module:$(SIM_TOP)/module/%.c=$(sim_out)/module/%.o) \
@@ -39,7 +39,7 @@ $(sim_out)/module/%.o: $(SIM_TOP)/module/%.c $(O)/flags | $(sim_out)/headers
 $(sim_out)/%.o: $(SIM)/%.c $(O)/flags | $(sim_out)/headers
 	$(sim_compile) $(sim_warnings) $(WERROR) -iquote $(SIM_TOP)/module -I$(sim_out)/include
 
-$(sim_out)/program.o: $(SIM)/program.c $(O)/flags
+$(sim_out)/program.o $(sim_out)/harvest.o: $(sim_out)/%.o: $(SIM)/%.c $(O)/flags
 	@mkdir -p $(@D)
 	$(sim_compile) $(sim_warnings) $(WERROR) -I$(SIM_TOP)/userspace/include \
 		-I$(SIM_TOP)/userspace/lib
@@ -49,6 +49,7 @@ $(sim_out)/library-%.o: $(SIM_TOP)/userspace/lib/%.c $(O)/flags
 	$(sim_compile) $(sim_warnings) $(WERROR) -I$(SIM_TOP)/userspace/include -include $(SIM)/library.h
 
 # Module and library have functions of the same name.
-$(sim_out)/library.o: $(sim_library:%=$(sim_out)/library-%.o) $(sim_out)/program.o
+$(sim_out)/library.o: $(sim_library:%=$(sim_out)/library-%.o) $(sim_out)/program.o \
+		$(sim_out)/harvest.o
 	$(LD) -r -o $@ $^
-	objcopy -w --keep-global-symbol='program_*' $@
+	objcopy -w --keep-global-symbol='program_*' --keep-global-symbol='harvest_*' $@

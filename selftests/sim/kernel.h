@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,6 +79,16 @@ typedef unsigned int gfp_t;
 #define WARN_ON(x) WARN_ON_ONCE(x)
 #define BUG_ON(x) WARN_ON_ONCE(x)
 
+#define clamp(v, low, high) min(max(v, low), high)
+#define ALIGN(x, a) (((x) + (a) - 1) / (a) * (a))
+#define BITS_TO_LONGS(n) (((n) + 63) / 64)
+#define roundup_pow_of_two(n) ((u32)1 << order_base_2(n))
+static inline u32 order_base_2(u32 n) { return n > 1 ? 32 - __builtin_clz(n - 1) : 0; }
+#define for_each_possible_cpu(cpu) for ((cpu) = 0; (cpu) < 1; (cpu)++)
+#define per_cpu_ptr(p, cpu) (p)
+#define __module_get(module) ((void)(module))
+#define module_put(module) ((void)(module))
+
 /* Shared words. */
 #define READ_ONCE(x) ({ sim_step(); *(volatile typeof(x) *)&(x); })
 #define WRITE_ONCE(x, v) ({ sim_step(); *(volatile typeof(x) *)&(x) = (v); })
@@ -88,6 +99,8 @@ typedef unsigned int gfp_t;
 #define xchg(p, v) ({ sim_step(); typeof(*(p)) x_ = *(p); *(p) = (v); x_; })
 #define cmpxchg(p, old, new) ({ sim_step(); typeof(*(p)) x_ = *(p); \
 	if (x_ == (old)) *(p) = (new); x_; })
+#define try_cmpxchg(p, old, new) ({ typeof(*(p)) o_ = *(old); \
+	*(old) = cmpxchg(p, o_, new); *(old) == o_; })
 #define smp_mb() sim_step()
 #define smp_rmb() sim_step()
 #define smp_wmb() sim_step()
@@ -133,10 +146,12 @@ SIM_ATOMIC(atomic, int)
 SIM_ATOMIC(atomic_long, long)
 SIM_ATOMIC(atomic64, s64)
 
+#define ATOMIC64_INIT(n) { n }
 typedef struct { atomic_t refs; } refcount_t;
 static inline void refcount_set(refcount_t *r, int n) { atomic_set(&r->refs, n); }
 static inline void refcount_inc(refcount_t *r) { atomic_inc(&r->refs); }
 static inline bool refcount_dec_and_test(refcount_t *r) { return atomic_dec_and_test(&r->refs); }
+static inline void refcount_dec(refcount_t *r) { atomic_dec(&r->refs); }
 static inline bool refcount_inc_not_zero(refcount_t *r)
 {
 	sim_step();
@@ -144,6 +159,8 @@ static inline bool refcount_inc_not_zero(refcount_t *r)
 }
 
 #define this_cpu_inc(x) ((void)(x)++)
+#define DEFINE_PER_CPU(type, name) type name
+#define this_cpu_ptr(p) (p)
 
 static inline bool test_and_set_bit(long bit, unsigned long *words)
 {
@@ -227,6 +244,7 @@ struct hlist_node { struct hlist_node *next, **pprev; };
 struct hlist_head { struct hlist_node *first; };
 struct llist_node { struct llist_node *next; };
 struct llist_head { struct llist_node *first; };
+#define init_llist_head(head) ((void)((head)->first = NULL))
 
 /* rbtree.h: a list in order, as trees here have few nodes. */
 struct rb_node { struct list_head in_order; };
@@ -284,12 +302,21 @@ static inline bool signal_pending(struct task_struct *task)
 	return task->signalled || task->killed;
 }
 static inline void cond_resched(void) { sim_may_sleep(); sim_step(); }
+/* Rings are not asked to change a mask of signals. */
+#define set_restore_sigmask() ((void)0)
+#define test_and_clear_restore_sigmask() false
+#define sigdelsetmask(set, mask) ((void)(set))
+#undef sigmask
+#define sigmask(signal) 0
+#define sigprocmask(how, set, old) ((void)(set))
+#define u64_to_user_ptr(value) ((void *)(uintptr_t)(value))
 #define might_sleep() sim_may_sleep()
 
 /* Time. */
 typedef s64 ktime_t;
 #define KTIME_MAX INT64_MAX
 #define CLOCK_MONOTONIC 1
+#define ktime_add_safe(a, b) ((ktime_t)min((u64)(a) + (u64)(b), (u64)KTIME_MAX))
 #define ns_to_ktime(ns) ((ktime_t)(ns))
 #define ktime_to_ns(t) ((s64)(t))
 #define jiffies ((unsigned long)(sim_now / 4000000))
@@ -451,6 +478,12 @@ void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags);
 #define kmalloc(size, flags) malloc(size)
 #define kzalloc(size, flags) calloc(1, size)
 #define kfree(p) free((void *)(p))
+#define kvfree kfree
+#define kvcalloc(n, size, flags) calloc(n, size)
+#define kvmalloc_array(n, size, flags) calloc(n, size)
+#define alloc_percpu_gfp(type, flags) ((type *)calloc(1, sizeof(type)))
+#define free_percpu kfree
+#define PAGE_ALIGN(x) ALIGN(x, PAGE_SIZE)
 struct ida { int next; };
 #define DEFINE_IDA(name) struct ida name
 #define ida_alloc_min(ida, least, flags) ((ida)->next = 0, (least))
@@ -467,6 +500,7 @@ struct vm_area_struct {
 	struct mm_struct *vm_mm;
 	void *vm_private_data;
 	const struct vm_operations_struct *vm_ops;
+	struct file *vm_file;
 	void *address; /* set by flowfd_memory_map() */
 };
 static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
@@ -527,7 +561,9 @@ static inline size_t copy_to_iter(const void *from, size_t n, struct iov_iter *i
 #define IOCSIZE_MASK (_IOC_SIZEMASK << _IOC_SIZESHIFT)
 typedef void *fl_owner_t;
 struct file_lock;
-struct inode;
+struct super_block { unsigned long s_magic; };
+struct inode { struct super_block *i_sb; };
+struct dentry { struct { const char *name; } d_name; };
 struct seq_file { char *buf; size_t size, count; };
 void seq_printf(struct seq_file *m, const char *format, ...);
 struct kiocb { struct file *ki_filp; int ki_flags; };
@@ -553,8 +589,12 @@ struct file {
 	const struct file_operations *f_op;
 	void *private_data;
 	bool allocated;
+	struct { struct dentry *dentry; } f_path;
+	struct inode *f_inode;
 };
 #define vfs_poll(file, table) ((file)->f_op->poll(file, table))
+#define file_inode(file) ((file)->f_inode)
+#define ANON_INODE_FS_MAGIC 0x09041934
 #define compat_ptr_ioctl NULL
 #define noop_llseek NULL
 #define file_count(file) 1L

@@ -10,13 +10,14 @@
 #include <unistd.h>
 
 #include "oracle.h"
+#include "rings.h"
 #include "subject.h"
 #include "tasks.h"
 
 static const struct history_kind {
 	const char *name;
 	enum store store;
-	bool dying, hostile, bridges;
+	bool dying, hostile, bridges, rings;
 } histories[] = {
 	{ .name = "kernel", .store = IN_KERNEL },
 	{ .name = "memory", .store = IN_MEMORY },
@@ -24,11 +25,16 @@ static const struct history_kind {
 	{ .name = "hostile", .store = IN_MEMORY, .hostile = true },
 	{ .name = "bridges", .store = IN_KERNEL, .bridges = true },
 	{ .name = "mapped-bridges", .store = IN_MEMORY, .bridges = true },
+	{ .name = "ring", .rings = true },
 	{ .name = "library", .store = WITHOUT_MODULE },
 };
 
 static void live(const struct history_kind *h)
 {
+	if (h->rings) {
+		rings_live();
+		return;
+	}
 	subject_begin(h->store, h->bridges);
 	if (h->store != WITHOUT_MODULE && sim_random(3))
 		subject_set_randomly();
@@ -64,7 +70,7 @@ static const struct history_kind *find_kind(const char *name)
 /* Mostly of the two kinds that have most to show. */
 static const struct history_kind *kind_of(u64 seed)
 {
-	static const u8 order[] = { 0, 1, 4, 2, 6, 0, 1, 3, 4, 5 };
+	static const u8 order[] = { 0, 1, 4, 2, 7, 0, 1, 3, 6, 5 };
 
 	return &histories[order[seed % ARRAY_SIZE(order)]];
 }
@@ -100,6 +106,7 @@ int main(int argc, char **argv)
 		}
 	}
 	subject_init();
+	rings_init();
 	for (done = 0; done < number && (!end || time(NULL) < end); done++) {
 		h = only ?: kind_of(first + done);
 		if (run_history(h, first + done))

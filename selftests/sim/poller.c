@@ -142,11 +142,12 @@ static int wake_multishot(wait_queue_entry_t *entry, unsigned int mode, int flag
 	return 1;
 }
 
-struct poller *poller_add(unsigned int events, bool multishot)
+struct poller *poller_add(__poll_t (*poll)(poll_table *wait), __poll_t events,
+			  bool multishot)
 {
 	struct poller *p = calloc(1, sizeof(*p));
 
-	p->poll = subject_poll;
+	p->poll = poll;
 	p->events = events | ALWAYS | (multishot ? EPOLLET : 0);
 	init_waitqueue_func_entry(&p->entry, multishot ? wake_multishot : wake_epoll);
 	if (look(p, true)) {

@@ -17,7 +17,8 @@ int poll_events_of(unsigned int (*poll)(struct poll_table_struct *wait),
 /* The first; 0 or -EINTR. */
 int poll_until(unsigned int events, uint64_t deadline);
 
-struct poller *poller_add(unsigned int events, bool multishot);
+struct poller *poller_add(unsigned int (*poll)(struct poll_table_struct *wait),
+			  unsigned int events, bool multishot);
 /* EPOLL_CTL_MOD */
 void poller_modify(struct poller *p, unsigned int events);
 /* epoll_wait(2), or a completion: the events, or 0 for a signal. */

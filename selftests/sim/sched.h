@@ -29,6 +29,7 @@ struct task_struct {
 	int prio, normal_prio;
 	uint64_t timer_slack_ns;
 	struct mm_struct *mm;
+	int saved_sigmask;
 	char comm[16];
 
 	bool signalled;

@@ -202,7 +202,8 @@ static void run_waiter(void *arg)
 	if (subject.one_consumer && k->consumes)
 		take_all(w);
 	if (k->epoll | k->multishot)
-		w->poller = poller_add(k->epoll | k->multishot, k->multishot);
+		w->poller = poller_add(subject_poll, k->epoll | k->multishot,
+				       k->multishot);
 	while (!actors_ended && !current->killed) {
 		wait_and_act(w);
 		current->signalled = false;
@@ -306,7 +307,7 @@ static void add_waiter(const struct kind *const few[])
 
 	if (!is_possible(k))
 		return;
-	snprintf(name, sizeof(name), "%u:%.12s", waiter_count, k->name);
+	snprintf(name, sizeof(name), "%u:%.12s", waiter_count % 10, k->name);
 	*w = (struct waiter){ .kind = k };
 	w->task = sim_spawn(name, run_waiter, w);
 	w->task->slow = sim_chance(8);
