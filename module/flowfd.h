@@ -19,11 +19,13 @@
  *	   |			was removed meanwhile
  *	wait queue of a watched file, with interrupts off. A counter's wqh is one of
  *	   |		these, and the only one that is ours.
- *	   ring->wqh	pollers of a ring, and tasks that sleep on it
- *	      |		locks that a wakeup takes: epoll's, io_uring's, a run queue's.
- *	      |		A ring does not watch rings, epolls or io_urings, and a
- *	      |		wakeup that would signal an eventfd is deferred, see
- *	      |		flowfd_ring_wake(). So the chain does not come back.
+ *	   ring->sleeper_lock	tasks that sleep on a ring
+ *	      |		a run queue's, of a task that is woken. Nothing else: no foreign
+ *	      |		function is called with the lock of a watched file.
+ *
+ *	ring->wqh	pollers of a ring. A work item calls them under it, and they take
+ *	   |		the locks of epoll, io_uring and AIO; if these signal an eventfd
+ *	   |		that the ring watches, that one's lock and what is below.
  *
  * A wait queue's lock is taken under the mutexes. Nothing sleeps or accesses user memory
  * under it. User memory is not accessed under the mutexes either.

@@ -28,12 +28,9 @@ static int __init flowfd_init(void)
 	err = flowfd_ring_init();
 	if (err)
 		goto exit_counter;
-	err = flowfd_ring_wake_init();
-	if (err)
-		goto exit_ring;
 	err = flowfd_repoll_init(flowfd_watch_repoll);
 	if (err)
-		goto exit_ring_wake;
+		goto exit_ring;
 	err = flowfd_watch_init();
 	if (err)
 		goto exit_repoll;
@@ -47,8 +44,6 @@ exit_watch:
 	flowfd_watch_exit();
 exit_repoll:
 	flowfd_repoll_exit();
-exit_ring_wake:
-	flowfd_ring_wake_exit();
 exit_ring:
 	flowfd_ring_exit();
 exit_counter:
@@ -65,7 +60,6 @@ static void __exit flowfd_exit(void)
 {
 	flowfd_device_exit();
 	flowfd_repoll_exit();
-	flowfd_ring_wake_exit();
 	flowfd_work_class_exit();
 	flowfd_closing_exit();
 	flowfd_watch_exit();

@@ -13,11 +13,10 @@
 #include "trace.h"
 #include "watch.h"
 
-/* Flags of a wakeup that need the slow path: all are above the published events. */
-#define WATCH_SLOW_PATH	    ((__force u32)(POLLFREE | EPOLL_URING_WAKE))
-#define WATCH_SLOW_PATH_MIN ((__force u32)POLLFREE)
+/* The flag of a wakeup that needs the slow path: above all published events. */
+#define WATCH_SLOW_PATH ((__force u32)POLLFREE)
 
-static_assert((__force u32)WATCH_EVENTS < WATCH_SLOW_PATH_MIN);
+static_assert((__force u32)WATCH_EVENTS < WATCH_SLOW_PATH);
 
 /*
  * Sets the flag of an item and returns its old value; a full barrier. On x86 a test
@@ -43,9 +42,8 @@ static __always_inline bool publisher_is_preemptible(bool locked)
 }
 
 /* As flowfd_publish(); @locked and @traced are constants. */
-static __always_inline void publish(struct flowfd_watch *w, __poll_t events,
-				    __poll_t wake_flags, int sync, bool locked,
-				    bool traced)
+static __always_inline void publish(struct flowfd_watch *w, __poll_t events, int sync,
+				    bool locked, bool traced)
 {
 	struct flowfd_ring_item *item = w->item;
 	struct flowfd_ring *ring = w->ring;
@@ -82,14 +80,13 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events,
 	if (traced)
 		trace_flowfd_publish(w, events, false);
 	if (unlikely(atomic_read(&ring->listening)))
-		flowfd_ring_wake(ring, wake_flags, sync);
+		flowfd_ring_wake(ring, sync);
 }
 
 /**
  * flowfd_publish - publish events of a watched file
  * @w: watch of the file
  * @events: what happened, not 0
- * @wake_flags: EPOLL_URING_WAKE or 0, for pollers of the ring
  * @sync: whether the waker is about to sleep, a hint for the scheduler
  * @locked: whether the lock of a wait queue is held; a constant
  *
@@ -102,13 +99,13 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events,
  * behind it, so it must not be preempted in between.
  */
 static __always_inline void flowfd_publish(struct flowfd_watch *w, __poll_t events,
-					   __poll_t wake_flags, int sync, bool locked)
+					   int sync, bool locked)
 {
 	/* Out of line: a call in here would cost registers, also if it is never made. */
 	if (trace_flowfd_publish_enabled())
-		flowfd_publish_traced(w, events, wake_flags, sync);
+		flowfd_publish_traced(w, events, sync);
 	else
-		publish(w, events, wake_flags, sync, locked, false);
+		publish(w, events, sync, locked, false);
 }
 
 /* The watch of the first wait queue of a file, at a fixed place in the watch. */
@@ -133,12 +130,12 @@ static __always_inline bool watch_announce(struct flowfd_watch *w, __poll_t even
 	u32 bits = (__force u32)events & READ_ONCE(w->direct);
 
 	/*
-	 * Slow path: no events, which wraps to U32_MAX, and flags above all events. One
-	 * comparison catches both.
+	 * Slow path: no events, which wraps to U32_MAX, and the flag above all events.
+	 * One comparison catches both.
 	 */
-	if (unlikely(bits - 1 >= WATCH_SLOW_PATH_MIN - 1))
+	if (unlikely(bits - 1 >= WATCH_SLOW_PATH - 1))
 		return false;
-	flowfd_publish(w, (__force __poll_t)bits, 0, sync, true);
+	flowfd_publish(w, (__force __poll_t)bits, sync, true);
 	return true;
 }
 

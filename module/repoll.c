@@ -17,7 +17,6 @@ static struct {
 	const char *name;
 	struct workqueue_struct *workqueue;
 } classes[REPOLL_CLASSES] = {
-	[REPOLL_KERNEL] = { .name = "flowfd_kernel" },
 	[REPOLL_DEVICE] = { .name = "flowfd_device" },
 	[REPOLL_FUSE] = { .name = "flowfd_fuse" },
 };
@@ -97,11 +96,13 @@ bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry)
  */
 void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *entry)
 {
+	struct workqueue_struct *workqueue = classes[entry->class].workqueue;
 	struct flowfd_repoll *r = &ring->repoll[entry->class];
 
-	/* If the list has others, whoever added the first queues the work. */
+	/* If the list has others, the task that added the first queues the work. */
 	if (llist_add(&entry->node, &r->entries))
-		flowfd_ring_queue_work(ring, classes[entry->class].workqueue, &r->work);
+		flowfd_ring_queue_work(ring, workqueue ?: ring->work_class->unbound,
+				       &r->work);
 }
 
 /**
@@ -121,16 +122,16 @@ void flowfd_repoll_init_ring(struct flowfd_ring *ring)
 
 static void destroy_workqueues(unsigned int count)
 {
-	while (count--)
+	while (--count > REPOLL_KERNEL)
 		destroy_workqueue(classes[count].workqueue);
 }
 
 /**
- * flowfd_repoll_init - make a workqueue for each class
+ * flowfd_repoll_init - make a workqueue for each class whose files may wait
  * @poll: polls the file of an entry and gives up the references that were taken for it
  *
- * A workqueue runs a limited number of items at a time, so classes that may wait have
- * their own.
+ * A workqueue runs a limited number of items at a time, so each of these classes has one.
+ * Files that do not wait are polled in the turn of the ring's user.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -140,7 +141,7 @@ int flowfd_repoll_init(void (*poll)(struct flowfd_repoll_entry *entry))
 	unsigned int i;
 
 	poll_entry = poll;
-	for (i = 0; i < REPOLL_CLASSES; i++) {
+	for (i = REPOLL_KERNEL + 1; i < REPOLL_CLASSES; i++) {
 		workqueue = alloc_workqueue("%s", WQ_UNBOUND, 0, classes[i].name);
 		if (!workqueue) {
 			destroy_workqueues(i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What is in the memory of a ring: shared with a consumer in user space, which may store
- * anything there, so the kernel trusts nothing that it reads from it. Also the ring's life
- * and its free items. Nothing here takes a lock; ring->lock protects the free items.
+ * anything there, so the kernel trusts nothing that it reads from it. Also the ring's
+ * life and its free items. Nothing here takes a lock; ring->lock protects the free items.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -138,10 +138,10 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number)
  * @ring: locked ring
  * @resting: bits of @queued with which an item rests until the consumer has taken it
  *
- * For a file, FLOWFD_RING_BY_POST: if a poster died before it put the item into the stack,
- * nobody ever does, and the events of the file would be lost. An entry of an earlier file
- * in the index is no harm. For a post, all: it would not be put into the stack while there
- * is such an entry, and would not end a wait for more entries.
+ * For a file, FLOWFD_RING_BY_POST: if a poster died before it put the item into the
+ * stack, nobody ever does, and the events of the file would be lost. An entry of an
+ * earlier file in the index is no harm. For a post, all: it would not be put into the
+ * stack while there is such an entry, and would not end a wait for more entries.
  *
  * Return: number of the item, or -ENOSPC.
  */
@@ -328,6 +328,7 @@ static void ring_construct(void *object)
 	struct flowfd_ring *ring = object;
 
 	init_waitqueue_head(&ring->wqh);
+	spin_lock_init(&ring->sleeper_lock);
 	ring->sleepers = RB_ROOT_CACHED;
 	spin_lock_init(&ring->repoll_lock);
 	mutex_init(&ring->lock);

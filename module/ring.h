@@ -10,20 +10,17 @@
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 
 #include "flowfd.h"
 #include "memory.h"
 #include "repoll.h"
 #include "ring_stats.h"
+#include "work.h"
 
 /* Bits of ring->listening. */
 #define RING_POLLERS  1	 /* a poller looked since pollers were woken last */
 #define RING_SLEEPERS 2	 /* tasks may sleep on the ring */
 #define RING_WOKEN    4	 /* pollers were woken, and are still in the queue */
-#define RING_WAKING   8	 /* the work item wakes all pollers */
-#define RING_AGAIN    16 /* a publisher found RING_WAKING */
-#define RING_URING    32 /* the work item must pass on EPOLL_URING_WAKE */
 
 /**
  * struct flowfd_ring - the state behind a ring's descriptor
@@ -33,15 +30,14 @@
  * @stats: what each processor counts
  * @mask: index slots - 1; fixed, as are all members above
  * @tail: entries put into the index so far; see ring_tail()
- * @listening: RING_* bits: a publisher must look at @wqh
- * @woken_at: jiffies when pollers were woken last
- * @user: of whose time they are woken, a hash of RING_USERS_BITS; fixed
+ * @listening: RING_* bits, for whom a publisher has something to do
+ * @woken_at: jiffies when @wake_work was queued last
  * @wanted: fewest entries that a task in @sleepers waits for; read without the lock
- * @wqh: pollers; its lock protects @wanted and @sleepers
+ * @sleeper_lock: protects @wanted and @sleepers
  * @sleepers: tasks that wait for entries, by how many they want
- * @wake_work: wakes pollers if there are many, or slow ones; holds a reference while
- *             pending
- * @heal_work: for processes that ended; likewise
+ * @wqh: pollers; publishers do not take its lock
+ * @work_class: of the user who made the ring; fixed
+ * @wake_work: wakes pollers; holds a reference while pending
  * @repoll: files that a worker must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch
  * @lock: protects the members from @watches to @post_count, and @closed_before
@@ -69,12 +65,12 @@ struct flowfd_ring {
 	atomic_long_t tail ____cacheline_aligned_in_smp;
 	atomic_t listening;
 	unsigned long woken_at;
-	u32 user;
 	u32 wanted;
-	wait_queue_head_t wqh;
+	spinlock_t sleeper_lock; /* sleepers */
 	struct rb_root_cached sleepers;
+	wait_queue_head_t wqh;
+	const struct work_class *work_class;
 	struct work_struct wake_work;
-	struct work_struct heal_work;
 	struct flowfd_repoll repoll[REPOLL_CLASSES];
 	spinlock_t repoll_lock; /* publishing by a worker */
 	struct mutex lock;	/* watches, posts and free items */
@@ -121,10 +117,8 @@ bool flowfd_ring_has_posts(const struct flowfd_ring *ring);
 bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result);
 
 /* ring_wake.c */
-int flowfd_ring_wake_init(void);
-void flowfd_ring_wake_exit(void);
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring);
-void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync);
+void flowfd_ring_wake(struct flowfd_ring *ring, int sync);
 void flowfd_ring_arm(struct flowfd_ring *ring, int bit);
 void flowfd_ring_notify(struct flowfd_ring *ring);
 void flowfd_ring_heal(struct flowfd_ring *ring);

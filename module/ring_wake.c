@@ -1,52 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waking the tasks that sleep on a ring and the pollers of a ring, and sleeping.
- * Publishers call this with interrupts on or off.
+ * How publishers wake the tasks that sleep on a ring and the pollers of a ring, and how
+ * tasks sleep. A publisher has the lock of a watched file and interrupts off. So it wakes
+ * tasks itself, and leaves pollers, whose functions are foreign and may take long, to a
+ * work item of the user who made the ring. docs/ring.md has the proof.
  */
-#include <linux/hash.h>
 #include <linux/jiffies.h>
-#include <linux/ktime.h>
 #include <linux/sched/signal.h>
 
-#include "outer_user.h"
 #include "ring.h"
 #include "sleep.h"
-
-/*
- * How many pollers are woken with the lock held and interrupts off, by a publisher
- * itself and by the work item at a time. A file may be in a ring many times, and each
- * of its wakeups then comes here as often and may wait for the lock. Whatever one poller
- * wakes in turn, as an epoll does, its own kind must bound.
- */
-#define RING_POLLERS_AT_ONCE 4
-
-/*
- * To wake an epoll that is polled very often takes long, perhaps more than a tick. A file
- * that is in a ring many times, or in many rings, would wake it as often, with interrupts
- * off. So publishers on a processor wake the pollers of a user's rings for half of the time
- * at most, and those of all users for four fifths; beyond that, the work item does. It is
- * exceeded by these debts at most, and by what one publisher does. A single user's pollers
- * are not enough for the second limit, so that they have no influence on those of others.
- * Not with PREEMPT_RT, where interrupts are on.
- */
-#define RING_DEBT_NS	 2000000
-#define RING_DEBT_ALL_NS 50000000
-
-/* Users whose hashes are equal share. */
-#define RING_USERS_BITS 5
-
-/*
- * When publishers here have made up for the time that they woke pollers, in ns: of each
- * user, and of all.
- */
-struct ring_budget {
-	u64 user[1 << RING_USERS_BITS];
-	u64 all;
-};
-
-static DEFINE_PER_CPU(struct ring_budget, ring_budget);
-
-static struct workqueue_struct *ring_workqueue;
 
 /*
  * A sleeping task. It is woken once, and only when there are as many entries as it
@@ -102,92 +65,6 @@ static void ring_wake_sleepers(struct flowfd_ring *ring, int sync, bool posted)
 	ring_announce_sleepers(ring);
 }
 
-/*
- * A poller must not signal an eventfd from here, because a ring may watch that
- * eventfd. in_eventfd makes it defer the signal, as in a wakeup by an eventfd. This may
- * be inside such a wakeup already. Interrupts are off, so no handler sees the change.
- */
-static void ring_call_poller(wait_queue_entry_t *entry, int sync, void *key)
-{
-	bool outer = current->in_eventfd;
-
-	current->in_eventfd = 1;
-	entry->func(entry, TASK_NORMAL, sync, key);
-	current->in_eventfd = outer;
-}
-
-/*
- * Without events, so that each poller looks at the ring. A multishot poll of io_uring
- * would complete with the events of a wakeup, never look, and not be woken again.
- * EPOLL_URING_WAKE ends such a poll; io_uring ignores that flag without events.
- */
-static void *ring_key(__poll_t flags)
-{
-	return flags ? poll_to_key(EPOLLIN | EPOLLRDNORM | flags) : NULL;
-}
-
-/* For the bits of the work item. */
-static int ring_uring_bit(__poll_t flags)
-{
-	return flags ? RING_URING : 0;
-}
-
-static void ring_leave_to_work(struct flowfd_ring *ring, __poll_t flags)
-{
-	atomic_or(RING_WAKING | ring_uring_bit(flags), &ring->listening);
-	flowfd_ring_queue_work(ring, ring_workqueue, &ring->wake_work);
-}
-
-/* All of them: an exclusive poller may go away before it looks at the ring. */
-static void ring_wake_pollers(struct flowfd_ring *ring, __poll_t flags, int sync)
-{
-	wait_queue_entry_t *entry, *next;
-	unsigned int count = 0;
-
-	list_for_each_entry_safe(entry, next, &ring->wqh.head, entry) {
-		if (count++ == RING_POLLERS_AT_ONCE) {
-			ring_leave_to_work(ring, flags);
-			return;
-		}
-		ring_call_poller(entry, sync, ring_key(flags));
-	}
-}
-
-/* The same, or it is left to the work item: see RING_DEBT_NS. */
-static void ring_wake_pollers_in_time(struct flowfd_ring *ring, __poll_t flags, int sync)
-{
-	struct ring_budget *budget;
-	u64 start, time, *user;
-
-	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
-		ring_wake_pollers(ring, flags, sync);
-		return;
-	}
-	budget = this_cpu_ptr(&ring_budget);
-	user = &budget->user[ring->user];
-	start = ktime_get_ns();
-	if (*user > start + RING_DEBT_NS || budget->all > start + RING_DEBT_ALL_NS) {
-		ring_leave_to_work(ring, flags);
-		return;
-	}
-	ring_wake_pollers(ring, flags, sync);
-	time = ktime_get_ns() - start;
-	*user = max(*user, start) + 2 * time;
-	budget->all = max(budget->all, start) + time + time / 4;
-}
-
-/*
- * Before pollers are woken: a poller that looks from here on is woken again. Returns the
- * bits of before.
- */
-static int ring_begin_wakeups(struct flowfd_ring *ring)
-{
-	WRITE_ONCE(ring->woken_at, jiffies);
-	/* A full barrier before what the pollers do. Pairs with e. */
-	return atomic_fetch_andnot(RING_POLLERS | RING_AGAIN | RING_URING,
-				   &ring->listening);
-}
-
 /* A poller has looked, or pollers were woken last before this tick. */
 static bool ring_pollers_are_due(const struct flowfd_ring *ring, int listening)
 {
@@ -195,61 +72,43 @@ static bool ring_pollers_are_due(const struct flowfd_ring *ring, int listening)
 	       (listening & RING_WOKEN && time_after(jiffies, READ_ONCE(ring->woken_at)));
 }
 
-/* False if nobody is to be woken now, or the work item does it. */
-static bool ring_needs_wakeup(struct flowfd_ring *ring, __poll_t flags, bool posted)
-{
-	int listening = atomic_read(&ring->listening);
-	int again = RING_AGAIN | ring_uring_bit(flags);
-
-	if (ring_sleeper_is_due(ring, listening) || (posted && listening & RING_SLEEPERS))
-		return true;
-	if (listening & RING_WAKING)
-		return !(atomic_fetch_or(again, &ring->listening) & RING_WAKING);
-	return ring_pollers_are_due(ring, listening);
-}
-
 /*
  * A sleeper is woken once. Pollers are woken once until one of them looks at the ring:
  * all others have yet to look, and will see the entries that came meanwhile. But an epoll
- * wakes one of several tasks, and that one may be killed before it looks. So the first
- * publisher after a tick wakes them again if none has looked.
- *
- * Takes the lock only if somebody is to be woken. While the work item wakes the pollers,
- * publishers wake none.
+ * wakes one of several tasks, and that task may be killed before it looks. So the first
+ * publisher after a tick has them woken again if none has looked.
  */
-static void ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync, bool posted)
+static void ring_wake(struct flowfd_ring *ring, int sync, bool posted)
 {
+	int listening = atomic_read(&ring->listening);
 	unsigned long irq;
-	int listening;
 
-	if (!ring_needs_wakeup(ring, flags, posted))
-		return;
-	spin_lock_irqsave(&ring->wqh.lock, irq);
-	listening = atomic_read(&ring->listening);
-	if (listening & RING_SLEEPERS)
+	if (ring_sleeper_is_due(ring, listening) ||
+	    (posted && listening & RING_SLEEPERS)) {
+		spin_lock_irqsave(&ring->sleeper_lock, irq);
 		ring_wake_sleepers(ring, sync, posted);
-	if (listening & RING_WAKING) {
-		atomic_or(RING_AGAIN | ring_uring_bit(flags), &ring->listening);
-		/* The queue grows under the lock only, so no barrier is needed. */
-	} else if (!waitqueue_active(&ring->wqh)) {
-		atomic_and(RING_SLEEPERS, &ring->listening);
-	} else if (ring_pollers_are_due(ring, listening)) {
-		atomic_or(RING_WOKEN, &ring->listening);
-		ring_begin_wakeups(ring);
-		ring_wake_pollers_in_time(ring, flags, sync);
+		spin_unlock_irqrestore(&ring->sleeper_lock, irq);
 	}
-	spin_unlock_irqrestore(&ring->wqh.lock, irq);
+	if (!ring_pollers_are_due(ring, listening))
+		return;
+	WRITE_ONCE(ring->woken_at, jiffies);
+	atomic_or(RING_WOKEN, &ring->listening);
+	/*
+	 * l: a full barrier before the work item is queued. It wakes each poller that has
+	 * set the bit before this; the next publisher finds the bit of any other.
+	 */
+	atomic_fetch_andnot(RING_POLLERS, &ring->listening);
+	flowfd_ring_queue_work(ring, ring->work_class->unbound, &ring->wake_work);
 }
 
 /**
  * flowfd_ring_wake - wake the tasks that sleep on a ring, and its pollers
  * @ring: ring
- * @flags: EPOLL_URING_WAKE or 0
- * @sync: whether the waker is about to sleep, a hint for the scheduler
+ * @sync: whether the publisher is about to sleep, a hint for the scheduler
  */
-void flowfd_ring_wake(struct flowfd_ring *ring, __poll_t flags, int sync)
+void flowfd_ring_wake(struct flowfd_ring *ring, int sync)
 {
-	ring_wake(ring, flags, sync, false);
+	ring_wake(ring, sync, false);
 }
 
 /**
@@ -282,19 +141,19 @@ void flowfd_ring_notify(struct flowfd_ring *ring)
 		return;
 	/* k: a full barrier. Pairs with flowfd_ring_arm(). */
 	xchg(&ring->header->armed, 0);
-	ring_wake(ring, 0, 0, true);
+	ring_wake(ring, 0, true);
 }
 
-/*
- * A process that ended may have died after a push and before it looked at @armed, or
- * after it was woken and before it looked at the ring. So pollers are armed as if one had
- * looked: if there is no post by now, the next one wakes them. A sleeper arms the ring by
- * itself.
+/**
+ * flowfd_ring_heal - make up for a process that ends
+ * @ring: ring
+ *
+ * The process may have died after a push and before its look at @armed, or after it was
+ * woken and before its look at the ring. So pollers are armed as if one had looked: if
+ * there is no post by now, the next one wakes them. A sleeper arms the ring by itself.
  */
-static void ring_heal_work(struct work_struct *work)
+void flowfd_ring_heal(struct flowfd_ring *ring)
 {
-	struct flowfd_ring *ring = container_of(work, struct flowfd_ring, heal_work);
-
 	/* A poller that joins now looks by itself. */
 	if (waitqueue_active(&ring->wqh)) {
 		flowfd_ring_arm(ring, RING_POLLERS);
@@ -302,18 +161,6 @@ static void ring_heal_work(struct work_struct *work)
 		smp_mb();
 	}
 	flowfd_ring_notify(ring);
-	flowfd_ring_end_work(ring);
-}
-
-/**
- * flowfd_ring_heal - make up for a process that ends
- * @ring: ring; the caller holds a reference
- *
- * A work item does it, once for all mappings and descriptors that go until it runs.
- */
-void flowfd_ring_heal(struct flowfd_ring *ring)
-{
-	flowfd_ring_queue_work(ring, ring_workqueue, &ring->heal_work);
 }
 
 static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
@@ -322,60 +169,34 @@ static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 	return 0;
 }
 
-/* Wakes some of the pollers between two bookmarks, and moves the first; false: no more. */
-static bool ring_wake_between(struct flowfd_ring *ring, wait_queue_entry_t *bookmark,
-			      const wait_queue_entry_t *end, void *key)
-{
-	wait_queue_entry_t *entry;
-	unsigned int i;
-
-	for (i = 0; i < RING_POLLERS_AT_ONCE; i++) {
-		entry = list_next_entry(bookmark, entry);
-		if (entry == end)
-			return false;
-		list_move(&bookmark->entry, &entry->entry);
-		ring_call_poller(entry, 0, key);
-	}
-	return true;
-}
-
-/* A publisher left it to the work item to wake pollers that are due. */
-static bool ring_wake_again(struct flowfd_ring *ring)
-{
-	int listening = atomic_fetch_andnot(RING_WAKING | RING_AGAIN, &ring->listening);
-
-	if (!(listening & RING_AGAIN) || !ring_pollers_are_due(ring, listening))
-		return false;
-	atomic_or(RING_WAKING, &ring->listening);
-	return true;
-}
-
 /*
- * Wakes all pollers of a ring that has more of them than a publisher wakes, or slow ones.
- * Not those that join meanwhile: they look by themselves. Nor in a loop: user space
- * decides whether to wake again, and other rings have their turn first.
+ * Wakes all pollers, also exclusive ones: such a poller may go away before it looks.
+ * Pollers that join meanwhile look by themselves. Without events, so that each poller
+ * looks at the ring: a multishot poll of io_uring would complete with the events of a
+ * wakeup, never look, and not be woken again.
  */
 static void ring_wake_work(struct work_struct *work)
 {
 	struct flowfd_ring *ring = container_of(work, struct flowfd_ring, wake_work);
-	wait_queue_entry_t bookmark, end;
-	void *key;
+	wait_queue_entry_t bookmark, end, *entry;
 
 	init_waitqueue_func_entry(&bookmark, bookmark_wake);
 	init_waitqueue_func_entry(&end, bookmark_wake);
 	spin_lock_irq(&ring->wqh.lock);
-	key = ring_key(ring_begin_wakeups(ring) & RING_URING ? EPOLL_URING_WAKE : 0);
+	/* The queue grows under the lock only, so no barrier is needed. */
+	if (!waitqueue_active(&ring->wqh))
+		atomic_and(RING_SLEEPERS, &ring->listening);
 	__add_wait_queue(&ring->wqh, &bookmark);
 	__add_wait_queue_entry_tail(&ring->wqh, &end);
-	while (ring_wake_between(ring, &bookmark, &end, key)) {
+	while ((entry = list_next_entry(&bookmark, entry)) != &end) {
+		list_move(&bookmark.entry, &entry->entry);
+		entry->func(entry, TASK_NORMAL, 0, NULL);
 		spin_unlock_irq(&ring->wqh.lock);
 		cond_resched();
 		spin_lock_irq(&ring->wqh.lock);
 	}
 	__remove_wait_queue(&ring->wqh, &bookmark);
 	__remove_wait_queue(&ring->wqh, &end);
-	if (ring_wake_again(ring))
-		flowfd_ring_queue_work(ring, ring_workqueue, &ring->wake_work);
 	spin_unlock_irq(&ring->wqh.lock);
 	flowfd_ring_end_work(ring);
 }
@@ -388,7 +209,7 @@ static bool sleeper_wants_less(struct rb_node *node, const struct rb_node *other
 
 static void ring_sleeper_join(struct flowfd_ring *ring, struct ring_sleeper *s)
 {
-	spin_lock_irq(&ring->wqh.lock);
+	spin_lock_irq(&ring->sleeper_lock);
 	if (!s->queued) {
 		s->queued = true;
 		rb_add_cached(&s->node, &ring->sleepers, sleeper_wants_less);
@@ -397,7 +218,7 @@ static void ring_sleeper_join(struct flowfd_ring *ring, struct ring_sleeper *s)
 	flowfd_ring_arm(ring, RING_SLEEPERS);
 	/* e: a full barrier. Pairs with d, in flowfd_publish(), and with i of posters. */
 	set_current_state(TASK_INTERRUPTIBLE);
-	spin_unlock_irq(&ring->wqh.lock);
+	spin_unlock_irq(&ring->sleeper_lock);
 }
 
 static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
@@ -406,12 +227,12 @@ static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
 	/* Pairs with ring_wake_sleepers(). */
 	if (!smp_load_acquire(&s->queued))
 		return;
-	spin_lock_irq(&ring->wqh.lock);
+	spin_lock_irq(&ring->sleeper_lock);
 	if (s->queued) {
 		rb_erase_cached(&s->node, &ring->sleepers);
 		ring_announce_sleepers(ring);
 	}
-	spin_unlock_irq(&ring->wqh.lock);
+	spin_unlock_irq(&ring->sleeper_lock);
 }
 
 /**
@@ -452,24 +273,6 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *s
  */
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring)
 {
+	ring->work_class = flowfd_work_class_of_caller();
 	INIT_WORK(&ring->wake_work, ring_wake_work);
-	INIT_WORK(&ring->heal_work, ring_heal_work);
-	ring->user = hash_32(__kuid_val(outer_user()), RING_USERS_BITS);
-}
-
-/**
- * flowfd_ring_wake_init - make the workqueue that wakes pollers
- *
- * Return: 0 or -ENOMEM.
- */
-int flowfd_ring_wake_init(void)
-{
-	ring_workqueue = alloc_workqueue("flowfd", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return ring_workqueue ? 0 : -ENOMEM;
-}
-
-/** flowfd_ring_wake_exit - the last ring is gone; waits for its worker to end */
-void flowfd_ring_wake_exit(void)
-{
-	destroy_workqueue(ring_workqueue);
 }

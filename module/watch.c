@@ -27,13 +27,11 @@ struct watch_poll {
  * flowfd_publish_traced - flowfd_publish() while its tracepoint is enabled
  * @w: watch of the file
  * @events: see flowfd_publish()
- * @wake_flags: likewise
  * @sync: likewise
  */
-void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, __poll_t wake_flags,
-			   int sync)
+void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, int sync)
 {
-	publish(w, events, wake_flags, sync, false, true);
+	publish(w, events, sync, false, true);
 }
 
 /* Sets which events are published from now on: EPOLL* bits, 0 for none. */
@@ -61,7 +59,7 @@ static void watch_publish(struct flowfd_watch *w, __poll_t events, int sync)
 		return;
 	if (mask & (__force u32)EPOLLONESHOT && cmpxchg(&w->mask, mask, 0) != mask)
 		return;
-	flowfd_publish(w, bits, events & EPOLL_URING_WAKE, sync, false);
+	flowfd_publish(w, bits, sync, false);
 }
 
 /* From 7.3 on a pipe wakes for each write only if a poller asks for edges. */

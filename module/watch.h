@@ -84,8 +84,7 @@ bool flowfd_watch_stop(struct flowfd_watch *w);
 int flowfd_watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
 		      void *key);
 void flowfd_watch_repoll(struct flowfd_repoll_entry *entry);
-void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, __poll_t wake_flags,
-			   int sync);
+void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, int sync);
 
 /* watch_control.c */
 int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,

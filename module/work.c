@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work items run in kernel threads, which are charged to nobody. So the work items of a user
- * wait for one another: users are divided into classes, and the workqueues of a class run one
- * item at a time. A user can make busy one kernel thread on each processor, and one more.
+ * Work items run in kernel threads, which are charged to nobody. So the work items of a
+ * user wait for one another: users are divided into classes, and the workqueues of a
+ * class run one item at a time. A user can make busy one kernel thread on each processor,
+ * and one more.
  */
 #include <linux/cred.h>
 #include <linux/hash.h>
@@ -42,10 +43,10 @@ static int class_init(struct work_class *class, unsigned int number)
 /**
  * flowfd_work_class_init - make the workqueues of all classes
  *
- * Without WQ_MEM_RECLAIM: reclaim of memory waits for none of this work, and the rescuer of a
- * workqueue has the highest priority. Without WQ_HIGHPRI for the same reason: a program with a
- * low priority could have its work done before that of all others. Without WQ_FREEZABLE:
- * the release of a counter waits for its work.
+ * Without WQ_MEM_RECLAIM: reclaim of memory waits for none of this work, and the rescuer
+ * of a workqueue has the highest priority. Without WQ_HIGHPRI for the same reason: a
+ * program with a low priority could have its work done before that of all others. Without
+ * WQ_FREEZABLE: the release of a counter waits for its work.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -65,12 +66,12 @@ int flowfd_work_class_init(void)
 /** flowfd_work_class_exit - the last object is gone; waits for work that still runs */
 void flowfd_work_class_exit(void)
 {
-	struct work_class *class;
+	unsigned int i;
 
-	for (class = classes; class < classes + ARRAY_SIZE(classes); class++) {
-		if (class->per_cpu)
-			destroy_workqueue(class->per_cpu);
-		if (class->unbound)
-			destroy_workqueue(class->unbound);
+	for (i = 0; i < ARRAY_SIZE(classes); i++) {
+		if (classes[i].per_cpu)
+			destroy_workqueue(classes[i].per_cpu);
+		if (classes[i].unbound)
+			destroy_workqueue(classes[i].unbound);
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Work items of users. An object stores the class of its user when it is made, and queues
- * its work items there, so that the work of one user takes one turn beside that of others.
+ * its work items there, so that the work of one user takes one turn beside that of
+ * others.
  */
 #ifndef FLOWFD_WORK_H
 #define FLOWFD_WORK_H

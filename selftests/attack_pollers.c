@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Users without privileges have a ring wake as many pollers as possible, or those that
- * take as long as possible: a wakeup must cost the sum of watches and pollers, and others
- * must make progress meanwhile.
+ * Users without privileges have a ring wake as many pollers as possible, or pollers that
+ * take as long as possible. A publisher must not wait for them, other users keep their
+ * processors, and their pollers are told as soon as ever.
  */
 #include "attack_user.h"
 
-#include <sys/utsname.h>
+#include <dirent.h>
 
-static struct user_ring fan_ring;
+static struct user_ring ring;
+static int slow;
 
 /* Polls a ring all the time, so that its pollers are to be woken again. */
 static void *look_again(void *arg)
@@ -20,7 +21,7 @@ static void *look_again(void *arg)
 	return NULL;
 }
 
-/* Sleeps for more entries than there will be, so each event finds that somebody sleeps. */
+/* Sleeps for more entries than there will be, so each event finds a sleeper. */
 static void *sleep_for_many(void *arg)
 {
 	struct user_ring *r = arg;
@@ -38,6 +39,14 @@ static __u64 thread_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
+static __u64 time_of_write(int event)
+{
+	__u64 start = thread_ns();
+
+	add(event, 1);
+	return thread_ns() - start;
+}
+
 static void take_all(struct user_ring *r)
 {
 	struct ring_event taken;
@@ -46,69 +55,61 @@ static void take_all(struct user_ring *r)
 		;
 }
 
-/*
- * The least and the longest time of a few writes, in ns, each of which finds these rings
- * empty, and those who poll asleep.
- */
-static void time_writes(int event, struct user_ring *rings, int n, __u64 *least,
-			__u64 *longest)
-{
-	__u64 start, time;
-
-	*least = ~0ULL;
-	*longest = 0;
-	for (int i = 0; i < 5; i++) {
-		for (int ring = 0; ring < n; ring++)
-			take_all(&rings[ring]);
-		sleep_ms(50);
-		start = thread_ns();
-		add(event, 1);
-		time = thread_ns() - start;
-		*least = time < *least ? time : *least;
-		*longest = time > *longest ? time : *longest;
-	}
-}
-
+/* The least time of a few writes that find the ring empty, and pollers asleep. */
 static __u64 least_write_time(int event)
 {
-	__u64 least, longest;
+	__u64 least = ~0ULL, time;
 
-	time_writes(event, &fan_ring, 1, &least, &longest);
+	for (int i = 0; i < 5; i++) {
+		take_all(&ring);
+		sleep_ms(50);
+		time = time_of_write(event);
+		least = time < least ? time : least;
+	}
 	return least;
+}
+
+/* Watches one file many times. */
+static int watch_often(int event, int times)
+{
+	int err = ring_open(&ring, times + 1);
+
+	for (int i = 0; !err && i < times; i++)
+		err = ring_add(&ring, dup(event), EPOLLIN, 0) < 0;
+	return err;
+}
+
+static void poll_ring(int ep, const struct user_ring *r)
+{
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, r->fd, &watched))
+		_exit(101);
 }
 
 /*
  * One file many times in a ring, and the ring in many epolls, which epoll itself would
- * not allow. A write must cost the sum of both, not the product.
+ * not allow. A write must not cost the product.
  */
 static int fan_out(void)
 {
-	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
-	const int watches = 2000, pollers = 1000;
 	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	const int watches = 2000, pollers = 1000;
 	pthread_t thread;
 	__u64 alone, all;
 
-	if (ring_open(&fan_ring, watches))
+	if (watch_often(event, watches))
 		return 1;
-	for (int i = 0; i < watches; i++) {
-		if (ring_add(&fan_ring, dup(event), EPOLLIN, 0) < 0)
-			return 2;
-	}
 	alone = least_write_time(event);
-	for (int i = 0; i < pollers; i++) {
-		int ep = epoll_create1(EPOLL_CLOEXEC);
-
-		if (epoll_ctl(ep, EPOLL_CTL_ADD, fan_ring.fd, &watched))
-			return 3;
-	}
-	if (pthread_create(&thread, NULL, look_again, &fan_ring) ||
-	    pthread_create(&thread, NULL, sleep_for_many, &fan_ring))
-		return 4;
+	for (int i = 0; i < pollers; i++)
+		poll_ring(epoll_create1(EPOLL_CLOEXEC), &ring);
+	if (pthread_create(&thread, NULL, look_again, &ring) ||
+	    pthread_create(&thread, NULL, sleep_for_many, &ring))
+		return 2;
 	all = least_write_time(event);
 	dprintf(1, "# a write to %d watches: %llu us, with %d pollers %llu us\n",
 		watches, alone / 1000, pollers, all / 1000);
-	return all < 8 * alone + 2000000 ? 0 : 5;
+	return all < 3 * alone + 1000000 ? 0 : 3;
 }
 
 TEST_F(attack, fan_out)
@@ -124,223 +125,261 @@ static void *poll_often(void *arg)
 	struct pollfd *copies = calloc(COPIES, sizeof(*copies));
 
 	for (int i = 0; i < COPIES; i++)
-		copies[i].fd = *(int *)arg;
-	poll(copies, COPIES, -1);
-	free(copies);
-	return NULL;
-}
-
-static void *keep_polling(void *arg)
-{
+		copies[i].fd = slow;
 	for (;;)
-		poll_often(arg);
+		poll(copies, COPIES, -1);
 	return NULL;
 }
 
-/* Has a wakeup of this epoll take longer than a tick. */
-static bool make_slow(int *ep)
+/* An epoll whose wakeup takes longer than a tick. */
+static int open_slow_epoll(void)
 {
 	pthread_t thread;
 
-	for (int i = 0; i < 40; i++) {
-		if (pthread_create(&thread, NULL, keep_polling, ep))
-			return false;
+	slow = epoll_create1(EPOLL_CLOEXEC);
+	for (int i = 0; i < 20; i++) {
+		if (pthread_create(&thread, NULL, poll_often, NULL))
+			_exit(102);
 	}
-	return true;
+	sleep_ms(10 * QUIET_MS);
+	return slow;
 }
 
-/*
- * One file many times in a ring that has a single poller, which takes long. It must not
- * take long for each watch.
- */
-static int slow_poller(void)
+/* Polls rings, and wakes the slow epoll. */
+static int open_epoll_in_slow_one(void)
 {
 	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
-	int once = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	static int ep;
-	const int watches = 1000;
-	__u64 alone, one, all, longest;
-	pthread_t thread;
+	int ep = epoll_create1(EPOLL_CLOEXEC);
 
-	if (ring_open(&fan_ring, watches + 1) || ring_add(&fan_ring, once, EPOLLIN, 0) < 0)
-		return 1;
-	for (int i = 0; i < watches; i++) {
-		if (ring_add(&fan_ring, dup(event), EPOLLIN, 0) < 0)
-			return 2;
-	}
-	alone = least_write_time(event);
-	ep = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll_ctl(ep, EPOLL_CTL_ADD, fan_ring.fd, &watched))
-		return 3;
-	if (!make_slow(&ep))
-		return 4;
-	one = least_write_time(once);
-	all = least_write_time(event);
-	/* It looks beside some of the writes, as far as the machine runs both. */
-	run_on(1);
-	if (pthread_create(&thread, NULL, look_again, &fan_ring) || !run_on(0))
-		return 5;
-	dprintf(1, "# a write to %d watches: %llu us, with a poller %llu us", watches,
-		alone / 1000, all / 1000);
-	if (all > 8 * (alone + one) + 200000000)
-		return 6;
-	time_writes(event, &fan_ring, 1, &all, &longest);
-	dprintf(1, ", and one that looks up to %llu us; a write to one watch %llu us\n",
-		longest / 1000, one / 1000);
-	return longest < 8 * (alone + one) + 200000000 ? 0 : 7;
+	if (epoll_ctl(slow, EPOLL_CTL_ADD, ep, &watched))
+		_exit(103);
+	return ep;
 }
 
-/* There, pollers are woken with interrupts on. */
-static bool is_preempt_rt(void)
+/* One file many times in a ring with a slow poller, and a thread that always looks. */
+static int slow_poller(void)
 {
-	struct utsname name;
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	const int watches = 1000;
+	pthread_t thread;
+	__u64 alone, all;
 
-	return !uname(&name) && strstr(name.version, "PREEMPT_RT");
+	if (watch_often(event, watches))
+		return 1;
+	alone = least_write_time(event);
+	poll_ring(open_slow_epoll(), &ring);
+	if (pthread_create(&thread, NULL, look_again, &ring))
+		return 2;
+	all = least_write_time(event);
+	dprintf(1, "# a write to %d watches: %llu us, with a slow poller %llu us\n", watches,
+		alone / 1000, all / 1000);
+	return all < 3 * alone + 1000000 ? 0 : 3;
 }
 
 TEST_F(attack, slow_poller)
 {
-	if (is_preempt_rt())
-		SKIP(return, "interrupts are on");
 	ASSERT_EQ(0, start_attack(self, slow_poller));
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
-enum { USERS = 3 };
+enum { SLEEPERS = 60 };
 
-static void *look_at_all(void *arg)
+static void *sleep_for(void *entries)
 {
-	struct user_ring *rings = arg;
-	struct pollfd p[USERS];
-
-	for (int i = 0; i < USERS; i++)
-		p[i] = (struct pollfd){ .fd = rings[i].fd, .events = POLLIN };
-	for (;;)
-		poll(p, USERS, 0);
+	ring_wait_ms(&ring, (intptr_t)entries, 1000000);
 	return NULL;
 }
 
 /*
- * One file in rings of three users in turn, which one epoll polls. The time of one user
- * must not be a rest for the others.
+ * The least time of a write each of whose events wakes one sleeper, soon after another
+ * write that wakes all pollers.
  */
-TEST(slow_poller_of_several_users)
+static __u64 least_time_with_sleepers(int event, int once)
 {
-	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
-	const struct rlimit memlock = { LOCKED_PAGES * PAGE, LOCKED_PAGES * PAGE };
-	const struct rlimit files = { DESCRIPTORS, DESCRIPTORS };
-	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct user_ring rings[USERS];
-	const int watches = 1000;
-	__u64 least, longest;
-	pthread_t thread;
-	static int ep;
+	struct pollfd look = { .fd = ring.fd, .events = POLLIN };
+	__u64 least = ~0ULL, time;
 
-	if (is_preempt_rt())
-		SKIP(return, "interrupts are on");
-	/* As poll(2) takes no more. */
-	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
-	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &memlock));
-	ep = epoll_create1(EPOLL_CLOEXEC);
-	for (int i = 0; i < USERS; i++) {
-		ASSERT_EQ(0, setresuid(ATTACKER + i, ATTACKER + i, 0));
-		ASSERT_EQ(0, ring_open(&rings[i], watches));
-		ASSERT_EQ(0, setresuid(0, 0, 0));
-		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, rings[i].fd, &watched));
-	}
-	for (int i = 0; i < watches; i++) {
-		ASSERT_LE(0, ring_add(&rings[i % USERS], dup(event), EPOLLIN, 0));
-	}
-	ASSERT_TRUE(make_slow(&ep));
-	run_on(1);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, look_at_all, rings));
-	ASSERT_TRUE(run_on(0));
-	time_writes(event, rings, USERS, &least, &longest);
-	TH_LOG("a write to %d watches: up to %llu us", watches, longest / 1000);
-	EXPECT_GT(700000000ULL, longest);
-}
+	for (int round = 0; round < 3; round++) {
+		pthread_t threads[SLEEPERS];
 
-static struct user_ring storm_ring;
-static int storm_event;
-
-/*
- * Has the only watch publish again and again, not much faster than pollers are woken. On
- * one processor: the scheduler must not leave all such threads on that of the work item.
- */
-static void *publish_and_look(void *arg)
-{
-	struct pollfd p = { .fd = storm_ring.fd, .events = POLLIN };
-
-	while (run_on((intptr_t)arg)) {
-		poll(&p, 1, 0);
-		storm_ring.items[0].queued = 0;
-		storm_ring.header->head++;
-		add(storm_event, 1);
-		spin_ns(200000);
-	}
-	return NULL;
-}
-
-/* The time until this thread has run on each processor, in ns. */
-static __u64 time_to_run_everywhere(void)
-{
-	__u64 start = now_ns();
-	int processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-	for (int cpu = 0; cpu < processors; cpu++)
-		run_on(cpu);
-	return now_ns() - start;
-}
-
-/*
- * A work item wakes five pollers, each of which takes long, and has more to do as soon as
- * it has done so. If some of the pollers go then, it must still let others have its
- * processor.
- */
-static int leave_while_woken(void)
-{
-	static int eps[5];
-	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
-	int processors = sysconf(_SC_NPROCESSORS_ONLN);
-	__u64 time, longest = 0;
-	pthread_t thread;
-
-	storm_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ring_open(&storm_ring, 8) ||
-	    ring_add(&storm_ring, storm_event, EPOLLIN, 0) < 0)
-		return 1;
-	for (int i = 0; i < 5; i++) {
-		eps[i] = epoll_create1(EPOLL_CLOEXEC);
-		if (i < 3 && epoll_ctl(eps[i], EPOLL_CTL_ADD, storm_ring.fd, &watched))
-			return 2;
-	}
-	for (int i = 0; i < 90; i++) {
-		if (pthread_create(&thread, NULL, poll_often, &eps[i % 3]))
-			return 3;
-	}
-	sleep_ms(10 * QUIET_MS);
-	for (intptr_t cpu = 0; cpu < processors; cpu++) {
-		if (pthread_create(&thread, NULL, publish_and_look, (void *)cpu))
-			return 4;
-	}
-	for (int round = 0; round < 6; round++) {
-		epoll_ctl(eps[3], EPOLL_CTL_ADD, storm_ring.fd, &watched);
-		epoll_ctl(eps[4], EPOLL_CTL_ADD, storm_ring.fd, &watched);
-		sleep_ms(150);
-		epoll_ctl(eps[3], EPOLL_CTL_DEL, storm_ring.fd, NULL);
-		epoll_ctl(eps[4], EPOLL_CTL_DEL, storm_ring.fd, NULL);
+		take_all(&ring);
+		for (intptr_t i = 0; i < SLEEPERS; i++)
+			pthread_create(&threads[i], NULL, sleep_for, (void *)(i + 2));
+		sleep_ms(10 * QUIET_MS);
+		poll(&look, 1, 0);
+		add(once, 1);
 		sleep_ms(20);
-		time = time_to_run_everywhere();
-		longest = time > longest ? time : longest;
+		time = time_of_write(event);
+		least = time < least ? time : least;
+		for (int i = 0; i < SLEEPERS; i++)
+			pthread_join(threads[i], NULL);
 	}
-	dprintf(1, "# a thread ran on each processor within %llu us\n", longest / 1000);
-	return longest < 1000000000ULL ? 0 : 5;
+	return least;
 }
 
-TEST_F(attack, pollers_that_leave)
+/* A publisher must not wait for the pollers that are woken while it wakes sleepers. */
+static int sleepers_beside_slow_pollers(void)
 {
-	ASSERT_EQ(0, start_attack(self, leave_while_woken));
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int once = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	__u64 alone, all;
+
+	if (watch_often(event, SLEEPERS) || ring_add(&ring, once, EPOLLIN, 0) < 0)
+		return 1;
+	alone = least_time_with_sleepers(event, once);
+	open_slow_epoll();
+	for (int i = 0; i < 60; i++)
+		poll_ring(open_epoll_in_slow_one(), &ring);
+	all = least_time_with_sleepers(event, once);
+	dprintf(1, "# a write that wakes %d sleepers: %llu us, beside slow pollers %llu us\n",
+		SLEEPERS, alone / 1000, all / 1000);
+	return all < 3 * alone ? 0 : 2;
+}
+
+TEST_F_TIMEOUT(attack, sleepers_beside_slow_pollers, 60)
+{
+	ASSERT_EQ(0, start_attack(self, sleepers_beside_slow_pollers));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+/* Many rings, each with slow pollers that are always to be woken. It never ends. */
+static int many_rings(void)
+{
+	enum { RINGS = 64, POLLERS = 5 };
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	static struct user_ring rings[RINGS];
+	struct pollfd looks[RINGS];
+
+	if (nice(19) != 19)
+		return 1;
+	open_slow_epoll();
+	for (int i = 0; i < RINGS; i++) {
+		if (ring_open(&rings[i], 4) || ring_add(&rings[i], event, EPOLLIN, 0) < 0)
+			return 2;
+		looks[i] = (struct pollfd){ .fd = rings[i].fd, .events = POLLIN };
+	}
+	for (int i = 0; i < POLLERS; i++) {
+		int ep = open_epoll_in_slow_one();
+
+		for (int j = 0; j < RINGS; j++)
+			poll_ring(ep, &rings[j]);
+	}
+	begun(0);
+	for (;;) {
+		for (int i = 0; i < RINGS; i++)
+			take_all(&rings[i]);
+		poll(looks, RINGS, 0);
+		add(event, 1);
+		sleep_ms(20);
+	}
+}
+
+/* Runs a function as another user, and returns its result. */
+static int as_other_user(int (*function)(void))
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		become(OTHER);
+		_exit(function());
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* How much of a processor a task gets, in percent. */
+static int share_of_processor(void)
+{
+	__u64 start = now_ns(), used = thread_ns(), end = ms_from_now(2000);
+
+	if (!run_on(0))
+		return 0;
+	while (now_ns() < end)
+		;
+	return 100 * (thread_ns() - used) / (now_ns() - start);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* After how many ms, nine times out of ten, all of five pollers are told of an event. */
+static int time_to_tell_pollers(void)
+{
+	enum { POLLERS = 5, ROUNDS = 20 };
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), eps[POLLERS];
+	__u64 times[ROUNDS];
+
+	if (ring_open(&ring, 4) || ring_add(&ring, event, EPOLLIN, 0) < 0)
+		return 255;
+	for (int i = 0; i < POLLERS; i++) {
+		eps[i] = epoll_create1(EPOLL_CLOEXEC);
+		poll_ring(eps[i], &ring);
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		take_all(&ring);
+		times[round] = now_ns();
+		add(event, 1);
+		for (int i = 0; i < POLLERS; i++) {
+			if (epoll_take(eps[i], PATIENCE_MS) != EPOLLIN)
+				return 254;
+		}
+		times[round] = now_ns() - times[round];
+		sleep_ms(10);
+	}
+	qsort(times, ROUNDS, sizeof(times[0]), by_number);
+	return times[ROUNDS * 9 / 10 - 1] / 1000000;
+}
+
+/* Ticks that kernel threads of the module ran at a higher priority than programs do. */
+static unsigned long ticks_of_urgent_threads(void)
+{
+	DIR *proc = opendir("/proc");
+	unsigned long sum = 0, user, kernel;
+	struct dirent *task;
+	char path[300];
+	long nice;
+
+	while (proc && (task = readdir(proc))) {
+		FILE *stat;
+
+		snprintf(path, sizeof(path), "/proc/%s/stat", task->d_name);
+		stat = fopen(path, "r");
+		if (!stat)
+			continue;
+		if (fscanf(stat, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+				 "%lu %lu %*d %*d %*d %ld", &user, &kernel, &nice) == 3) {
+			char line[300] = "";
+
+			rewind(stat);
+			if (fgets(line, sizeof(line), stat) && strstr(line, "flowf") &&
+			    nice < 0)
+				sum += user + kernel;
+		}
+		fclose(stat);
+	}
+	if (proc)
+		closedir(proc);
+	return sum;
+}
+
+TEST_F_TIMEOUT(attack, many_rings, 60)
+{
+	unsigned long ticks = ticks_of_urgent_threads();
+	int share, ms;
+
+	ASSERT_EQ(0, start_attack(self, many_rings));
+	share = as_other_user(share_of_processor);
+	ms = as_other_user(time_to_tell_pollers);
+	TH_LOG("another user's task gets %d %% of its processor, its pollers are told in %d ms",
+	       share, ms);
+	EXPECT_LE(95, share);
+	EXPECT_GE(20, ms);
+	EXPECT_EQ(ticks, ticks_of_urgent_threads());
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 

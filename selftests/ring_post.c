@@ -382,13 +382,13 @@ TEST_F(ring, epoll)
 	for (int i = 0; i < 20; i++) {
 		EXPECT_TRUE(ring_is_armed(r));
 		EXPECT_TRUE(ring_post(r, post, 1));
-		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
-		EXPECT_EQ(EPOLLIN, epoll_take(edge, 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(level, PATIENCE_MS));
+		EXPECT_EQ(EPOLLIN, epoll_take(edge, PATIENCE_MS));
 		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
 		EXPECT_EQ(0, epoll_take(edge, 0));
 		/* An edge for each item while it is polled. */
 		ring_post(r, other, 1);
-		EXPECT_EQ(EPOLLIN, epoll_take(edge, 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(edge, PATIENCE_MS));
 		EXPECT_EQ(100, next_post(r, 1));
 		EXPECT_EQ(EPOLLIN, epoll_take(level, 0));
 		EXPECT_EQ(101, next_post(r, 1));

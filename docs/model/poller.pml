@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pollers of a ring (docs/ring.md): producers that publish, a consumer that harvests
- * and sleeps until a multishot poll completes, and pollers that are woken once, and
+ * and sleeps until a multishot poll completes, and a work item that wakes pollers once, and
  * again only after one of them has looked at the ring. Proven: each poller looks after
  * the last event was published, and the consumer harvests all events.
- *
- * With WORKER, one work item wakes the pollers for all producers; with EITHER as well, each
- * time a producer does, or leaves it to the work item.
  *
  * The conventions are those of ring.pml. Each producer has an item of its own.
  */
@@ -57,9 +54,8 @@ byte seen[POLLERS];
 bool woken[POLLERS];
 /* The first poller is the consumer's multishot poll. */
 bool completed;
-/* The work item wakes the pollers; a producer has left it to the work item. */
-bool waking;
-bool again;
+/* The work item is queued; the workqueue's own bit. */
+bool pending;
 
 /* Whether poll reports EPOLLIN. */
 #ifdef LOOKS_AT_SLOT
@@ -71,7 +67,6 @@ bool again;
 proctype producer(byte me)
 {
 	byte rounds = ROUNDS;
-	byte n;
 
 work:
 	do
@@ -93,44 +88,17 @@ work:
 	   };
 	   atomic {
 		drained(me);
-#ifdef WORKER
-		if
-		:: waking ->
-#ifndef NOT_AGAIN
-			again = true
-#endif
-#ifndef EITHER
-		:: !waking && memory[LISTENING] -> waking = true
-#else
-		:: !waking && memory[LISTENING] -> memory[LISTENING] = 0; waking = true
-		:: !waking && memory[LISTENING] -> memory[LISTENING] = 0; goto wakes
-#endif
-		:: else
-		fi;
-		goto work
-#else
 		if
 		:: memory[LISTENING] == 0 -> goto work
-#ifndef CLEARS_LAST
-		:: else -> memory[LISTENING] = 0
-#else
 		:: else
-#endif
 		fi
-#endif
 	   };
-wakes:	   n = 0;
-	   do
-#ifdef WOKEN_WITH_EVENTS	/* with which a multishot poll completes, and does not look */
-	   :: n == 0 -> completed = true; n++
-	   :: n > 0 && n < POLLERS -> woken[n] = true; n++
-#else
-	   :: n < POLLERS -> woken[n] = true; n++
-#endif
-	   :: n == POLLERS -> n = 0; break
-	   od;
-#ifdef CLEARS_LAST
+#ifdef QUEUES_FIRST
+	   pending = true;
 	   memory[LISTENING] = 0
+#else
+	   memory[LISTENING] = 0;
+	   pending = true
 #endif
 	:: rounds == 0 -> break
 	od
@@ -142,28 +110,23 @@ proctype worker()
 
 end:
 	do
-	:: waking ->
+	:: pending ->
+#ifndef CLEARS_PENDING_LAST
+		pending = false;
+#endif
 		/* The queue's lock is not held between the wakeups. */
-again_all:	atomic {
-#ifndef CLEARS_LAST
-			memory[LISTENING] = 0;
-#endif
-			again = false;
-			n = 0
-		};
 		do
+#ifdef WOKEN_WITH_EVENTS	/* with which a multishot poll completes, and does not look */
+		:: n == 0 -> completed = true; n++
+		:: n > 0 && n < POLLERS -> woken[n] = true; n++
+#else
 		:: n < POLLERS -> woken[n] = true; n++
-		:: n == POLLERS -> n = 0; break
-		od;
-		atomic {
-			if
-			:: again && memory[LISTENING] -> goto again_all
-			:: else -> waking = false
-			fi;
-#ifdef CLEARS_LAST
-			memory[LISTENING] = 0
 #endif
-		}
+		:: n == POLLERS -> n = 0; break
+		od
+#ifdef CLEARS_PENDING_LAST
+		; pending = false
+#endif
 	od
 }
 
@@ -238,9 +201,7 @@ init
 
 	atomic {
 		run consumer();
-#ifdef WORKER
 		run worker();
-#endif
 		for (cpu : 0 .. POLLERS - 1) {
 			woken[cpu] = true;
 			run poller(cpu)
