@@ -110,6 +110,11 @@ static inline void eventfd_signal_count(struct eventfd_ctx *eventfd, u64 count)
 #define RUST_BINDERFS_SUPER_MAGIC 0x6c6f6f71
 #endif
 
+/* 6.9: descriptors of processes have a file system of their own. */
+#ifndef PID_FS_MAGIC
+#define PID_FS_MAGIC 0x50494446
+#endif
+
 /* 6.2: the devnode callback of a class gets a const device. */
 #ifdef HAVE_const_devnode
 #define DEVNODE_CONST const

@@ -41,13 +41,42 @@ static __always_inline bool publisher_is_preemptible(bool locked)
 	return !locked || IS_ENABLED(CONFIG_PREEMPT_RT);
 }
 
+/*
+ * Puts the item into the index, unless it is there: then returns false. As for
+ * flowfd_publish(), @locked is a constant.
+ */
+static __always_inline bool publish_entry(struct flowfd_watch *w, bool locked)
+{
+	struct flowfd_ring *ring = w->ring;
+	bool in_index;
+	u32 position;
+
+	if (publisher_is_preemptible(locked))
+		preempt_disable();
+	in_index = item_test_and_set_queued(w->item);
+	if (!in_index) {
+		position = atomic_long_fetch_inc(&ring->tail);
+		/*
+		 * d: a full barrier orders the slot before the look for listeners. Pairs
+		 * with e, in ring_sleeper_join() and ring_poll(), after the listener has
+		 * announced itself and before it looks at the ring: either this sees the
+		 * listener, or the listener sees the slot.
+		 *
+		 * a orders what the consumer finds through the slot before the slot.
+		 */
+		smp_store_mb(ring->index[position & ring->mask], w->index_entry);
+	}
+	if (publisher_is_preemptible(locked))
+		preempt_enable();
+	return !in_index;
+}
+
 /* As flowfd_publish(); @locked and @traced are constants. */
 static __always_inline void publish(struct flowfd_watch *w, __poll_t events, int sync,
 				    bool locked, bool traced)
 {
 	struct flowfd_ring_item *item = w->item;
 	struct flowfd_ring *ring = w->ring;
-	u32 position;
 
 	atomic_or((__force int)events, (atomic_t *)&item->ready);
 	/*
@@ -55,28 +84,12 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events, int
 	 * after it clears the flag and before it takes the bits: either this sees the
 	 * flag cleared, or the consumer sees the bits.
 	 */
-	if (publisher_is_preemptible(locked))
-		preempt_disable();
-	if (item_test_and_set_queued(item)) {
-		if (publisher_is_preemptible(locked))
-			preempt_enable();
+	if (!publish_entry(w, locked)) {
 		this_cpu_inc(ring->stats->coalesced);
 		if (traced)
 			trace_flowfd_publish(w, events, true);
 		return;
 	}
-	position = atomic_long_fetch_inc(&ring->tail);
-	/*
-	 * d: a full barrier orders the slot before the look for listeners. Pairs with e,
-	 * in ring_sleeper_join() and ring_poll(), after the listener has announced itself
-	 * and before it looks at the ring: either this sees the listener, or the listener
-	 * sees the slot.
-	 *
-	 * a orders what the consumer finds through the slot before the slot.
-	 */
-	smp_store_mb(ring->index[position & ring->mask], w->index_entry);
-	if (publisher_is_preemptible(locked))
-		preempt_enable();
 	if (traced)
 		trace_flowfd_publish(w, events, false);
 	if (unlikely(atomic_read(&ring->listening)))

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A worker polls files whose wakeups do not say what happened, or say more than is
- * true. A ring has a list of such files and one work item for each class of files. So
- * a wakeup does little with interrupts off, and a file that waits for user space
- * delays only other files of its own ring and class.
+ * Files whose wakeups do not say what happened, or say more than is true, are polled by a
+ * worker. A ring has a list of such files and one work item for each class of files. So a
+ * wakeup does little with interrupts off, and a file that waits for user space delays
+ * only other files of its own ring and class. A task that waits for the ring polls the
+ * class that does not wait itself, so that it finds what happened before its call.
  */
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/net.h>
 #include <linux/sched.h>
 
+#include "compat.h"
 #include "repoll.h"
 #include "ring.h"
+
+/* Not in a header. */
+#define MQUEUE_MAGIC 0x19800202
 
 static struct {
 	const char *name;
@@ -50,6 +55,8 @@ enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 	case SOCKFS_MAGIC:
 		return socket_polls_without_lock(file) ? REPOLL_KERNEL : REPOLL_DEVICE;
 	case PIPEFS_MAGIC:
+	case MQUEUE_MAGIC:
+	case PID_FS_MAGIC:
 		return REPOLL_KERNEL;
 	case ANON_INODE_FS_MAGIC:
 		/* Those of drivers may lock what a read holds as it copies. */
@@ -59,20 +66,83 @@ enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 	}
 }
 
+static struct flowfd_repoll_entry *repoll_take(struct flowfd_repoll *r)
+{
+	struct llist_node *first = r->taken;
+
+	if (!first)
+		return NULL;
+	WRITE_ONCE(r->taken, first->next);
+	return llist_entry(first, struct flowfd_repoll_entry, node);
+}
+
+/*
+ * Polls one file. Returns false if there is none of those that were queued before the
+ * caller's first call; @loaded is false then. What is queued later has its own work item.
+ */
+static bool repoll_next(struct flowfd_repoll *r, bool *loaded)
+{
+	struct flowfd_repoll_entry *entry;
+
+	lockdep_assert_held(&r->lock);
+
+	if (!r->taken && !*loaded) {
+		WRITE_ONCE(r->taken, llist_reverse_order(llist_del_all(&r->entries)));
+		*loaded = true;
+	}
+	entry = repoll_take(r);
+	if (!entry)
+		return false;
+	/* A full barrier: a wakeup from here on queues the entry again. */
+	xchg(&entry->queued, false);
+	poll_entry(entry);
+	return true;
+}
+
 static void repoll_work(struct work_struct *work)
 {
 	struct flowfd_repoll *r = container_of(work, struct flowfd_repoll, work);
-	struct llist_node *list = llist_del_all(&r->entries);
-	struct flowfd_repoll_entry *entry, *next;
 	struct flowfd_ring *ring = r->ring;
+	bool loaded = false, more;
 
-	llist_for_each_entry_safe(entry, next, llist_reverse_order(list), node) {
-		/* A full barrier: a wakeup from here on queues the entry again. */
-		xchg(&entry->queued, false);
-		poll_entry(entry);
+	do {
+		mutex_lock(&r->lock);
+		more = repoll_next(r, &loaded);
+		mutex_unlock(&r->lock);
+		cond_resched();
+	} while (more);
+	flowfd_ring_end_work(ring);
+}
+
+/**
+ * flowfd_repoll_is_due - whether there are files that the caller can poll
+ * @ring: ring
+ */
+bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
+{
+	const struct flowfd_repoll *r = &ring->repoll[REPOLL_KERNEL];
+
+	return !llist_empty(&r->entries) || READ_ONCE(r->taken);
+}
+
+/**
+ * flowfd_repoll_now - poll the files of a ring that do not wait, in place of the worker
+ * @ring: ring; the caller holds a reference, and no lock
+ *
+ * All that were queued before the call, also the one that the worker polls now.
+ */
+void flowfd_repoll_now(struct flowfd_ring *ring)
+{
+	struct flowfd_repoll *r = &ring->repoll[REPOLL_KERNEL];
+	bool loaded = false, more = true;
+
+	if (!flowfd_repoll_is_due(ring) && !mutex_is_locked(&r->lock))
+		return;
+	while (more && !mutex_lock_killable(&r->lock)) {
+		more = repoll_next(r, &loaded);
+		mutex_unlock(&r->lock);
 		cond_resched();
 	}
-	flowfd_ring_end_work(ring);
 }
 
 /**
@@ -115,6 +185,8 @@ void flowfd_repoll_init_ring(struct flowfd_ring *ring)
 
 	for (r = ring->repoll; r < ring->repoll + REPOLL_CLASSES; r++) {
 		init_llist_head(&r->entries);
+		mutex_init(&r->lock);
+		r->taken = NULL;
 		INIT_WORK(&r->work, repoll_work);
 		r->ring = ring;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Files that a worker polls: a list and a work item for each class of files. */
+/* Files that are polled after a wakeup: a list and a work item for each class. */
 #ifndef FLOWFD_REPOLL_H
 #define FLOWFD_REPOLL_H
 
 #include <linux/llist.h>
+#include <linux/mutex.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
@@ -20,19 +21,23 @@ struct flowfd_ring;
 enum flowfd_repoll_class { REPOLL_KERNEL, REPOLL_DEVICE, REPOLL_FUSE, REPOLL_CLASSES };
 
 /**
- * struct flowfd_repoll - the files of a ring and class that a worker must poll
- * @entries: to poll
+ * struct flowfd_repoll - the files of a ring and class that are to be polled
+ * @entries: to poll, the last first
+ * @lock: held while one is polled; protects @taken
+ * @taken: earlier ones, in order
  * @work: polls them; holds a reference to @ring while it is pending
  * @ring: fixed
  */
 struct flowfd_repoll {
 	struct llist_head entries;
+	struct mutex lock; /* one is polled */
+	struct llist_node *taken;
 	struct work_struct work;
 	struct flowfd_ring *ring;
 };
 
 /**
- * struct flowfd_repoll_entry - a file that a worker may have to poll
+ * struct flowfd_repoll_entry - a file that may have to be polled
  * @node: in the list of its ring and class
  * @queued: not 0: it is in the list
  * @class: enum flowfd_repoll_class; fixed
@@ -48,6 +53,8 @@ void flowfd_repoll_exit(void);
 enum flowfd_repoll_class flowfd_repoll_class(const struct file *file);
 void flowfd_repoll_init_ring(struct flowfd_ring *ring);
 bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry);
+bool flowfd_repoll_is_due(const struct flowfd_ring *ring);
+void flowfd_repoll_now(struct flowfd_ring *ring);
 void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *entry);
 
 #endif /* FLOWFD_REPOLL_H */

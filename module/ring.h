@@ -18,9 +18,9 @@
 #include "work.h"
 
 /* Bits of ring->listening. */
-#define RING_POLLERS  1	 /* a poller looked since pollers were woken last */
-#define RING_SLEEPERS 2	 /* tasks may sleep on the ring */
-#define RING_WOKEN    4	 /* pollers were woken, and are still in the queue */
+#define RING_POLLERS  1 /* a poller looked since pollers were woken last */
+#define RING_SLEEPERS 2 /* tasks may sleep on the ring */
+#define RING_WOKEN    4 /* pollers were woken, and are still in the queue */
 
 /**
  * struct flowfd_ring - the state behind a ring's descriptor
@@ -119,6 +119,7 @@ bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result);
 /* ring_wake.c */
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring);
 void flowfd_ring_wake(struct flowfd_ring *ring, int sync);
+void flowfd_ring_wake_to_poll(struct flowfd_ring *ring);
 void flowfd_ring_arm(struct flowfd_ring *ring, int bit);
 void flowfd_ring_notify(struct flowfd_ring *ring);
 void flowfd_ring_heal(struct flowfd_ring *ring);

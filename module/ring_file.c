@@ -35,8 +35,10 @@ static ktime_t deadline(u64 timeout)
 /* As flowfd_ring_has_enough(), at the begin of a call. */
 static bool ring_begin_wait(struct flowfd_ring *ring, u32 wanted, int *result)
 {
-	bool enough = flowfd_ring_has_enough(ring, wanted, result);
+	bool enough;
 
+	flowfd_repoll_now(ring);
+	enough = flowfd_ring_has_enough(ring, wanted, result);
 	this_cpu_inc(ring->stats->waits);
 	trace_flowfd_wait_begin(ring, wanted, *result);
 	return enough;

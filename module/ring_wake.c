@@ -112,6 +112,29 @@ void flowfd_ring_wake(struct flowfd_ring *ring, int sync)
 }
 
 /**
+ * flowfd_ring_wake_to_poll - wake a task that sleeps on a ring, to poll a file
+ * @ring: ring
+ *
+ * The task that wants fewest entries. It stays in the tree, and sleeps again if the file
+ * has no event. If it is killed instead, the worker polls.
+ */
+void flowfd_ring_wake_to_poll(struct flowfd_ring *ring)
+{
+	struct rb_node *first;
+	unsigned long irq;
+
+	/* After flowfd_repoll_queue(), a full barrier. Pairs with e. */
+	if (!(atomic_read(&ring->listening) & RING_SLEEPERS))
+		return;
+	spin_lock_irqsave(&ring->sleeper_lock, irq);
+	first = rb_first_cached(&ring->sleepers);
+	if (first)
+		default_wake_function(&rb_entry(first, struct ring_sleeper, node)->entry,
+				      TASK_NORMAL, 0, NULL);
+	spin_unlock_irqrestore(&ring->sleeper_lock, irq);
+}
+
+/**
  * flowfd_ring_arm - have publishers and posters look for listeners
  * @ring: ring
  * @bit: RING_POLLERS: the caller is in the queue; RING_SLEEPERS: in the tree
@@ -258,10 +281,16 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *s
 			result = -EINTR;
 			break;
 		}
+		if (flowfd_repoll_is_due(ring)) {
+			__set_current_state(TASK_RUNNING);
+			flowfd_repoll_now(ring);
+			continue;
+		}
 		if (!*slept)
 			this_cpu_inc(ring->stats->sleeps);
 		*slept = true;
 		expired = sleep_until(end);
+		flowfd_repoll_now(ring);
 	} while (!flowfd_ring_has_enough(ring, wanted, &result) && !expired);
 	ring_sleeper_leave(ring, &s);
 	return result;

@@ -50,16 +50,38 @@ static void watch_set_mask(struct flowfd_watch *w, u32 mask)
  * Called under the lock of a wait queue, by a worker and by a system call, which may
  * all run at the same time. Only one of them takes the shot of a one-shot watch.
  */
-static void watch_publish(struct flowfd_watch *w, __poll_t events, int sync)
+static __poll_t watch_select(struct flowfd_watch *w, __poll_t events)
 {
 	u32 mask = READ_ONCE(w->mask);
 	__poll_t bits = events & WATCH_EVENTS & (__force __poll_t)mask;
 
+	if (bits && mask & (__force u32)EPOLLONESHOT &&
+	    cmpxchg(&w->mask, mask, 0) != mask)
+		return 0;
+	return bits;
+}
+
+static void watch_publish(struct flowfd_watch *w, __poll_t events, int sync)
+{
+	__poll_t bits = watch_select(w, events);
+
+	if (bits)
+		flowfd_publish(w, bits, sync, false);
+}
+
+/* The entry may be in the index since the wakeup, for which no listener was told. */
+static void watch_publish_polled(struct flowfd_watch *w, __poll_t events)
+{
+	__poll_t bits = watch_select(w, events);
+
 	if (!bits)
 		return;
-	if (mask & (__force u32)EPOLLONESHOT && cmpxchg(&w->mask, mask, 0) != mask)
-		return;
-	flowfd_publish(w, bits, sync, false);
+	atomic_or((__force int)bits, (atomic_t *)&w->item->ready);
+	/* a and d, whether it was there or not. */
+	publish_entry(w, false);
+	trace_flowfd_publish(w, bits, false);
+	if (atomic_read(&w->ring->listening))
+		flowfd_ring_wake(w->ring, 0);
 }
 
 /* From 7.3 on a pipe wakes for each write only if a poller asks for edges. */
@@ -68,13 +90,25 @@ static __poll_t watch_key(u32 mask)
 	return (__force __poll_t)mask | EPOLLET;
 }
 
-/* The worker holds a reference to the watch, so removal need not wait for it. */
-static void watch_queue_repoll(struct flowfd_watch *w)
+/*
+ * The worker holds a reference to the watch, so removal need not wait for it.
+ *
+ * A wakeup without a key gets its place in the index now, so that events are there in the
+ * order of their causes. A task that waits for the ring polls such a file itself; if it
+ * sleeps it is woken for that, and need not wait for the worker.
+ */
+static void watch_queue_repoll(struct flowfd_watch *w, bool has_key)
 {
+	bool at_once = w->repoll.class == REPOLL_KERNEL;
+
 	if (!flowfd_repoll_claim(&w->repoll))
 		return;
 	refcount_inc(&w->refs);
+	if (at_once && !has_key)
+		publish_entry(w, true);
 	flowfd_repoll_queue(w->ring, &w->repoll);
+	if (at_once)
+		flowfd_ring_wake_to_poll(w->ring);
 }
 
 /*
@@ -98,7 +132,7 @@ static void watch_poll_again(struct flowfd_watch *w)
 
 	spin_lock(&w->ring->repoll_lock);
 	if (!w->dropped)
-		watch_publish(w, events, 0);
+		watch_publish_polled(w, events);
 	spin_unlock(&w->ring->repoll_lock);
 }
 
@@ -121,8 +155,9 @@ static struct file *watch_get_pinned(struct flowfd_watch *w)
  * flowfd_watch_repoll - poll a watched file and publish the events
  * @entry: of the watch
  *
- * Called by a worker, with a reference that it drops. Nothing waits for the worker:
- * what it finds is dropped if the watch was removed meanwhile.
+ * Called by a worker, or by a task that waits for the ring, with a reference that this
+ * drops. Nothing waits for the worker: what it finds is dropped if the watch was removed
+ * meanwhile.
  */
 void flowfd_watch_repoll(struct flowfd_repoll_entry *entry)
 {
@@ -153,7 +188,7 @@ static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync, voi
 
 	watch_publish(w, events & ~WATCH_CLAIMS, sync);
 	if (mask && (!events || mask & (__force u32)claims))
-		watch_queue_repoll(w);
+		watch_queue_repoll(w, events);
 
 	/*
 	 * The wait queue is freed before the file. This is the last use of it, and of

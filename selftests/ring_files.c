@@ -3,7 +3,7 @@
  * Files of every kind in a ring: events are those of epoll; whether the file is pinned;
  * and files that cannot be polled. subjects.h opens the files and makes them ready.
  */
-#include "ring_user.h"
+#include "ring_waiter.h"
 #include "subjects.h"
 
 #include <sys/wait.h>
@@ -129,6 +129,100 @@ TEST_F(file, same_as_epoll)
 		forget(r, ep);
 	}
 	close(ep);
+}
+
+/*
+ * What epoll has when the call that caused it returns, a wait has as well, though some files
+ * wake without saying what happened, and must be polled.
+ */
+static void look_at_once(struct __test_metadata *_metadata, FIXTURE_DATA(file) *self,
+			 const FIXTURE_VARIANT(file) *variant)
+{
+	struct user_ring *r = &self->ring;
+	struct subject *s = &self->s;
+	int ep = epoll_on(s->fd, variant->events | EPOLLET);
+	__u32 events;
+
+	ASSERT_EQ(variant->result, ring_add_file(r, s->fd, variant->events));
+	for (int i = 0; i < 20; i++) {
+		ASSERT_TRUE(variant->ready(s));
+		events = epoll_take(ep, 0);
+		if (events) {
+			EXPECT_EQ(1, ring_wait_ms(r, 1, 0));
+			EXPECT_EQ(events, ring_take_only(r));
+		}
+		if (!variant->drain)
+			break;
+		variant->drain(s);
+		forget(r, ep);
+	}
+	close(ep);
+}
+
+TEST_F(file, at_once)
+{
+	look_at_once(_metadata, self, variant);
+}
+
+/* Such a task waits for no kernel thread of the usual priority. */
+TEST_F(file, at_once_for_a_real_time_task)
+{
+	ASSERT_TRUE(keep_processor(true));
+	look_at_once(_metadata, self, variant);
+	keep_processor(false);
+}
+
+/* The events of a file and of a pipe that is written after that, also for a task that sleeps. */
+static void look_for_order(struct __test_metadata *_metadata, FIXTURE_DATA(file) *self,
+			   const FIXTURE_VARIANT(file) *variant, bool sleeps)
+{
+	struct user_ring *r = &self->ring;
+	struct subject *s = &self->s;
+	struct ring_event event;
+	struct waiter waiter;
+	int ends[2];
+
+	/* Poll can find room before there is a wakeup. */
+	if (variant->events != EPOLLIN)
+		SKIP(return, "not for EPOLLOUT");
+	ASSERT_EQ(0, pipe2(ends, O_NONBLOCK | O_CLOEXEC));
+	ASSERT_EQ(variant->result, ring_add_file(r, s->fd, variant->events));
+	ASSERT_EQ(0, ring_add(r, ends[0], EPOLLIN, 1));
+	for (int i = 0; i < 20; i++) {
+		if (sleeps) {
+			ASSERT_TRUE(waiter_start(&waiter, r, 1, i % 2));
+		}
+		ASSERT_TRUE(variant->ready(s));
+		/* Terminals and processes become ready with a delay. */
+		ASSERT_LT(0, poll_for(s->fd, variant->events, PATIENCE_MS));
+		ASSERT_EQ(1, write(ends[1], "x", 1));
+		if (sleeps) {
+			ASSERT_TRUE(waiter_ends(&waiter));
+		} else {
+			ASSERT_LT(0, ring_wait_ms(r, 1, 0));
+		}
+		ASSERT_TRUE(ring_take(r, &event));
+		EXPECT_EQ(0xf11e, event.data);
+		EXPECT_TRUE(ring_take(r, &event));
+		ASSERT_EQ(1, read(ends[0], &(char){ 0 }, 1));
+		if (!variant->drain)
+			break;
+		variant->drain(s);
+		while (ring_wait_ms(r, 1, 0) > 0 && ring_take(r, &event))
+			;
+	}
+	close(ends[0]);
+	close(ends[1]);
+}
+
+TEST_F(file, in_order)
+{
+	look_for_order(_metadata, self, variant, false);
+}
+
+TEST_F(file, in_order_for_a_task_that_sleeps)
+{
+	look_for_order(_metadata, self, variant, true);
 }
 
 TEST_F(file, ready_before)

@@ -13,6 +13,8 @@
  * nothing in between.
  *
  * Two publishers of one item are possible: a file can have two wait queues.
+ *
+ * With POLLED, all wake without a key: the bits come after the entry, by a poll.
  */
 
 #ifndef PRODUCERS
@@ -118,13 +120,37 @@ work:
 		:: me > 0 || rounds < ROUNDS -> item = 1
 		fi;
 		rounds--;
+#ifndef POLLED
 		store(me, READY(item), 1 << me)	/* atomic_or() */
 	   };
+#else
+	   };
+	   /* A wakeup without a key: its place in the index, and no look for sleepers. */
+	   atomic {
+		drained(me);
+		if
+		:: memory[QUEUED(item)] -> goto poll
+		:: else -> memory[QUEUED(item)] = 1
+		fi
+	   };
+	   atomic {
+		store(me, SLOT(tail), item + 1);
+		tail = (tail + 1) % SLOTS
+	   };
+poll:	   atomic {
+		atomic_may_run(me);
+		store(me, READY(item), 1 << me)	/* atomic_or() */
+	   };
+#endif
 	   atomic {
 		before_queued(me);
 #ifndef NO_QUEUED
 		if
+#if defined(POLLED) && !defined(NO_LOOK_IF_QUEUED)
+		:: memory[QUEUED(item)] -> goto look
+#else
 		:: memory[QUEUED(item)] -> item = 0; goto work
+#endif
 		:: else -> memory[QUEUED(item)] = 1
 		fi
 #endif
@@ -141,7 +167,7 @@ work:
 	    * the sleeper. If the sleeper that was seen has begun another sleep by now,
 	    * the wakeup is spurious.
 	    */
-	   atomic {
+look:	   atomic {
 		before_sleeper(me);
 		item = 0;
 		if
