@@ -88,5 +88,11 @@ ABSENT void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m) 
 void flowfd_repoll_init_ring(struct flowfd_ring *ring);
 ABSENT void flowfd_repoll_init_ring(struct flowfd_ring *ring) {}
 
+bool flowfd_repoll_is_due(const struct flowfd_ring *ring);
+ABSENT bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
+{
+	return false;
+}
+
 void flowfd_repoll_now(struct flowfd_ring *ring);
 ABSENT void flowfd_repoll_now(struct flowfd_ring *ring) {}
