@@ -24,8 +24,9 @@ h1 { font-size: 1.6rem; margin-bottom: 0.2rem; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 0.4rem; }
 p { margin: 0.4rem 0; }
 .faint, dt { color: var(--faint); }
-.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: 0.25rem 0.8rem;
-  font-size: 0.9rem; margin: 0.6rem 0 0.6rem; font-variant-numeric: tabular-nums; }
+.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr;
+  gap: 0.25rem 0.8rem; font-size: 0.9rem; margin: 0.6rem 0;
+  font-variant-numeric: tabular-nums; }
 .bars > div { display: flex; align-items: center; gap: 0.4rem; }
 .bars i { height: 1rem; min-width: 2px; background: var(--stock); }
 .bars i.flowfd { background: var(--flowfd); }
@@ -60,7 +61,9 @@ class Figures:
 
     def __init__(self, result):
         self.rows = {
-            bench["name"]: {tuple(row[k] for k in bench["labels"]): row for row in bench["rows"]}
+            bench["name"]: {
+                tuple(row[k] for k in bench["labels"]): row for row in bench["rows"]
+            }
             for bench in result["benchmarks"]
         }
 
@@ -211,7 +214,7 @@ PLOTS = (
         2,
         [("eventfd", "cost", ("write + read", "eventfd"), "ratio")]
         + [
-            (name.replace("same, opens it", "the same, opening it"), "cost", (name, "flowfd"), "ratio")
+            (name.replace("opens it", "opening it"), "cost", (name, "flowfd"), "ratio")
             for name in ("write + read", "write", "read", "write, full", "read, empty",
                          "poll, ready", "create + close", "same, opens it")
         ],

@@ -297,8 +297,8 @@ const struct bench bench_fanin = {
 };
 
 /*
- * ---- a thread that wakes an event loop: one that sleeps, and a busy one, which looks for
- * events between its other work and never sleeps in the call that waits for them ----
+ * ---- a thread that wakes an event loop: one that sleeps, and a busy one, which looks
+ * for events between its other work and never sleeps in the call that waits for them ----
  */
 
 #define SIGNALS	     500

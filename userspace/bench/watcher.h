@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * flowfd-bench - many files, and two ways to watch them: edge-triggered epoll(7), and a
- * ring. Each function processes many events, so that its own cost is not that of an event.
+ * ring. Each function has many events, so that its own cost is not that of an event.
  */
 #ifndef FLOWFD_BENCH_WATCHER_H
 #define FLOWFD_BENCH_WATCHER_H
