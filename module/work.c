@@ -10,13 +10,28 @@
 #include <linux/user_namespace.h>
 
 #include "compat.h"
-#include "outer_user.h"
 #include "work.h"
 
 /* Users with the same hash share a class, and wait for the work of one another. */
 #define WORK_CLASS_BITS 3
 
 static struct work_class classes[1 << WORK_CLASS_BITS];
+
+/*
+ * The user on whose behalf the calling task runs. A user who makes a user namespace can
+ * be very many users in it, so this is the user who made the outermost one. Outside, a
+ * program that was given to a subordinate id there, and runs with it, cannot be told from
+ * another user's.
+ */
+static kuid_t outer_user(void)
+{
+	const struct user_namespace *ns;
+	kuid_t user = current_uid();
+
+	for (ns = current_user_ns(); ns != &init_user_ns; ns = ns->parent)
+		user = ns->owner;
+	return user;
+}
 
 /**
  * flowfd_work_class_of_caller - class of the user who calls
