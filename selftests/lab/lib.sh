@@ -3,7 +3,7 @@
 #	. "${0%/*}/lib.sh"
 # and is then at the top of the project. Here are the tables of kernels and systems,
 # what the cache has of them, and test suites one after the other.
-# shellcheck shell=bash disable=SC2034,SC2030,SC2031
+# shellcheck shell=bash disable=SC2034
 
 lab=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 project=$(readlink -f "$lab/../..")
@@ -246,11 +246,15 @@ shorter=(FLOWFD_ROUNDS=300 FLOWFD_STRESS_MS=500 FLOWFD_HAMMER_MS=500 FLOWFD_RACE
 # "N passed, N failed[, N skipped]", and so does the whole. What a stage prints is
 # between "== NAME" and "== NAME: ..., N s", which 'results' looks for.
 
-stages_passed=0
-stages_failed=0
-stages_skipped=0
-stages_table=()	# "NAME: N passed, ..., N s" of each
-stages_red=()	# what failed, after the names of its stage and program
+stages_begin()
+{
+	stages_passed=0
+	stages_failed=0
+	stages_skipped=0
+	stages_table=()	# "NAME: N passed, ..., N s" of each
+	stages_red=()	# what failed, after the names of its stage and program
+}
+stages_begin
 
 # stages_counts PASSED FAILED SKIPPED: in words
 stages_counts()
@@ -310,7 +314,7 @@ beside()
 		trap - EXIT
 		set +m
 		renice -n 5 "$BASHPID" > /dev/null
-		stages_passed=0 stages_failed=0 stages_skipped=0 stages_red=()
+		stages_begin
 		start=$(now)
 		"${@:2}" > "${beside_log[$1]}" 2>&1
 		echo "$? $(($(now) - start))" > "${beside_log[$1]}.end"
