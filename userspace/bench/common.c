@@ -66,7 +66,7 @@ void clock_sleep_until(uint64_t when)
 double clock_loop(void (*loop)(void *arg, unsigned long n), void *arg)
 {
 	double wanted = settings.ms * 1e6, time;
-	unsigned long n = 32;
+	unsigned long n = 1;
 
 	for (;;) {
 		time = clock_thread_ms();
