@@ -273,7 +273,9 @@ FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
  *   -EAGAIN  it does not fit and the descriptor is non-blocking
  *   -EINTR   interrupted by a signal; nothing was added
  *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
- *   -EBADF   there is no room, and the descriptor was closed
+ *   -EBADF   the descriptor was closed. If there is room, it was added, but a consumer that
+ *            sleeps was not woken
+ *   -EPERM   a filter of seccomp(2) refuses the calls that wake a consumer; likewise
  *   -ENODEV  made without the module, and unmapped
  */
 FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);
@@ -309,7 +311,7 @@ FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
 FLOWFD_INLINE int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value);
 
 /*
- * The steps are those of docs/signals.md, whose letters name the barriers.
+ * The steps are those of docs/mapped.md, whose letters name the barriers.
  * a: after the exchange of a word, before the bits. Both are sequentially consistent,
  *    which is a full barrier between them.
  * b: after a bit was set, before the count. Likewise.
@@ -340,14 +342,26 @@ static inline void flowfd_counter_arm(const struct flowfd_counter *c, __u64 prod
 		flowfd_counter_notify(c, FLOWFD_CONSUMER);
 }
 
-/* A1 to A3. Returns 0 if there is no room. */
+/*
+ * How often an add or take looks at words that others change, before it is left to a call,
+ * which looks for signals: a peer can store anything there all the time.
+ */
+#define FLOWFD_COUNTER_TRIES 64
+
+/*
+ * A1 to A3. Returns 1; 0 if there is no room; or a negative error: it was added, and
+ * somebody who waits for it was not told.
+ */
 static inline int flowfd_counter_add(const struct flowfd_counter *c, uint64_t value)
 {
 	const struct flowfd_counter_consumer *consumer = c->add.consumer;
 	struct flowfd_counter_producer *producer = c->add.producer;
 	__u64 consumed, produced, maximum;
+	int tries = 0, ret;
 
 	do {
+		if (tries++ == FLOWFD_COUNTER_TRIES)
+			return 0;
 		/* c */
 		consumed = __atomic_load_n(&consumer->consumed, __ATOMIC_ACQUIRE);
 		produced = __atomic_load_n(&producer->produced, __ATOMIC_RELAXED);
@@ -361,8 +375,11 @@ static inline int flowfd_counter_add(const struct flowfd_counter *c, uint64_t va
 	/* a */
 	if (__builtin_expect(__atomic_load_n(&consumer->armed, __ATOMIC_SEQ_CST) &
 				     FLOWFD_ARMED_READERS,
-			     0))
-		flowfd_counter_notify(c, FLOWFD_PRODUCER);
+			     0)) {
+		ret = flowfd_counter_notify(c, FLOWFD_PRODUCER);
+		if (ret && !c->doorbell)
+			return ret;
+	}
 	return 1;
 }
 
@@ -372,8 +389,11 @@ static inline int flowfd_counter_take(const struct flowfd_counter *c, uint64_t *
 	const struct flowfd_counter_producer *producer = c->take.producer;
 	struct flowfd_counter_consumer *consumer = c->take.consumer;
 	__u64 consumed, produced;
+	int tries = 0;
 
 	do {
+		if (tries++ == FLOWFD_COUNTER_TRIES)
+			return 0;
 		/* c */
 		consumed = __atomic_load_n(&consumer->consumed, __ATOMIC_ACQUIRE);
 		produced = __atomic_load_n(&producer->produced, __ATOMIC_ACQUIRE);
@@ -399,8 +419,10 @@ FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c)
 
 FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value)
 {
-	if (flowfd_counter_add(c, value))
-		return 0;
+	int ret = flowfd_counter_add(c, value);
+
+	if (ret)
+		return ret < 0 ? ret : 0;
 	return flowfd_counter_write(c, value);
 }
 
