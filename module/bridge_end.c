@@ -140,10 +140,10 @@ static int bridge_check(const struct flowfd_bridge_state *b, const struct bridge
 
 	if (end->eventfd || queue_has_bridge(b, queue))
 		return -EBUSY;
-	if (end == &b->sink && c->semaphore)
+	if (end == &b->sink && c->store.semaphore)
 		return -EINVAL;
 	if (bridges_allow_maximum(c->bridges | end_bit(b, end)) ||
-	    counter_maximum(c) == U64_MAX)
+	    store_maximum(&c->store) == U64_MAX)
 		return 0;
 	return -EINVAL;
 }

@@ -7,7 +7,6 @@
 #ifndef FLOWFD_COUNT_H
 #define FLOWFD_COUNT_H
 
-#include <linux/minmax.h>
 #include <linux/poll.h>
 #include <linux/types.h>
 
@@ -44,12 +43,6 @@ static inline __poll_t count_events_at(u64 count, u64 maximum, bool ready, u64 m
 static inline __poll_t count_events(u64 count, u64 maximum)
 {
 	return count_events_at(count, maximum, count > 0, 1);
-}
-
-/* The count after @value came back to it, or as much as there is room for. */
-static inline u64 count_give_back(u64 count, u64 maximum, u64 value)
-{
-	return count + min(value, maximum - count);
 }
 
 #endif /* FLOWFD_COUNT_H */

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The counter: the state machine of eventfd with flow control. Count, settings and the
- * wakeups that follow from them are under one lock, that of the wait queue. The VFS
+ * The counter: add and take, each in one loop, wherever the count is. Count, settings and
+ * the wakeups that follow from them are under one lock, that of the wait queue. The VFS
  * calls read, write and poll; counter_file.c has the rest of the file's methods.
  *
- * Reads and writes have a fast path, for a counter without policies that no task sleeps on.
- * What is neither shows in the wait queue: see @marker of struct flowfd_counter. Most have
- * an empty queue. Where something polls, it is told of each change: counter_tell().
+ * Reads and writes have a fast path, for a counter that is not mapped, has no policies, and
+ * on which no task sleeps. Any policy or sleeper puts @marker into the queue, so an empty
+ * queue means: fast path. Where something polls, it is told of each change: counter_tell().
  */
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
 #include "compat.h"
-#include "count.h"
 #include "counter.h"
-
-static bool counter_has_room(const struct flowfd_counter *c, u64 value)
-{
-	return count_has_room(c->count, c->maximum, value);
-}
 
 /*
  * Stores a new count and the events that poll returns. Poll does not take the lock,
@@ -26,80 +21,119 @@ static bool counter_has_room(const struct flowfd_counter *c, u64 value)
  */
 static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 {
-	c->count = count;
-	WRITE_ONCE(c->events, count_events(count, c->maximum));
+	c->store.count = count;
+	WRITE_ONCE(c->events, count_events(count, c->store.maximum));
 }
 
-/* What counter_overflow() returns for a write that is done. */
-#define WRITE_DONE 1
-
-/* A write that does not sleep passes those that do, and so does one that adds nothing. */
-static bool counter_has_turn(const struct flowfd_counter *c, u64 value,
-			     const struct flowfd_terms *terms)
+/*
+ * Programs change the words all the time: enables interrupts, lets others run, and looks
+ * for signals and the time, before the caller tries again.
+ */
+static int counter_yield(struct flowfd_counter *c, const struct flowfd_options *options)
 {
-	return !value || terms->nonblock || list_empty(&c->writers);
+	spin_unlock_irq(&c->wqh.lock);
+	cond_resched();
+	spin_lock_irq(&c->wqh.lock);
+	if (options->end != KTIME_MAX && ktime_get() >= options->end)
+		return -ETIMEDOUT;
+	return signal_pending(current) ? -ERESTARTSYS : 0;
 }
 
-/* Return: 0: try again; WRITE_DONE; or a negative errno. */
+/* What a step of the loops below returns when the call is not done. */
+#define TRY_AGAIN  1 /* after a look at signals and the time */
+#define LOOK_AGAIN 2
+
+/*
+ * A write that does not sleep passes those that do, and so does one that adds nothing, or
+ * that is of a semaphore.
+ */
+static int counter_try_add(struct flowfd_counter *c, u64 value,
+			   const struct flowfd_options *options)
+{
+	bool passes = !value || options->nonblock || c->store.semaphore;
+
+	if (!passes && !list_empty(&c->writers))
+		return -EAGAIN;
+	return store_try_add(&c->store, value);
+}
+
+/* A mapped counter can have room once the next take notifies. */
 static int counter_sleep_as_writer(struct flowfd_counter *c, u64 value,
-				   const struct flowfd_terms *terms)
+				   const struct flowfd_options *options)
 {
 	struct flowfd_sleeper s;
 	int err;
 
 	flowfd_sleeper_join(c, &s, EPOLLOUT, value);
-	err = flowfd_sleeper_sleep(c, &s, terms->end);
-	if (err < 0) {
-		/* As after EAGAIN, the caller may poll for room now. */
+	if (counter_arm_writers(c))
+		flowfd_counter_settle(c, 0, false);
+	err = flowfd_sleeper_sleep(c, &s, options->end);
+	if (err) {
+		/* Those behind it may fit. And as after EAGAIN, the caller may poll. */
 		c->write_refused = true;
-		flowfd_counter_left(c);
-	} else if (!err) {
-		trace_flowfd_write(c, value);
-		if (terms->urgent)
-			flowfd_counter_added(c, true);
+		flowfd_counter_settle(c, 0, false);
+		return err > 0 ? TRY_AGAIN : err;
 	}
-	return err ? min(err, 0) : WRITE_DONE;
+	trace_flowfd_write(c, value);
+	if (options->urgent) {
+		flowfd_ready_force(&c->ready, counter_count(c));
+		flowfd_counter_settle(c, EPOLLIN, true);
+	}
+	return 0;
 }
 
 /* By policy, what does not fit is lost. */
 static int counter_lose(struct flowfd_counter *c, u64 value,
-			const struct flowfd_terms *terms)
+			const struct flowfd_options *options)
 {
-	u64 fitting = 0;
+	bool urgent;
+	u64 lost = value;
 
-	if (c->flow.overflow == FLOWFD_OVERFLOW_SATURATE)
-		fitting = flow_fitting(c->count, c->maximum, value);
-	flow_lose(&c->flow, value - fitting);
-	c->count += fitting;
+	if (c->ready.flow.overflow == FLOWFD_OVERFLOW_SATURATE &&
+	    store_try_add_some(&c->store, &lost) == -EBUSY)
+		return TRY_AGAIN;
+	urgent = options->urgent && lost < value;
+	flow_lose(&c->ready.flow, lost);
 	counter_note_write(c, value);
-	if (!c->count)
-		return WRITE_DONE;
-	flowfd_pace_force(c);
-	flowfd_counter_added(c, terms->urgent && fitting);
-	return WRITE_DONE;
+	flowfd_ready_force(&c->ready, counter_count(c));
+	flowfd_counter_settle(c, EPOLLIN, urgent);
+	return 0;
+}
+
+/*
+ * Whether there may be room after all. A reader would make room, so it must not wait for its
+ * read mark; a program may have made room before it notifies of takes.
+ */
+static bool counter_makes_room(struct flowfd_counter *c)
+{
+	bool armed = counter_arm_writers(c);
+	bool forced = flowfd_ready_force(&c->ready, counter_count(c));
+
+	if (armed || forced)
+		flowfd_counter_settle(c, 0, false);
+	return armed || forced;
 }
 
 /*
  * A write that does not fit now, or has to wait. The maximum says whether it ever can, and
  * may change while the writer sleeps.
  *
- * Return: 0: try again; WRITE_DONE; or a negative errno.
+ * Return: 0: it is done; TRY_AGAIN; LOOK_AGAIN; or a negative errno.
  */
-static int counter_overflow(struct flowfd_counter *c, u64 value,
-			    const struct flowfd_terms *terms)
+static int counter_refuse(struct flowfd_counter *c, u64 value,
+			  const struct flowfd_options *options, bool *refused)
 {
-	/* Without policies nothing is lost, and a count is ready. */
-	if (c->has_policies && flow_loses(&c->flow))
-		return counter_lose(c, value, terms);
-	if (!count_can_fit(c->maximum, value))
+	if (counter_loses(c))
+		return counter_lose(c, value, options);
+	if (!count_can_fit(store_maximum(&c->store), value))
 		return -EINVAL;
-	if (c->has_policies) {
-		flowfd_counter_refused(c);
-		if (counter_has_room(c, value) && counter_has_turn(c, value, terms))
-			return 0;
+	if (!*refused && counter_makes_room(c)) {
+		*refused = true;
+		return LOOK_AGAIN;
 	}
-	if (!terms->nonblock && c->flow.overflow == FLOWFD_OVERFLOW_WAIT)
-		return counter_sleep_as_writer(c, value, terms);
+	*refused = false;
+	if (!options->nonblock && c->ready.flow.overflow == FLOWFD_OVERFLOW_WAIT)
+		return counter_sleep_as_writer(c, value, options);
 	c->write_refused = true;
 	c->stats.again++;
 	return -EAGAIN;
@@ -107,38 +141,45 @@ static int counter_overflow(struct flowfd_counter *c, u64 value,
 
 /* A write to a counter that is full, or is not in the state for the fast path. */
 static int counter_add_slowly(struct flowfd_counter *c, u64 value,
-			      const struct flowfd_terms *terms)
+			      const struct flowfd_options *options)
 {
+	bool refused = false;
 	int err;
 
-	if (c->mapped)
-		return flowfd_mapped_add(c, value, terms);
-	while (!counter_has_room(c, value) || !counter_has_turn(c, value, terms)) {
-		err = counter_overflow(c, value, terms);
+	while ((err = counter_try_add(c, value, options))) {
+		if (err == -EAGAIN) {
+			err = counter_refuse(c, value, options, &refused);
+			if (err <= 0)
+				return err;
+		}
+		if (err == LOOK_AGAIN)
+			continue;
+		err = counter_yield(c, options);
 		if (err)
-			return min(err, 0);
+			return err;
 	}
-	c->count += value;
 	counter_note_write(c, value);
-	flowfd_counter_added(c, terms->urgent);
+	if (unlikely(options->urgent))
+		flowfd_ready_force(&c->ready, counter_count(c));
+	flowfd_counter_settle(c, EPOLLIN, options->urgent);
 	return 0;
 }
 
 static noinline int counter_add_as_file(struct flowfd_counter *c, u64 value,
 					bool nonblock)
 {
-	const struct flowfd_terms terms = { .nonblock = nonblock, .end = KTIME_MAX };
+	const struct flowfd_options options = { .nonblock = nonblock, .end = KTIME_MAX };
 
-	return counter_add_slowly(c, value, &terms);
+	return counter_add_slowly(c, value, &options);
 }
 
-/* The queue has only what polls, and no bucket limits how often that is woken. */
-static bool counter_is_plain(const struct flowfd_counter *c)
+/* Only pollers are queued, and there is no token bucket. */
+static bool counter_has_only_pollers(const struct flowfd_counter *c)
 {
-	return list_empty(&c->marker.entry) && !bucket_is_limited(&c->bucket);
+	return list_empty(&c->marker.entry) && !bucket_is_limited(&c->ready.bucket);
 }
 
-/* What flowfd_counter_deliver() does if the counter is plain, after counter_set(). */
+/* What flowfd_counter_settle() does then, after counter_set(). */
 static noinline void counter_tell(struct flowfd_counter *c, __poll_t event)
 {
 	if (event & EPOLLIN)
@@ -148,18 +189,49 @@ static noinline void counter_tell(struct flowfd_counter *c, __poll_t event)
 	flowfd_counter_wake(c, event);
 }
 
+/* Likewise, and tasks that sleep in a read. */
+static bool counter_has_only_readers(const struct flowfd_counter *c)
+{
+	return !list_empty(&c->readers) && list_empty(&c->writers) &&
+	       !c->ready.has_policies && !bucket_is_limited(&c->ready.bucket);
+}
+
+/* What flowfd_counter_settle() does then. */
+static noinline void counter_hand_over(struct flowfd_counter *c)
+{
+	bool taken = flowfd_readers_go_on(c);
+
+	counter_set(c, c->store.count);
+	if (!taken)
+		return;
+	counter_note_wakeup(c, true);
+	if (!counter_has_pollers(c))
+		return;
+	flowfd_counter_wake(c, EPOLLIN);
+	if (c->events & EPOLLOUT)
+		counter_tell(c, EPOLLOUT);
+}
+
 static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool nonblock)
 {
+	struct store *s = &c->store;
 	int err = 0;
 
 	if (unlikely(value == U64_MAX))
 		return -EINVAL;
 	spin_lock_irq(&c->wqh.lock);
-	if (unlikely(!counter_has_room(c, value)) ||
-	    (counter_has_queue(c) && !counter_is_plain(c))) {
+	if (unlikely(!count_has_room(s->count, s->maximum, value))) {
 		err = counter_add_as_file(c, value, nonblock);
+	} else if (counter_has_queue(c) && !counter_has_only_pollers(c)) {
+		if (counter_has_only_readers(c)) {
+			s->count += value;
+			counter_note_write(c, value);
+			counter_hand_over(c);
+		} else {
+			err = counter_add_as_file(c, value, nonblock);
+		}
 	} else {
-		counter_set(c, c->count + value);
+		counter_set(c, s->count + value);
 		counter_note_write(c, value);
 		/* For a write of 0, too: an eventfd does that. */
 		if (counter_has_queue(c))
@@ -170,137 +242,123 @@ static __always_inline int counter_add(struct flowfd_counter *c, u64 value, bool
 }
 
 /**
- * flowfd_counter_write_with - a write with terms of its own
+ * flowfd_counter_write_with - a write with options of its own
  * @c: counter
  * @value: what to add
- * @terms: how
+ * @options: how
  *
  * Return: 0 or a negative errno.
  */
 int flowfd_counter_write_with(struct flowfd_counter *c, u64 value,
-			      const struct flowfd_terms *terms)
+			      const struct flowfd_options *options)
 {
 	int err;
 
 	if (value == U64_MAX)
 		return -EINVAL;
 	spin_lock_irq(&c->wqh.lock);
-	err = counter_add_slowly(c, value, terms);
+	err = counter_add_slowly(c, value, options);
 	spin_unlock_irq(&c->wqh.lock);
 	return err;
 }
 
-/*
- * A read of a counter that is empty, or is not in the state for the fast path. One that
- * must not sleep takes what is there, ready or not.
- */
-static int counter_take_slowly(struct flowfd_counter *c, u64 *value,
-			       const struct flowfd_terms *terms)
+/* A mapped counter can have a count once the next add notifies. */
+static int counter_sleep_as_reader(struct flowfd_counter *c, u64 *value,
+				   const struct flowfd_options *options)
 {
 	struct flowfd_sleeper s;
+	int err;
+
+	flowfd_sleeper_join(c, &s, EPOLLIN, 0);
+	if (counter_arm_readers(c) && counter_is_ready(c, counter_count(c)))
+		s.result = TRY_AGAIN;
+	err = flowfd_sleeper_sleep(c, &s, options->end);
+	*value = s.value;
+	if (!err)
+		trace_flowfd_read(c, *value);
+	return err;
+}
+
+/* Return: 0: it was taken; TRY_AGAIN; LOOK_AGAIN; or a negative errno. */
+static int counter_await(struct flowfd_counter *c, u64 *value,
+			 const struct flowfd_options *options, bool *refused)
+{
+	/* As in programs: each look arms, and makes up for a take that was not finished. */
+	if (!*refused && counter_arm_readers(c)) {
+		*refused = true;
+		flowfd_counter_settle(c, 0, false);
+		return LOOK_AGAIN;
+	}
+	*refused = false;
+	if (!options->nonblock)
+		return counter_sleep_as_reader(c, value, options);
+	c->stats.again++;
+	return -EAGAIN;
+}
+
+/* One that must not sleep takes what is there, ready or not. */
+static int counter_try_take(struct flowfd_counter *c, u64 *value,
+			    const struct flowfd_options *options)
+{
 	u64 before;
 	int err;
 
-	if (c->mapped)
-		return flowfd_mapped_take(c, value, terms);
-	while (terms->nonblock ? !c->count : !flowfd_pace_is_ready(c)) {
-		if (terms->nonblock) {
-			c->stats.again++;
-			return -EAGAIN;
-		}
-		flowfd_sleeper_join(c, &s, EPOLLIN, 0);
-		err = flowfd_sleeper_sleep(c, &s, terms->end);
-		*value = s.value;
-		if (!err)
-			trace_flowfd_read(c, *value);
-		if (err <= 0)
-			return err;
-	}
-	before = c->count;
-	*value = c->semaphore ? 1 : before;
-	c->count -= *value;
-	counter_note_read(c, before, *value);
-	flowfd_counter_taken(c, before);
-	return 0;
-}
-
-static noinline int counter_take_as_file(struct flowfd_counter *c, u64 *value,
-					 bool nonblock)
-{
-	const struct flowfd_terms terms = { .nonblock = nonblock, .end = KTIME_MAX };
-
-	return counter_take_slowly(c, value, &terms);
-}
-
-static __always_inline int counter_take(struct flowfd_counter *c, u64 *value,
-					bool nonblock)
-{
-	u64 before;
-	int err = 0;
-
-	spin_lock_irq(&c->wqh.lock);
-	before = c->count;
-	if (unlikely(!before) || (counter_has_queue(c) && !counter_is_plain(c))) {
-		err = counter_take_as_file(c, value, nonblock);
-	} else {
-		*value = c->semaphore ? 1 : before;
-		counter_set(c, before - *value);
+	if (!options->nonblock && !counter_is_ready(c, counter_count(c)))
+		return -EAGAIN;
+	err = store_try_take(&c->store, value, &before);
+	if (!err)
 		counter_note_read(c, before, *value);
-		if (counter_has_queue(c) && c->events & EPOLLOUT)
-			counter_tell(c, EPOLLOUT);
-	}
-	spin_unlock_irq(&c->wqh.lock);
 	return err;
 }
 
+/* Programs take without a call: an edge is for them only that there is room again. */
+static void counter_taken(struct flowfd_counter *c)
+{
+	if (!counter_count(c))
+		ready_restart(&c->ready);
+	flowfd_counter_settle(c, counter_arm_readers(c) ? 0 : EPOLLOUT, false);
+}
+
+/* A read of a counter that is empty, or is not in the state for the fast path. */
+static int counter_take_slowly(struct flowfd_counter *c, u64 *value,
+			       const struct flowfd_options *options)
+{
+	bool refused = false;
+	int err;
+
+	while ((err = counter_try_take(c, value, options))) {
+		if (err == -EAGAIN) {
+			err = counter_await(c, value, options, &refused);
+			if (err <= 0)
+				return err;
+		}
+		if (err == LOOK_AGAIN)
+			continue;
+		err = counter_yield(c, options);
+		if (err)
+			return err;
+	}
+	counter_taken(c);
+	return 0;
+}
+
 /**
- * flowfd_counter_read_with - a read with terms of its own
+ * flowfd_counter_read_with - a read with options of its own
  * @c: counter
  * @value: result
- * @terms: how
+ * @options: how
  *
  * Return: 0 or a negative errno.
  */
 int flowfd_counter_read_with(struct flowfd_counter *c, u64 *value,
-			     const struct flowfd_terms *terms)
+			     const struct flowfd_options *options)
 {
 	int err;
 
 	spin_lock_irq(&c->wqh.lock);
-	err = counter_take_slowly(c, value, terms);
+	err = counter_take_slowly(c, value, options);
 	spin_unlock_irq(&c->wqh.lock);
 	return err;
-}
-
-/**
- * flowfd_counter_give_back - return what a reader with a bad buffer took
- * @c: counter
- * @value: what it took
- *
- * Writers may have used the room meanwhile: then the count stops at the maximum, and poll
- * reports the overflow.
- */
-void flowfd_counter_give_back(struct flowfd_counter *c, u64 value)
-{
-	u64 before;
-
-	spin_lock_irq(&c->wqh.lock);
-	if (c->mapped) {
-		flowfd_mapped_give_back(c, value);
-	} else {
-		before = c->count;
-		c->count = count_give_back(before, c->maximum, value);
-		stats_give_back(&c->stats, c->count - before);
-		/* It may have been ready below its mark. */
-		flowfd_pace_force(c);
-		flowfd_counter_added(c, false);
-	}
-	spin_unlock_irq(&c->wqh.lock);
-}
-
-static bool counter_would_fit(const struct flowfd_counter *c, u64 value)
-{
-	return c->mapped ? mapped_has_room(c->mapped, value) : counter_has_room(c, value);
 }
 
 /**
@@ -312,9 +370,9 @@ static bool counter_would_fit(const struct flowfd_counter *c, u64 value)
  */
 bool flowfd_counter_takes_more(const struct flowfd_counter *c, u64 value)
 {
-	if (counter_would_fit(c, value + 1))
+	if (store_has_room(&c->store, value + 1))
 		return true;
-	return flow_loses(&c->flow) && !(value && counter_would_fit(c, value));
+	return counter_loses(c) && !(value && store_has_room(&c->store, value));
 }
 
 /**
@@ -329,26 +387,30 @@ bool flowfd_counter_takes_more(const struct flowfd_counter *c, u64 value)
  */
 int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value)
 {
-	const struct flowfd_terms terms = { .nonblock = true };
-	u64 part;
+	const struct flowfd_options options = { .nonblock = true };
+	u64 before = *value;
+	int err;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	if (c->mapped)
-		return flowfd_mapped_add_some(c, value);
-	if (flow_loses(&c->flow) && !counter_has_room(c, *value)) {
-		counter_lose(c, *value, &terms);
-		*value = 0;
-		return 0;
+	if (counter_loses(c)) {
+		err = store_try_add(&c->store, *value);
+		if (err == -EAGAIN) {
+			if (counter_lose(c, *value, &options))
+				return -EBUSY;
+			*value = 0;
+			return 0;
+		}
+		if (!err)
+			*value = 0;
+	} else {
+		err = store_try_add_some(&c->store, value);
 	}
-	part = flow_fitting(c->count, c->maximum, *value);
-	if (part) {
-		*value -= part;
-		c->count += part;
-		counter_note_write(c, part);
-		flowfd_counter_added(c, false);
+	if (*value != before) {
+		counter_note_write(c, before - *value);
+		flowfd_counter_settle(c, EPOLLIN, false);
 	}
-	return *value ? -EAGAIN : 0;
+	return err;
 }
 
 /**
@@ -360,12 +422,7 @@ int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value)
 void flowfd_counter_want_room(struct flowfd_counter *c)
 {
 	c->write_refused = true;
-	if (c->mapped) {
-		counter_arm_writers(c);
-		flowfd_mapped_refused(c);
-	} else {
-		flowfd_counter_refused(c);
-	}
+	counter_makes_room(c);
 }
 
 /**
@@ -374,14 +431,9 @@ void flowfd_counter_want_room(struct flowfd_counter *c)
  */
 void flowfd_counter_tell_readers(struct flowfd_counter *c)
 {
-	if (c->mapped)
-		counter_arm_readers(c);
-	if (!counter_count(c))
-		return;
-	if (c->mapped)
-		flowfd_mapped_added(c, false);
-	else
-		flowfd_counter_added(c, false);
+	counter_arm_readers(c);
+	if (counter_count(c))
+		flowfd_counter_settle(c, EPOLLIN, false);
 }
 
 /**
@@ -394,17 +446,123 @@ void flowfd_counter_tell_readers(struct flowfd_counter *c)
  */
 int flowfd_counter_take_ready(struct flowfd_counter *c, u64 *value)
 {
-	const struct flowfd_terms terms = { .nonblock = true };
-	int err = -EAGAIN;
+	const struct flowfd_options options = {};
+	int err;
 
 	spin_lock_irq(&c->wqh.lock);
-	if (c->mapped)
-		counter_arm_readers(c);
-	if (flowfd_pace_is_ready(c))
-		err = c->mapped ? flowfd_mapped_take_once(c, value) :
-				  counter_take_slowly(c, value, &terms);
+	counter_arm_readers(c);
+	err = counter_try_take(c, value, &options);
+	if (!err)
+		counter_taken(c);
 	spin_unlock_irq(&c->wqh.lock);
 	return err;
+}
+
+/**
+ * struct destination - where a read stores what it took
+ * @buf: memory of the caller, if there is no @to
+ * @to: iterator
+ */
+struct destination {
+	u64 __user *buf;
+	struct iov_iter *to;
+};
+
+/* Without faults, as under the lock; then a part of it may have been stored. */
+static __always_inline bool destination_store(const struct destination *d, u64 value)
+{
+	size_t stored;
+
+	if (!d->to)
+		return !put_user(value, d->buf);
+	stored = copy_to_iter(&value, sizeof(value), d->to);
+	if (likely(stored == sizeof(value)))
+		return true;
+	iov_iter_revert(d->to, stored);
+	return false;
+}
+
+static __always_inline bool destination_store_locked(const struct destination *d,
+						     u64 value)
+{
+	bool stored;
+
+	pagefault_disable();
+	stored = destination_store(d, value);
+	pagefault_enable();
+	return stored;
+}
+
+/* Whether it can be stored to, with faults; changes nothing there. */
+static bool destination_is_valid(const struct destination *d)
+{
+	u64 value;
+
+	if (!d->to)
+		return !get_user(value, d->buf) && !put_user(value, d->buf);
+	return !fault_in_iov_iter_writeable(d->to, sizeof(value));
+}
+
+/* The same without faults; perhaps false for one that is valid. */
+static bool destination_is_valid_now(const struct destination *d)
+{
+	bool valid;
+
+	if (d->to)
+		return false;
+	pagefault_disable();
+	valid = destination_is_valid(d);
+	pagefault_enable();
+	return valid;
+}
+
+/*
+ * The count is taken by a task that wakes this one, or from words that programs change: it is
+ * stored afterwards. So the destination is tried before. It is lost only if the caller
+ * removes the memory meanwhile.
+ */
+static noinline int counter_take_as_file(struct flowfd_counter *c,
+					 const struct destination *d, bool nonblock)
+	__releases(&c->wqh.lock)
+{
+	const struct flowfd_options options = { .nonblock = nonblock, .end = KTIME_MAX };
+	u64 value = 0;
+	int err;
+
+	if (unlikely(!destination_is_valid_now(d))) {
+		spin_unlock_irq(&c->wqh.lock);
+		if (!destination_is_valid(d))
+			return nonblock && !counter_count(c) ? -EAGAIN : -EFAULT;
+		spin_lock_irq(&c->wqh.lock);
+	}
+	err = counter_take_slowly(c, &value, &options);
+	spin_unlock_irq(&c->wqh.lock);
+	if (err)
+		return err;
+	return destination_store(d, value) ? 0 : -EFAULT;
+}
+
+/* The count is taken only if it was stored. */
+static __always_inline int counter_take(struct flowfd_counter *c,
+					const struct destination *d, bool nonblock)
+{
+	u64 before, value;
+
+	spin_lock_irq(&c->wqh.lock);
+	before = c->store.count;
+	if (unlikely(!before) || (counter_has_queue(c) && !counter_has_only_pollers(c)))
+		goto slow;
+	value = c->store.semaphore ? 1 : before;
+	if (unlikely(!destination_store_locked(d, value)))
+		goto slow;
+	counter_set(c, before - value);
+	counter_note_read(c, before, value);
+	if (counter_has_queue(c) && c->events & EPOLLOUT)
+		counter_tell(c, EPOLLOUT);
+	spin_unlock_irq(&c->wqh.lock);
+	return 0;
+slow:
+	return counter_take_as_file(c, d, nonblock);
 }
 
 /**
@@ -419,20 +577,12 @@ int flowfd_counter_take_ready(struct flowfd_counter *c, u64 *value)
  */
 ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
-	struct flowfd_counter *c = file->private_data;
-	u64 value;
-	int err;
+	const struct destination d = { .buf = (u64 __user *)buf };
 
-	if (unlikely(size < sizeof(value)))
+	if (unlikely(size < sizeof(u64)))
 		return -EINVAL;
-	err = counter_take(c, &value, file->f_flags & O_NONBLOCK);
-	if (unlikely(err))
-		return err;
-	if (unlikely(put_user(value, (u64 __user *)buf))) {
-		flowfd_counter_give_back(c, value);
-		return -EFAULT;
-	}
-	return sizeof(value);
+	return counter_take(file->private_data, &d, file->f_flags & O_NONBLOCK) ?:
+		       sizeof(u64);
 }
 
 /**
@@ -469,20 +619,12 @@ static bool iocb_is_nonblock(const struct kiocb *iocb)
  */
 ssize_t flowfd_counter_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	struct flowfd_counter *c = iocb->ki_filp->private_data;
-	u64 value;
-	int err;
+	const struct destination d = { .to = to };
 
-	if (iov_iter_count(to) < sizeof(value))
+	if (iov_iter_count(to) < sizeof(u64))
 		return -EINVAL;
-	err = counter_take(c, &value, iocb_is_nonblock(iocb));
-	if (err)
-		return err;
-	if (copy_to_iter(&value, sizeof(value), to) != sizeof(value)) {
-		flowfd_counter_give_back(c, value);
-		return -EFAULT;
-	}
-	return sizeof(value);
+	return counter_take(iocb->ki_filp->private_data, &d, iocb_is_nonblock(iocb)) ?:
+		       sizeof(u64);
 }
 
 /**

@@ -4,17 +4,15 @@
 #define FLOWFD_COUNTER_H
 
 #include <linux/fs.h>
-#include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
 #include <linux/wait.h>
 
-#include "bucket.h"
 #include "counter_stats.h"
-#include "flow.h"
 #include "flowfd.h"
-#include "mapped.h"
+#include "ready.h"
+#include "store.h"
 #include "trace.h"
 
 struct flowfd_bridge_state;
@@ -22,54 +20,40 @@ struct flowfd_bridge_state;
 /**
  * struct flowfd_counter - the state behind a counter's descriptor
  * @wqh: pollers, and @marker; its lock protects the members below
- * @count: what a read returns, never above @maximum
- * @maximum: writes keep @count below it
- * @mapped: of a mapped counter, whose @count and @maximum are 0; or NULL. Fixed.
+ * @store: the count and the maximum
  * @events: what poll returns, but of a mapped counter; read without the lock
- * @semaphore: a read takes 1
  * @write_refused: a write failed with EAGAIN since pollers were last told of room
  * @sealed: has its settings, and may not create others; never cleared
- * @wakeup_deferred: @timer will wake the readers; also read without the lock
- * @has_policies: @flow has settings that an eventfd has not
+ * @settings_sealed: its settings cannot be changed any more; never cleared
  * @bridges: COUNTER_HAS_* bits
  * @id: number shown in fdinfo; fixed
  * @stats: what is counted; behind the members above because of those that the fast paths
  *	change
- * @bucket: limits the wakeups of readers
- * @qos: settings of @bucket
- * @flow: marks, delay and overflow
- * @readers: tasks that sleep in read, the first for longest
+ * @ready: when readers may be told of a count
+ * @readers: tasks that sleep in read, in the order of their turns
  * @writers: tasks that sleep in write
- * @marker: in @wqh while a task sleeps or @has_policies: then the queue is not empty, and
- *	reads and writes leave their fast paths, which look at nothing else
- * @timer: expires when @bucket has its next token, or the delay of @flow has passed
+ * @marker: in @wqh while a task sleeps or there are policies: then the queue is not empty,
+ *	and reads and writes leave their fast paths, which look at nothing else
  * @hooks: into the release of its file, see closing.c
  * @bridge: what bridge.c has of it, or NULL; set once, and cleared under the lock by release
  *
  * A counter lives as long as its file. Nothing else points to it but @bridge; release
- * waits for @timer and the work items of @bridge, and ends @hooks.
+ * waits for the timer of @ready and the work items of @bridge, and ends @hooks.
  */
 struct flowfd_counter {
 	wait_queue_head_t wqh;
-	u64 count;
-	u64 maximum;
-	struct flowfd_mapped *mapped;
+	struct store store;
 	__poll_t events;
-	bool semaphore;
 	bool write_refused;
 	bool sealed;
-	bool wakeup_deferred;
-	bool has_policies;
+	bool settings_sealed;
 	u16 bridges;
 	int id;
 	struct counter_stats stats;
-	struct bucket bucket;
-	struct eventfd_qos qos;
-	struct flow flow;
+	struct ready ready;
 	struct list_head readers;
 	struct list_head writers;
 	wait_queue_entry_t marker;
-	struct hrtimer timer;
 	struct rb_root hooks;
 	struct flowfd_bridge_state *bridge;
 };
@@ -89,12 +73,12 @@ static inline bool bridges_allow_maximum(u16 bridges)
 }
 
 /**
- * struct flowfd_terms - how a read or write is done
+ * struct flowfd_options - how a read or write is done
  * @nonblock: it must not sleep
  * @urgent: a write wakes readers at once
  * @end: when it stops sleeping, on CLOCK_MONOTONIC; KTIME_MAX: never
  */
-struct flowfd_terms {
+struct flowfd_options {
 	bool nonblock;
 	bool urgent;
 	ktime_t end;
@@ -104,6 +88,7 @@ struct flowfd_terms {
  * struct flowfd_sleeper - a task that sleeps in read or write
  * @node: in @readers or @writers of the counter
  * @task: the task, on whose stack this is
+ * @priority: of the task when it came; less is more
  * @value: what a writer adds, or a reader was given
  * @result: of the call: 0, a negative errno, or 1 to try again; SLEEPER_SLEEPS
  * @writes: it writes
@@ -111,6 +96,7 @@ struct flowfd_terms {
 struct flowfd_sleeper {
 	struct list_head node;
 	struct task_struct *task;
+	int priority;
 	u64 value;
 	int result;
 	bool writes;
@@ -184,7 +170,7 @@ static inline void counter_note_wakeup(struct flowfd_counter *c, bool slept)
 /* After a change of what @marker stands for, under the lock. */
 static inline void counter_set_marker(struct flowfd_counter *c)
 {
-	bool busy = c->has_policies || !list_empty(&c->readers) ||
+	bool busy = c->ready.has_policies || !list_empty(&c->readers) ||
 		    !list_empty(&c->writers);
 
 	if (busy && list_empty(&c->marker.entry))
@@ -193,61 +179,65 @@ static inline void counter_set_marker(struct flowfd_counter *c)
 		list_del_init(&c->marker.entry);
 }
 
-/* As they are now; under the lock. The count of a mapped counter may be too high. */
 static inline u64 counter_count(const struct flowfd_counter *c)
 {
-	return c->mapped ? mapped_count(c->mapped) : c->count;
+	return store_count(&c->store);
 }
 
 /* All that was added is in the count, or was taken; under the lock. */
 static inline u64 counter_produced(const struct flowfd_counter *c)
 {
-	return c->mapped ? atomic64_read(c->mapped->produced) : c->stats.taken + c->count;
+	return store_is_mapped(&c->store) ? atomic64_read(c->store.mapped->produced) :
+					    c->stats.taken + c->store.count;
 }
 
-static inline u64 counter_maximum(const struct flowfd_counter *c)
+/* Whether a write that does not fit is lost by policy. */
+static inline bool counter_loses(const struct flowfd_counter *c)
 {
-	return c->mapped ? c->mapped->maximum : c->maximum;
+	return flow_loses(&c->ready.flow);
 }
 
 /* Programs count nothing in memory: what a call sees there is compared, too. */
 static inline void counter_see_count(struct flowfd_counter *c)
 {
-	u64 count = c->count;
+	u64 count = c->store.count;
 
 	/* One between the loads of the words was perhaps never there. One try is enough. */
-	if (!c->mapped || mapped_try_count(c->mapped, &count))
+	if (!store_is_mapped(&c->store) || mapped_try_count(c->store.mapped, &count))
 		stats_see_count(&c->stats, count);
 }
 
-/*
- * Whether readers are to know of a count: also below their mark if a writer sleeps or may
- * wait for room, or nobody would go on.
- */
-static inline bool counter_is_ready(const struct flowfd_counter *c, u64 count)
+/* Whether readers are to know of a count. */
+static inline bool counter_is_ready(struct flowfd_counter *c, u64 count)
 {
-	if (flow_is_ready(&c->flow, count))
-		return true;
-	return count && (!list_empty(&c->writers) ||
-			 flow_is_full(&c->flow, count, counter_maximum(c)));
+	return ready_check(&c->ready, count,
+			   !list_empty(&c->writers) ||
+				   flow_is_full(&c->ready.flow, count, c->store.maximum));
 }
 
 /*
  * Has the next add in memory notify, if somebody wants to know; under the lock. Not while
  * a wakeup is deferred: the timer does it, and until then producers shall make no calls.
- * The caller looks at the count afterwards.
+ *
+ * Return: whether to look at the count again: it is one that programs change.
  */
-static inline void counter_arm_readers(struct flowfd_counter *c)
+static inline bool counter_arm_readers(struct flowfd_counter *c)
 {
-	if (counter_has_waiters(c) && !c->wakeup_deferred)
-		mapped_arm(c->mapped, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
+	if (!store_is_mapped(&c->store))
+		return false;
+	if (counter_has_readers(c) && !c->ready.deferred)
+		mapped_arm(c->store.mapped, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
+	return true;
 }
 
 /* Likewise for the next take. */
-static inline void counter_arm_writers(struct flowfd_counter *c)
+static inline bool counter_arm_writers(struct flowfd_counter *c)
 {
+	if (!store_is_mapped(&c->store))
+		return false;
 	if (counter_has_waiters(c))
-		mapped_arm(c->mapped, FLOWFD_ARMED_WRITERS);
+		mapped_arm(c->store.mapped, FLOWFD_ARMED_WRITERS);
+	return true;
 }
 
 /* counter_wake.c */
@@ -256,50 +246,31 @@ int flowfd_counter_marker_func(wait_queue_entry_t *entry, unsigned int mode, int
 void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events);
 void flowfd_counter_wake_exclusive(struct flowfd_counter *c, __poll_t events);
 
-/* pace.c */
-bool flowfd_qos_is_valid(const struct eventfd_qos *qos);
-void flowfd_pace_set_bucket(struct flowfd_counter *c, const struct eventfd_qos *qos);
-void flowfd_pace_restart(struct flowfd_counter *c);
-bool flowfd_pace_is_ready(struct flowfd_counter *c);
-bool flowfd_pace_admits(struct flowfd_counter *c);
-bool flowfd_pace_force(struct flowfd_counter *c);
-bool flowfd_pace_hurries(struct flowfd_counter *c);
-bool flowfd_pace_expire(struct flowfd_counter *c);
-
 /* sleeper.c */
 bool flowfd_readers_go_on(struct flowfd_counter *c);
 bool flowfd_writers_go_on(struct flowfd_counter *c);
-bool flowfd_writers_retry(struct flowfd_counter *c);
+void flowfd_writers_retry(struct flowfd_counter *c);
 void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
 			 __poll_t event, u64 value);
 int flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end);
 
-/* delivery.c */
-void flowfd_counter_deliver(struct flowfd_counter *c, bool readers, bool writers,
-			    u64 before);
-void flowfd_counter_added(struct flowfd_counter *c, bool urgent);
-void flowfd_counter_refused(struct flowfd_counter *c);
-void flowfd_counter_left(struct flowfd_counter *c);
-void flowfd_counter_taken(struct flowfd_counter *c, u64 before);
-
-/* timer.c */
-void flowfd_timer_init(struct flowfd_counter *c);
-void flowfd_timer_exit(struct flowfd_counter *c);
+/* turns.c */
+bool flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket);
+void flowfd_counter_notify(struct flowfd_counter *c);
+void flowfd_counter_heal(struct work_struct *work);
+enum hrtimer_restart flowfd_counter_expired(struct hrtimer *timer);
 
 /* counter_alloc.c */
 int flowfd_counter_init(void);
 void flowfd_counter_exit(void);
 struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args);
 void flowfd_counter_free(struct flowfd_counter *c);
-int flowfd_counter_set_up(struct flowfd_counter *c,
-			  const struct flowfd_create_counter *args);
 
 /* counter.c */
 int flowfd_counter_write_with(struct flowfd_counter *c, u64 value,
-			      const struct flowfd_terms *terms);
+			      const struct flowfd_options *options);
 int flowfd_counter_read_with(struct flowfd_counter *c, u64 *value,
-			     const struct flowfd_terms *terms);
-void flowfd_counter_give_back(struct flowfd_counter *c, u64 value);
+			     const struct flowfd_options *options);
 bool flowfd_counter_takes_more(const struct flowfd_counter *c, u64 value);
 int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value);
 void flowfd_counter_want_room(struct flowfd_counter *c);
@@ -314,9 +285,8 @@ ssize_t flowfd_counter_write_iter(struct kiocb *iocb, struct iov_iter *from);
 __poll_t flowfd_counter_poll(struct file *file, poll_table *wait);
 
 /* settings.c */
-int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum);
-int flowfd_counter_set_qos(struct flowfd_counter *c, const struct eventfd_qos *qos);
-bool flowfd_flow_is_valid(const struct flowfd_flow *args);
+int flowfd_counter_set_up(struct flowfd_counter *c,
+			  const struct flowfd_create_counter *args);
 int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *args);
 void flowfd_counter_get_flow(struct flowfd_counter *c, struct flowfd_flow *answer);
 

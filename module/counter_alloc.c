@@ -5,7 +5,7 @@
 #include <linux/idr.h>
 #include <linux/slab.h>
 
-#include "count.h"
+#include "compat.h"
 #include "counter.h"
 
 static struct kmem_cache *counter_cache;
@@ -41,20 +41,21 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 		err = c->id;
 		goto free_counter;
 	}
-	c->maximum = args->maximum ?: U64_MAX;
-	c->count = args->initial;
-	c->events = count_events(c->count, c->maximum);
-	c->semaphore = args->flags & FLOWFD_SEMAPHORE;
+	c->store = (struct store){
+		.count = args->initial,
+		.maximum = args->maximum ?: U64_MAX,
+		.semaphore = args->flags & FLOWFD_SEMAPHORE,
+	};
+	c->events = count_events(c->store.count, c->store.maximum);
 	c->sealed = true;
+	c->settings_sealed = false;
 	c->write_refused = false;
-	c->has_policies = false;
 	c->stats = (struct counter_stats){};
-	c->mapped = NULL;
 	c->bridge = NULL;
 	c->bridges = 0;
-	flow_init(&c->flow);
-	flowfd_pace_set_bucket(c, &args->qos);
-	flowfd_timer_init(c);
+	hrtimer_setup(&c->ready.timer, flowfd_counter_expired, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS);
+	flowfd_ready_init(&c->ready, &args->qos);
 	if (mapped)
 		flowfd_mapped_attach(c, mapped);
 	return c;
@@ -66,39 +67,6 @@ free_mapped:
 	return ERR_PTR(err);
 }
 
-static bool counter_is_untouched(const struct flowfd_counter *c)
-{
-	return !c->sealed && !c->count && c->maximum == U64_MAX && !c->has_policies &&
-	       !c->flow.max_delay && !c->flow.lost && !c->bridges &&
-	       !c->qos.token_capacity && !c->qos.token_rate;
-}
-
-/**
- * flowfd_counter_set_up - give an opened counter its settings, once
- * @c: counter, which may be in use already
- * @args: checked settings; a maximum of 0 is no maximum
- *
- * Return: 0, or -EBUSY if it has settings, a count or a bridge.
- */
-int flowfd_counter_set_up(struct flowfd_counter *c,
-			  const struct flowfd_create_counter *args)
-{
-	bool untouched;
-
-	spin_lock_irq(&c->wqh.lock);
-	untouched = counter_is_untouched(c);
-	if (untouched) {
-		WRITE_ONCE(c->sealed, true);
-		c->semaphore = args->flags & FLOWFD_SEMAPHORE;
-		c->maximum = args->maximum ?: U64_MAX;
-		flowfd_pace_set_bucket(c, &args->qos);
-		c->count = args->initial;
-		flowfd_counter_added(c, false);
-	}
-	spin_unlock_irq(&c->wqh.lock);
-	return untouched ? 0 : -EBUSY;
-}
-
 /**
  * flowfd_counter_free - free a counter
  * @c: counter that no file refers to
@@ -106,10 +74,10 @@ int flowfd_counter_set_up(struct flowfd_counter *c,
 void flowfd_counter_free(struct flowfd_counter *c)
 {
 	/* In this order: the work item may start the timer. */
-	flowfd_mapped_end(c->mapped);
-	flowfd_timer_exit(c);
+	flowfd_mapped_end(c->store.mapped);
+	hrtimer_cancel(&c->ready.timer);
 	list_del_init(&c->marker.entry);
-	flowfd_mapped_free(c->mapped);
+	flowfd_mapped_free(c->store.mapped);
 	ida_free(&counter_ids, c->id);
 	kmem_cache_free(counter_cache, c);
 }

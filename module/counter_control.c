@@ -15,16 +15,18 @@ static_assert(sizeof(struct flowfd_flow) == FLOWFD_FLOW_SIZE_VER0);
 static_assert(sizeof(struct flowfd_transfer) == FLOWFD_TRANSFER_SIZE_VER0);
 static_assert(sizeof(struct flowfd_counter_stats) == FLOWFD_COUNTER_STATS_SIZE_VER0);
 
-/* The maximum is for writers, as the bucket is for readers. */
-static long control_set_maximum(struct file *file, const u64 __user *argp)
+/*
+ * EFD_IOC_* have the names and numbers of the patches that proposed them for eventfd: each
+ * sets or gets one setting of struct flowfd_flow.
+ */
+static long control_set_maximum(struct flowfd_counter *c, const u64 __user *argp)
 {
-	u64 maximum;
+	struct flowfd_flow args = { .set = FLOWFD_SET_MAXIMUM };
 
-	if (!(file->f_mode & FMODE_WRITE))
-		return -EBADF;
-	if (get_user(maximum, argp))
+	if (get_user(args.maximum, argp))
 		return -EFAULT;
-	return flowfd_counter_set_maximum(file->private_data, maximum);
+	/* Not the default, as in struct flowfd_flow. */
+	return args.maximum ? flowfd_counter_set_flow(c, &args) : -EINVAL;
 }
 
 static long control_get_maximum(struct flowfd_counter *c, u64 __user *argp)
@@ -35,17 +37,13 @@ static long control_get_maximum(struct flowfd_counter *c, u64 __user *argp)
 	return put_user(flow.maximum, argp);
 }
 
-static long control_set_qos(struct file *file, const void __user *argp)
+static long control_set_qos(struct flowfd_counter *c, const void __user *argp)
 {
-	struct eventfd_qos qos;
+	struct flowfd_flow args = { .set = FLOWFD_SET_QOS };
 
-	if (!(file->f_mode & FMODE_READ))
-		return -EBADF;
-	if (copy_from_user(&qos, argp, sizeof(qos)))
+	if (copy_from_user(&args.qos, argp, sizeof(args.qos)))
 		return -EFAULT;
-	if (!flowfd_qos_is_valid(&qos))
-		return -EINVAL;
-	return flowfd_counter_set_qos(file->private_data, &qos);
+	return flowfd_counter_set_flow(c, &args);
 }
 
 static long control_get_qos(struct flowfd_counter *c, void __user *argp)
@@ -56,24 +54,14 @@ static long control_get_qos(struct flowfd_counter *c, void __user *argp)
 	return copy_to_user(argp, &flow.qos, sizeof(flow.qos)) ? -EFAULT : 0;
 }
 
-static bool file_is_read_write(const struct file *file)
-{
-	return !(~file->f_mode & (FMODE_READ | FMODE_WRITE));
-}
-
-static long control_set_flow(struct file *file, const void __user *argp, size_t size)
+static long control_set_flow(struct flowfd_counter *c, const void __user *argp,
+			     size_t size)
 {
 	struct flowfd_flow args;
 	int err;
 
-	if (!file_is_read_write(file))
-		return -EBADF;
 	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_FLOW_SIZE_VER0, argp, size);
-	if (err)
-		return err;
-	if (!flowfd_flow_is_valid(&args))
-		return -EINVAL;
-	return flowfd_counter_set_flow(file->private_data, &args);
+	return err ?: flowfd_counter_set_flow(c, &args);
 }
 
 static long control_get_flow(struct flowfd_counter *c, void __user *argp, size_t size)
@@ -106,9 +94,9 @@ static ktime_t transfer_end(u64 timeout)
 	return ns_to_ktime(now + timeout);
 }
 
-static int control_get_transfer(struct flowfd_transfer *args, struct flowfd_terms *terms,
-				const struct file *file, u32 flags,
-				const void __user *argp, size_t size)
+static int control_get_transfer(struct flowfd_transfer *args,
+				struct flowfd_options *options, const struct file *file,
+				u32 flags, const void __user *argp, size_t size)
 {
 	int err = flowfd_copy_args(args, sizeof(*args), FLOWFD_TRANSFER_SIZE_VER0, argp,
 				   size);
@@ -117,9 +105,9 @@ static int control_get_transfer(struct flowfd_transfer *args, struct flowfd_term
 		return err;
 	if (args->flags & ~flags || args->reserved)
 		return -EINVAL;
-	terms->nonblock = args->flags & FLOWFD_NONBLOCK || file->f_flags & O_NONBLOCK;
-	terms->urgent = args->flags & FLOWFD_URGENT;
-	terms->end = transfer_end(args->timeout);
+	options->nonblock = args->flags & FLOWFD_NONBLOCK || file->f_flags & O_NONBLOCK;
+	options->urgent = args->flags & FLOWFD_URGENT;
+	options->end = transfer_end(args->timeout);
 	return 0;
 }
 
@@ -132,15 +120,15 @@ static long transfer_result(int err, const struct flowfd_transfer *args)
 static long control_write(struct file *file, const void __user *argp, size_t size)
 {
 	struct flowfd_transfer args;
-	struct flowfd_terms terms;
+	struct flowfd_options options;
 	int err;
 
 	if (!(file->f_mode & FMODE_WRITE))
 		return -EBADF;
-	err = control_get_transfer(&args, &terms, file, FLOWFD_NONBLOCK | FLOWFD_URGENT,
+	err = control_get_transfer(&args, &options, file, FLOWFD_NONBLOCK | FLOWFD_URGENT,
 				   argp, size);
 	if (!err)
-		err = flowfd_counter_write_with(file->private_data, args.value, &terms);
+		err = flowfd_counter_write_with(file->private_data, args.value, &options);
 	return transfer_result(err, &args);
 }
 
@@ -149,21 +137,22 @@ static long control_read(struct file *file, void __user *argp, size_t size)
 	struct flowfd_transfer __user *result = argp;
 	struct flowfd_counter *c = file->private_data;
 	struct flowfd_transfer args;
-	struct flowfd_terms terms;
+	struct flowfd_options options;
 	u64 value = 0;
 	int err;
 
 	if (!(file->f_mode & FMODE_READ))
 		return -EBADF;
-	err = control_get_transfer(&args, &terms, file, FLOWFD_NONBLOCK, argp, size);
-	if (!err)
-		err = flowfd_counter_read_with(c, &value, &terms);
+	err = control_get_transfer(&args, &options, file, FLOWFD_NONBLOCK, argp, size);
+	if (err)
+		return err;
+	/* Before the count is taken, which would be lost. */
+	if (put_user(args.value, &result->value))
+		return -EFAULT;
+	err = flowfd_counter_read_with(c, &value, &options);
 	if (err)
 		return transfer_result(err, &args);
-	if (!put_user(value, &result->value))
-		return 0;
-	flowfd_counter_give_back(c, value);
-	return -EFAULT;
+	return put_user(value, &result->value);
 }
 
 /* Semaphores would need a take of their own. */
@@ -208,22 +197,20 @@ int flowfd_counter_args(struct flowfd_create_counter *args, u32 flags,
 	return counter_args_are_valid(args, flags) ? 0 : -EINVAL;
 }
 
-static long control_set_up(struct file *file, const void __user *argp, size_t size)
+static long control_set_up(struct flowfd_counter *c, const void __user *argp, size_t size)
 {
 	struct flowfd_create_counter args;
 	int err;
 
-	if (!file_is_read_write(file))
-		return -EBADF;
 	err = flowfd_counter_args(&args, FLOWFD_SEMAPHORE, argp, size);
-	return err ?: flowfd_counter_set_up(file->private_data, &args);
+	return err ?: flowfd_counter_set_up(c, &args);
 }
 
 static long control_notify(struct flowfd_counter *c)
 {
-	if (!c->mapped)
+	if (!store_is_mapped(&c->store))
 		return -ENODEV;
-	flowfd_mapped_notify(c);
+	flowfd_counter_notify(c);
 	return 0;
 }
 
@@ -234,9 +221,9 @@ static long control_sized(struct file *file, unsigned int cmd, void __user *argp
 
 	switch (without_size(cmd)) {
 	case without_size(FLOWFD_IOC_SETUP_COUNTER):
-		return control_set_up(file, argp, size);
+		return control_set_up(file->private_data, argp, size);
 	case without_size(FLOWFD_IOC_SET_FLOW):
-		return control_set_flow(file, argp, size);
+		return control_set_flow(file->private_data, argp, size);
 	case without_size(FLOWFD_IOC_GET_FLOW):
 		return control_get_flow(file->private_data, argp, size);
 	case without_size(FLOWFD_IOC_COUNTER_WRITE):
@@ -270,11 +257,11 @@ long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	case FLOWFD_IOC_COUNTER_ID:
 		return c->id;
 	case EFD_IOC_SET_MAXIMUM:
-		return control_set_maximum(file, argp);
+		return control_set_maximum(c, argp);
 	case EFD_IOC_GET_MAXIMUM:
 		return control_get_maximum(c, argp);
 	case EFD_IOC_SET_QOS:
-		return control_set_qos(file, argp);
+		return control_set_qos(c, argp);
 	case EFD_IOC_GET_QOS:
 		return control_get_qos(c, argp);
 	}

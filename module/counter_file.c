@@ -45,7 +45,7 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 		   "flowfd-mapped: %d\n",
 		   flow.count, c->id, !!(flow.flags & FLOWFD_SEMAPHORE), flow.maximum,
 		   flow.qos.token_capacity, flow.qos.token_rate,
-		   READ_ONCE(c->wakeup_deferred), references, !!c->mapped);
+		   READ_ONCE(c->ready.deferred), references, store_is_mapped(&c->store));
 	seq_printf(m,
 		   "flowfd-read-mark: %llu\n"
 		   "flowfd-write-mark: %llu\n"
@@ -61,14 +61,14 @@ static int counter_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	const struct flowfd_counter *c = file->private_data;
 
-	return flowfd_mapped_map(c->mapped, vma);
+	return flowfd_mapped_map(c->store.mapped, vma);
 }
 
 static int counter_flush(struct file *file, fl_owner_t id)
 {
 	const struct flowfd_counter *c = file->private_data;
 
-	flowfd_mapped_closed(c->mapped);
+	flowfd_mapped_closed(c->store.mapped);
 	return 0;
 }
 
@@ -195,7 +195,7 @@ long flowfd_counter_create(const void __user *argp, size_t size)
 	c = flowfd_counter_alloc(&args);
 	if (IS_ERR(c))
 		return PTR_ERR(c);
-	ops = c->mapped ? &mapped_fops : &flowfd_counter_fops;
+	ops = c->store.mapped ? &mapped_fops : &flowfd_counter_fops;
 	flags = args.flags & FLOWFD_NONBLOCK ? O_RDWR | O_NONBLOCK : O_RDWR;
 	file = anon_inode_getfile("[flowfd]", ops, c, flags);
 	if (IS_ERR(file)) {

@@ -29,7 +29,7 @@ void flowfd_counter_get_stats(struct flowfd_counter *c,
 		.waits = s->waits,
 		.wait_ns = stats_wait_ns(s, ktime_get_ns()),
 		.highest = s->highest,
-		.lost = c->flow.lost,
+		.lost = c->ready.flow.lost,
 	};
 	spin_unlock_irq(&c->wqh.lock);
 }

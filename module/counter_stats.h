@@ -56,15 +56,6 @@ static __always_inline void stats_take(struct counter_stats *s, u64 before, u64 
 	stats_see_count(s, before);
 }
 
-/*
- * A read could not store what it took, of which @returned is in the count again. It stays
- * a read: a number that decreases would look like another counter's.
- */
-static inline void stats_give_back(struct counter_stats *s, u64 returned)
-{
-	s->taken -= returned;
-}
-
 static inline void stats_begin_wait(struct counter_stats *s, u64 now)
 {
 	s->waits++;

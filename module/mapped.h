@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A counter whose count is in memory that programs map, and may write. docs/signals.md
+ * A counter whose count is in memory that programs map, and may write. docs/mapped.md
  * has the protocol, and the letters of the barriers.
  */
 #ifndef FLOWFD_MAPPED_H
@@ -15,7 +15,6 @@
 #include "memory.h"
 
 struct flowfd_counter;
-struct flowfd_terms;
 
 /**
  * struct flowfd_mapped - what a mapped counter has beside the rest of a counter
@@ -25,13 +24,10 @@ struct flowfd_terms;
  * @closes: behind the copy of @maximum in @header: descriptors that were closed
  * @armed: behind @consumed: FLOWFD_ARMED_* bits
  * @memory: what the five above are in; fixed, as they are
- * @maximum: see struct flowfd_counter; @header has a copy for programs
+ * @maximum: see struct store; @header has a copy for programs
  * @edge_per_take: FLOWFD_EDGE_PER_TAKE; fixed
  * @edge_in: an edge-triggered poller wants each add; set without the lock
- * @edge_out: an edge-triggered poller wants each take; set without the lock
- * @told_consumed: @consumed when writers were last told of room
- * @paced: @consumed when the state of the counter's @flow was last right
- * @forced: @produced when its @flow was forced: holds until that was taken
+ * @told: @produced when readers were last told of a count
  * @counter: whose memory this is
  * @heal: for processes that ended; queued by those that have the file
  *
@@ -47,10 +43,7 @@ struct flowfd_mapped {
 	u64 maximum;
 	bool edge_per_take;
 	bool edge_in;
-	bool edge_out;
-	s64 told_consumed;
-	s64 paced;
-	s64 forced;
+	s64 told;
 	struct flowfd_counter *counter;
 	struct work_struct heal;
 };
@@ -74,23 +67,6 @@ static inline bool mapped_try_count(const struct flowfd_mapped *m, u64 *count)
 
 	*count = atomic64_read_acquire(m->produced) - consumed;
 	return atomic64_read(m->consumed) == consumed;
-}
-
-/* Whether something is left of what was there when the count was forced. */
-static inline bool mapped_is_forced(const struct flowfd_mapped *m)
-{
-	s64 consumed = atomic64_read_acquire(m->consumed);
-	u64 left = READ_ONCE(m->forced) - consumed;
-
-	return left && left <= (u64)(atomic64_read(m->produced) - consumed);
-}
-
-/* False if the count is above the maximum, whoever put it there. */
-static inline bool mapped_has_room(const struct flowfd_mapped *m, u64 value)
-{
-	u64 count = mapped_count(m);
-
-	return count < m->maximum && count_has_room(count, m->maximum, value);
 }
 
 /*
@@ -118,25 +94,6 @@ u64 flowfd_mapped_count(const struct flowfd_mapped *m);
 int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 value);
 int flowfd_mapped_try_add_some(struct flowfd_mapped *m, u64 *value);
 int flowfd_mapped_try_take(struct flowfd_mapped *m, u64 *value);
-
-/* mapped_wake.c */
-void flowfd_mapped_tell_writers(struct flowfd_counter *c);
-void flowfd_mapped_deliver(struct flowfd_counter *c);
-void flowfd_mapped_added(struct flowfd_counter *c, bool urgent);
-void flowfd_mapped_refused(struct flowfd_counter *c);
-void flowfd_mapped_raised(struct flowfd_counter *c);
-void flowfd_mapped_settle(struct flowfd_counter *c);
-
-/* mapped.c */
-int flowfd_mapped_add(struct flowfd_counter *c, u64 value,
-		      const struct flowfd_terms *terms);
-int flowfd_mapped_add_some(struct flowfd_counter *c, u64 *value);
-int flowfd_mapped_take(struct flowfd_counter *c, u64 *value,
-		       const struct flowfd_terms *terms);
-int flowfd_mapped_take_once(struct flowfd_counter *c, u64 *value);
-void flowfd_mapped_give_back(struct flowfd_counter *c, u64 value);
-void flowfd_mapped_notify(struct flowfd_counter *c);
-void flowfd_mapped_heal(struct work_struct *work);
 
 /* mapped_poll.c */
 __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait);

@@ -23,6 +23,17 @@ static_assert(sizeof(struct flowfd_counter_consumer) == 16);
 
 static struct workqueue_struct *mapped_workqueue;
 
+/*
+ * Heals only those that wait: whoever joins later looks at the count itself. The exchange
+ * of a word by the task that ended is a barrier before this look.
+ */
+static void mapped_queue_heal(struct flowfd_mapped *m)
+{
+	/* See above for the barrier. */
+	if (waitqueue_active(&m->counter->wqh))
+		queue_work(mapped_workqueue, &m->heal);
+}
+
 /**
  * flowfd_mapped_closed - a descriptor is closed, perhaps because its process was killed
  * @m: of a mapped counter
@@ -35,7 +46,7 @@ void flowfd_mapped_closed(struct flowfd_mapped *m)
 {
 	atomic64_inc(m->closes);
 	if (current->flags & PF_EXITING)
-		queue_work(mapped_workqueue, &m->heal);
+		mapped_queue_heal(m);
 }
 
 /**
@@ -58,7 +69,7 @@ struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *ar
 		kfree(m);
 		return ERR_PTR(err);
 	}
-	INIT_WORK(&m->heal, flowfd_mapped_heal);
+	INIT_WORK(&m->heal, flowfd_counter_heal);
 	consumer = m->memory.start + 2 * PAGE_SIZE;
 	m->header = m->memory.start;
 	m->produced = m->memory.start + PAGE_SIZE;
@@ -110,9 +121,9 @@ void flowfd_mapped_free(struct flowfd_mapped *m)
  */
 void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m)
 {
-	c->count = 0;
-	c->maximum = 0;
-	c->mapped = m;
+	c->store.count = 0;
+	c->store.maximum = 0;
+	c->store.mapped = m;
 	m->counter = c;
 	m->header->id = c->id;
 }
@@ -123,7 +134,7 @@ static void mapped_close(struct vm_area_struct *vma)
 	struct flowfd_mapped *m = vma->vm_private_data;
 
 	if (!atomic_read(&vma->vm_mm->mm_users))
-		queue_work(mapped_workqueue, &m->heal);
+		mapped_queue_heal(m);
 }
 
 static const struct vm_operations_struct mapped_vm_ops = {

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The settings of a counter and what follows from a change of them, under the lock of its
- * wait queue.
+ * wait queue. All requests that set something end in settings_apply().
  */
 #include <linux/lockdep.h>
 
-#include "count.h"
 #include "counter.h"
 
-/* Of this moment; of a mapped counter that others use it may be too high. */
-static u64 settings_count(const struct flowfd_counter *c)
-{
-	return c->mapped ? flowfd_mapped_count(c->mapped) : c->count;
-}
+#define SET_ALL                                                              \
+	(FLOWFD_SET_MAXIMUM | FLOWFD_SET_READ_MARK | FLOWFD_SET_WRITE_MARK | \
+	 FLOWFD_SET_MAX_DELAY | FLOWFD_SET_QOS | FLOWFD_SET_OVERFLOW)
+#define SHOWN_FLAGS (FLOWFD_SEMAPHORE | FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE)
 
 /* A mark that could never be reached would be a lock-up. 1 is none. */
 static bool mark_is_valid(u64 mark, u64 maximum)
@@ -20,176 +18,26 @@ static bool mark_is_valid(u64 mark, u64 maximum)
 	return mark <= 1 || mark < maximum;
 }
 
-static void settings_store_maximum(struct flowfd_counter *c, u64 maximum)
-{
-	struct flowfd_mapped *m = c->mapped;
-
-	if (m) {
-		WRITE_ONCE(m->maximum, maximum);
-		WRITE_ONCE(m->header->maximum, maximum);
-	} else {
-		c->maximum = maximum;
-	}
-}
-
-/* @readers: they are to be told of the count; @writers: there may be more room. */
-static void settings_deliver(struct flowfd_counter *c, bool readers, bool writers)
-{
-	if (flowfd_writers_retry(c)) {
-		if (flowfd_writers_go_on(c))
-			readers |= flowfd_pace_admits(c);
-		else
-			/* Without them, the count may be ready only later. */
-			flowfd_pace_is_ready(c);
-	}
-	if (!c->mapped) {
-		/* Pollers for room are told, whatever there was before. */
-		c->write_refused |= writers;
-		flowfd_counter_deliver(c, readers, writers, c->count);
-		/* A source waits for room, and what it has need not wait now. */
-		if (writers && flow_loses(&c->flow) && !(c->events & EPOLLOUT))
-			flowfd_counter_wake(c, EPOLLOUT);
-		return;
-	}
-	if (readers)
-		flowfd_mapped_deliver(c);
-	if (writers)
-		flowfd_mapped_raised(c);
-}
-
-static int settings_set_maximum(struct flowfd_counter *c, u64 maximum)
-{
-	bool raised = maximum > counter_maximum(c);
-	bool untold, ready;
-
-	if (!bridges_allow_maximum(c->bridges) && maximum != U64_MAX)
-		return -EINVAL;
-	if (maximum <= settings_count(c) || !mark_is_valid(c->flow.read_mark, maximum) ||
-	    !mark_is_valid(c->flow.write_mark, maximum))
-		return -EINVAL;
-	untold = !flowfd_pace_is_ready(c);
-	settings_store_maximum(c, maximum);
-	/* It is if there is no room now. Or else begins the delay. */
-	ready = flowfd_pace_is_ready(c);
-	settings_deliver(c, untold && ready && flowfd_pace_admits(c), raised);
-	return 0;
-}
-
-/**
- * flowfd_counter_set_maximum - change the maximum
- * @c: counter
- * @maximum: new maximum
- *
- * Return: 0, or -EINVAL if it is not above the count and the marks.
+/*
+ * Whether a counter can have these settings. A semaphore's readers are woken one by one. The
+ * memory of a mapped counter knows of a count and not of marks: each add below one would be
+ * a call.
  */
-int flowfd_counter_set_maximum(struct flowfd_counter *c, u64 maximum)
+static bool settings_are_valid(const struct flowfd_counter *c,
+			       const struct flowfd_flow *args)
 {
-	int err;
-
-	spin_lock_irq(&c->wqh.lock);
-	err = settings_set_maximum(c, maximum);
-	spin_unlock_irq(&c->wqh.lock);
-	return err;
-}
-
-/* The caller delivers a wakeup that was deferred; returns whether there was one. */
-static bool settings_set_qos(struct flowfd_counter *c, const struct eventfd_qos *qos)
-{
-	bool deferred = c->wakeup_deferred;
-
-	flowfd_pace_set_bucket(c, qos);
-	/* Which takes must notify depends on whether there is a bucket. */
-	if (c->mapped) {
-		counter_arm_writers(c);
-		counter_arm_readers(c);
-	}
-	return deferred && flowfd_pace_is_ready(c);
-}
-
-/**
- * flowfd_counter_set_qos - start with a new bucket, which is full
- * @c: counter
- * @qos: valid settings
- *
- * Return: 0, or -EINVAL if the counter is a semaphore.
- */
-int flowfd_counter_set_qos(struct flowfd_counter *c, const struct eventfd_qos *qos)
-{
-	int err = -EINVAL;
-
-	spin_lock_irq(&c->wqh.lock);
-	if (!c->semaphore) {
-		if (settings_set_qos(c, qos))
-			settings_deliver(c, true, false);
-		err = 0;
-	}
-	spin_unlock_irq(&c->wqh.lock);
-	return err;
-}
-
-static bool flow_suits(const struct flowfd_counter *c, const struct flowfd_flow *args)
-{
-	if (c->semaphore && (args->read_mark > 1 || args->max_delay ||
-			     args->qos.token_capacity || args->qos.token_rate))
-		return false;
-	if (!bridges_allow_maximum(c->bridges) && (args->maximum ?: U64_MAX) != U64_MAX)
-		return false;
-	return (args->maximum ?: U64_MAX) > settings_count(c);
-}
-
-static void flow_store(struct flowfd_counter *c, const struct flowfd_flow *args)
-{
-	struct flow *f = &c->flow;
-
-	settings_store_maximum(c, args->maximum ?: U64_MAX);
-	/* Poll of a mapped counter reads them without the lock. */
-	WRITE_ONCE(f->read_mark, args->read_mark ?: 1);
-	WRITE_ONCE(f->write_mark, args->write_mark ?: 1);
-	WRITE_ONCE(f->max_delay, args->max_delay);
-	f->overflow = args->overflow;
-	c->has_policies = f->read_mark > 1 || f->write_mark > 1 ||
-			  f->overflow != FLOWFD_OVERFLOW_WAIT;
-	if (!c->has_policies)
-		flowfd_pace_restart(c);
-	counter_set_marker(c);
-}
-
-/**
- * flowfd_counter_set_flow - replace all settings
- * @c: counter
- * @args: settings that are valid for some counter
- *
- * Return: 0, or -EINVAL if they are not valid for this one now.
- */
-int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *args)
-{
-	bool untold, ready, suits;
-
-	spin_lock_irq(&c->wqh.lock);
-	suits = flow_suits(c, args);
-	if (suits) {
-		untold = !flowfd_pace_is_ready(c);
-		/* A delay goes on. What made the count ready until a take still does. */
-		flow_move_due(&c->flow, args->max_delay);
-		flow_store(c, args);
-		untold |= settings_set_qos(c, &args->qos);
-		/* Begins the delay, if there is one now. */
-		ready = flowfd_pace_is_ready(c);
-		settings_deliver(c, untold && ready, true);
-	}
-	spin_unlock_irq(&c->wqh.lock);
-	return suits ? 0 : -EINVAL;
-}
-
-/**
- * flowfd_flow_is_valid - whether a counter can have these settings
- * @args: settings from user space
- */
-bool flowfd_flow_is_valid(const struct flowfd_flow *args)
-{
+	bool marks = args->read_mark > 1 || args->max_delay;
 	u64 maximum = args->maximum ?: U64_MAX;
 
-	return mark_is_valid(args->read_mark, maximum) &&
+	if (c->store.semaphore &&
+	    (marks || args->qos.token_capacity || args->qos.token_rate))
+		return false;
+	if (store_is_mapped(&c->store) && (marks || args->write_mark > 1))
+		return false;
+	if (!bridges_allow_maximum(c->bridges) && maximum != U64_MAX)
+		return false;
+	return maximum > store_count_exactly(&c->store) &&
+	       mark_is_valid(args->read_mark, maximum) &&
 	       mark_is_valid(args->write_mark, maximum) &&
 	       args->max_delay <= FLOWFD_MAX_DELAY_MAX &&
 	       args->overflow <= FLOWFD_OVERFLOW_DROP && flowfd_qos_is_valid(&args->qos);
@@ -197,9 +45,133 @@ bool flowfd_flow_is_valid(const struct flowfd_flow *args)
 
 static u32 settings_flags(const struct flowfd_counter *c)
 {
-	if (c->mapped)
-		return c->mapped->header->flags;
-	return c->semaphore ? FLOWFD_SEMAPHORE : 0;
+	u32 flags = c->settings_sealed ? FLOWFD_SEAL : 0;
+
+	if (store_is_mapped(&c->store))
+		flags |= c->store.mapped->header->flags;
+	if (c->store.semaphore)
+		flags |= FLOWFD_SEMAPHORE;
+	return flags;
+}
+
+static void settings_get(const struct flowfd_counter *c, struct flowfd_flow *answer)
+{
+	const struct ready *r = &c->ready;
+
+	*answer = (struct flowfd_flow){
+		.maximum = store_maximum(&c->store),
+		.read_mark = r->flow.read_mark,
+		.write_mark = r->flow.write_mark,
+		.max_delay = r->flow.max_delay,
+		.qos = r->qos,
+		.overflow = r->flow.overflow,
+		.flags = settings_flags(c),
+		.count = store_count_exactly(&c->store),
+		.lost = r->flow.lost,
+	};
+}
+
+/* What is not set stays. */
+static void settings_merge(struct flowfd_flow *merged, const struct flowfd_flow *args,
+			   u32 set)
+{
+	if (set & FLOWFD_SET_MAXIMUM)
+		merged->maximum = args->maximum;
+	if (set & FLOWFD_SET_READ_MARK)
+		merged->read_mark = args->read_mark;
+	if (set & FLOWFD_SET_WRITE_MARK)
+		merged->write_mark = args->write_mark;
+	if (set & FLOWFD_SET_MAX_DELAY)
+		merged->max_delay = args->max_delay;
+	if (set & FLOWFD_SET_QOS)
+		merged->qos = args->qos;
+	if (set & FLOWFD_SET_OVERFLOW)
+		merged->overflow = args->overflow;
+}
+
+static void settings_store(struct flowfd_counter *c, const struct flowfd_flow *args)
+{
+	struct flow *f = &c->ready.flow;
+
+	/* A delay goes on. What made the count ready until a take still does. */
+	flow_move_due(f, args->max_delay);
+	store_set_maximum(&c->store, args->maximum ?: U64_MAX);
+	f->read_mark = args->read_mark ?: 1;
+	f->write_mark = args->write_mark ?: 1;
+	f->max_delay = args->max_delay;
+	f->overflow = args->overflow;
+	if (f->read_mark == 1)
+		f->due = 0;
+	c->ready.has_policies = f->read_mark > 1 || f->write_mark > 1 ||
+				f->overflow != FLOWFD_OVERFLOW_WAIT;
+	if (!c->ready.has_policies)
+		flow_restart(f);
+	counter_set_marker(c);
+}
+
+/*
+ * Stores settings and delivers what follows: writers that must not sleep now try again; a
+ * wakeup that was deferred passes a bucket that is new; pollers for room are told, whatever
+ * there was before, unless nothing but a lower maximum is new.
+ */
+static void settings_apply(struct flowfd_counter *c, const struct flowfd_flow *args,
+			   u32 set)
+{
+	bool room = set & (FLOWFD_SET_WRITE_MARK | FLOWFD_SET_OVERFLOW) ||
+		    (args->maximum ?: U64_MAX) > store_maximum(&c->store);
+	bool new_bucket = set & FLOWFD_SET_QOS;
+	__poll_t news = 0;
+
+	settings_store(c, args);
+	if (new_bucket) {
+		if (c->ready.deferred)
+			news |= EPOLLIN;
+		flowfd_ready_set_bucket(&c->ready, &args->qos);
+		/* Not while a wakeup was deferred. */
+		counter_arm_readers(c);
+	}
+	if (room) {
+		news |= EPOLLOUT;
+		c->write_refused = true;
+	}
+	flowfd_writers_retry(c);
+	flowfd_counter_settle(c, news, new_bucket);
+	/* A source waits for room, and what it has need not wait now. */
+	if (room && counter_loses(c) &&
+	    !store_has_room(&c->store, c->ready.flow.write_mark))
+		flowfd_counter_wake(c, EPOLLOUT);
+}
+
+/**
+ * flowfd_counter_set_flow - FLOWFD_IOC_SET_FLOW
+ * @c: counter
+ * @args: what to set
+ *
+ * Return: 0; -EINVAL if the settings are not valid for this counter now; or -EPERM if they
+ * are sealed.
+ */
+int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *args)
+{
+	u32 set = args->set ?: SET_ALL;
+	struct flowfd_flow merged;
+	int err = 0;
+
+	if (args->set & ~SET_ALL || args->flags & ~(SHOWN_FLAGS | FLOWFD_SEAL) ||
+	    args->reserved)
+		return -EINVAL;
+	spin_lock_irq(&c->wqh.lock);
+	settings_get(c, &merged);
+	settings_merge(&merged, args, set);
+	if (c->settings_sealed)
+		err = -EPERM;
+	else if (!settings_are_valid(c, &merged))
+		err = -EINVAL;
+	if (!err) {
+		settings_apply(c, &merged, set);
+		c->settings_sealed = args->flags & FLOWFD_SEAL;
+	}
+	spin_unlock_irq(&c->wqh.lock);
+	return err;
 }
 
 /**
@@ -210,16 +182,45 @@ static u32 settings_flags(const struct flowfd_counter *c)
 void flowfd_counter_get_flow(struct flowfd_counter *c, struct flowfd_flow *answer)
 {
 	spin_lock_irq(&c->wqh.lock);
-	*answer = (struct flowfd_flow){
-		.maximum = counter_maximum(c),
-		.read_mark = c->flow.read_mark,
-		.write_mark = c->flow.write_mark,
-		.max_delay = c->flow.max_delay,
-		.qos = c->qos,
-		.overflow = c->flow.overflow,
-		.flags = settings_flags(c),
-		.count = settings_count(c),
-		.lost = c->flow.lost,
-	};
+	settings_get(c, answer);
 	spin_unlock_irq(&c->wqh.lock);
+}
+
+static bool counter_is_untouched(const struct flowfd_counter *c)
+{
+	const struct ready *r = &c->ready;
+
+	return !c->sealed && !c->store.count && c->store.maximum == U64_MAX &&
+	       !r->has_policies && !r->flow.max_delay && !r->flow.lost && !c->bridges &&
+	       !r->qos.token_capacity && !r->qos.token_rate;
+}
+
+/**
+ * flowfd_counter_set_up - FLOWFD_IOC_SETUP_COUNTER: give an opened counter its settings, once
+ * @c: counter, which may be in use already
+ * @args: checked settings
+ *
+ * Return: 0; -EBUSY if it has settings, a count or a bridge; or -EPERM if the settings are
+ * sealed.
+ */
+int flowfd_counter_set_up(struct flowfd_counter *c,
+			  const struct flowfd_create_counter *args)
+{
+	const struct flowfd_flow flow = { .maximum = args->maximum, .qos = args->qos };
+	int err = 0;
+
+	spin_lock_irq(&c->wqh.lock);
+	if (c->settings_sealed)
+		err = -EPERM;
+	else if (!counter_is_untouched(c))
+		err = -EBUSY;
+	if (!err) {
+		WRITE_ONCE(c->sealed, true);
+		c->store.semaphore = args->flags & FLOWFD_SEMAPHORE;
+		settings_apply(c, &flow, FLOWFD_SET_MAXIMUM | FLOWFD_SET_QOS);
+		c->store.count = args->initial;
+		flowfd_counter_settle(c, args->initial ? EPOLLIN : 0, false);
+	}
+	spin_unlock_irq(&c->wqh.lock);
+	return err;
 }

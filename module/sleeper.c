@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tasks that sleep in read or write of a counter. Who changes the count takes or adds
- * for them, first come first served, and wakes only those whose call is done. All of it is
+ * The tasks that sleep in read or write of a counter. The task that changes the count takes
+ * or adds for them, in their order, and wakes only those whose call is done. All of it is
  * under the lock of the counter's wait queue.
  */
 #include <linux/lockdep.h>
+#include <linux/sched/prio.h>
 #include <linux/sched/signal.h>
 
 #include "count.h"
@@ -19,55 +20,28 @@ static void sleeper_end(struct flowfd_sleeper *s, int result)
 	wake_up_process(s->task);
 }
 
-/* It ends without a turn: nothing shall be taken by who cannot use it. */
-static bool sleeper_is_killed(const struct flowfd_sleeper *s)
-{
-	/* A signal that comes now comes after its turn. */
-	return data_race(fatal_signal_pending(s->task));
-}
-
-/* Whose turn it is. */
-static struct flowfd_sleeper *sleepers_first(struct list_head *sleepers)
-{
-	struct flowfd_sleeper *s;
-
-	while ((s = list_first_entry_or_null(sleepers, struct flowfd_sleeper, node)) &&
-	       sleeper_is_killed(s))
-		sleeper_end(s, -ERESTARTSYS);
-	return s;
-}
-
 /* 0; -EAGAIN: sleep on; -EINVAL: it can never fit; -EBUSY: others change the count. */
 static int sleeper_add(struct flowfd_counter *c, u64 value)
 {
-	if (!count_can_fit(counter_maximum(c), value))
+	if (!count_can_fit(store_maximum(&c->store), value))
 		return -EINVAL;
-	if (c->mapped)
-		return flowfd_mapped_try_add(c->mapped, value);
-	if (!count_has_room(c->count, c->maximum, value))
-		return -EAGAIN;
-	c->count += value;
-	return 0;
+	return store_try_add(&c->store, value);
 }
 
 /* 0; -EAGAIN: sleep on; -EBUSY: others change the count. */
 static int sleeper_take(struct flowfd_counter *c, u64 *value)
 {
-	u64 before = c->count;
+	u64 before;
 	int err;
 
 	if (!counter_is_ready(c, counter_count(c)))
 		return -EAGAIN;
-	if (c->mapped) {
-		err = flowfd_mapped_try_take(c->mapped, value);
-		if (err)
-			return err;
-		before = *value;
-	} else {
-		*value = c->semaphore ? 1 : before;
-		c->count -= *value;
-	}
+	err = store_try_take(&c->store, value, &before);
+	if (err)
+		return err;
 	stats_take(&c->stats, before, *value);
+	if (before == *value)
+		ready_restart(&c->ready);
 	return 0;
 }
 
@@ -75,21 +49,25 @@ static int sleeper_take(struct flowfd_counter *c, u64 *value)
  * flowfd_writers_go_on - add what the first sleeping writers want to add
  * @c: locked counter
  *
- * Stops at the first that does not fit: big values have their turn, too.
+ * Stops at the first that does not fit: big values have their turn, too. But not of a
+ * semaphore: each 1 is for another reader, so nothing is gathered for a big value, and its
+ * writer could wait for readers that wait for those behind it.
  *
  * Return: whether something was added.
  */
 bool flowfd_writers_go_on(struct flowfd_counter *c)
 {
-	struct flowfd_sleeper *s;
+	struct flowfd_sleeper *s, *next;
 	bool added = false;
 	int err = 0;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	while ((s = sleepers_first(&c->writers))) {
+	list_for_each_entry_safe(s, next, &c->writers, node) {
 		/* After one of 64 tries, all others try for themselves. */
 		err = err == -EBUSY ? err : sleeper_add(c, s->value);
+		if (err == -EAGAIN && c->store.semaphore)
+			continue;
 		if (err == -EAGAIN)
 			break;
 		if (!err) {
@@ -114,20 +92,18 @@ bool flowfd_writers_go_on(struct flowfd_counter *c)
  */
 bool flowfd_readers_go_on(struct flowfd_counter *c)
 {
-	struct flowfd_sleeper *s;
+	struct flowfd_sleeper *s, *next;
 	bool taken = false;
 	int err = 0;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	while ((s = sleepers_first(&c->readers))) {
+	list_for_each_entry_safe(s, next, &c->readers, node) {
 		/* As for writers. */
 		err = err == -EBUSY ? err : sleeper_take(c, &s->value);
 		if (err == -EAGAIN)
 			break;
 		taken |= !err;
-		if (!err && !c->semaphore)
-			flowfd_pace_restart(c);
 		sleeper_end(s, err == -EBUSY ? 1 : err);
 	}
 	counter_set_marker(c);
@@ -138,26 +114,19 @@ bool flowfd_readers_go_on(struct flowfd_counter *c)
  * flowfd_writers_retry - have writers try again after a change of settings
  * @c: locked counter
  *
- * Those who must not sleep now: because of the policy, or because the value can never fit.
- *
- * Return: whether there are any. Those behind them may fit.
+ * Those that must not sleep now: because of the policy, or because the value can never fit.
  */
-bool flowfd_writers_retry(struct flowfd_counter *c)
+void flowfd_writers_retry(struct flowfd_counter *c)
 {
 	struct flowfd_sleeper *s, *next;
-	bool ended = false;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	list_for_each_entry_safe(s, next, &c->writers, node) {
-		if (c->flow.overflow == FLOWFD_OVERFLOW_WAIT &&
-		    count_can_fit(counter_maximum(c), s->value))
-			continue;
-		sleeper_end(s, sleeper_is_killed(s) ? -ERESTARTSYS : 1);
-		ended = true;
-	}
+	list_for_each_entry_safe(s, next, &c->writers, node)
+		if (c->ready.flow.overflow != FLOWFD_OVERFLOW_WAIT ||
+		    !count_can_fit(store_maximum(&c->store), s->value))
+			sleeper_end(s, 1);
 	counter_set_marker(c);
-	return ended;
 }
 
 /* Sleeps without the lock; returns whether @end has come. */
@@ -178,15 +147,26 @@ static bool sleeper_sleep(struct flowfd_counter *c, ktime_t end) __must_hold(&c-
  * @s: on the stack of the caller
  * @event: EPOLLIN: it reads; EPOLLOUT: it writes
  * @value: what a writer adds
+ *
+ * As futex(2) does, it puts real-time tasks in the order of their priorities, and all others
+ * behind them. Equals have their turns in the order in which they came.
  */
 void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
 			 __poll_t event, u64 value)
 {
+	struct list_head *sleepers = event == EPOLLOUT ? &c->writers : &c->readers;
+	struct flowfd_sleeper *other;
+
 	s->task = current;
+	s->priority = min(current->prio, MAX_RT_PRIO);
 	s->writes = event == EPOLLOUT;
 	s->value = value;
 	s->result = SLEEPER_SLEEPS;
-	list_add_tail(&s->node, s->writes ? &c->writers : &c->readers);
+	list_for_each_entry_reverse(other, sleepers, node) {
+		if (other->priority <= s->priority)
+			break;
+	}
+	list_add(&s->node, &other->node);
 	counter_set_marker(c);
 }
 

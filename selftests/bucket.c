@@ -247,21 +247,6 @@ TEST(no_wakeup_when_the_count_is_gone)
 	watched_close(&w);
 }
 
-/* Every increase of the count goes through the bucket, not writes alone. */
-TEST(given_back_count_is_limited_too)
-{
-	struct watched w;
-
-	ASSERT_TRUE(watched_open(&w, 1, 1, EPOLLIN));
-	ASSERT_EQ(1, edges_of_writes(&w, 1));
-	ASSERT_EQ(-EFAULT, result_of(syscall(SYS_read, w.fd, NULL, 8)));
-	EXPECT_EQ(0, epoll_take(w.ep, 0));
-	EXPECT_TRUE(wakeup_is_deferred(w.fd));
-	EXPECT_GT(NSEC_PER_SEC, now_ns() - w.made);
-	EXPECT_EQ(EPOLLIN, epoll_take(w.ep, PATIENCE_MS));
-	watched_close(&w);
-}
-
 TEST(room_is_not_limited)
 {
 	struct watched w;

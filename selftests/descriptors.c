@@ -88,21 +88,15 @@ TEST(opened_for_one_direction)
 {
 	int reader = open(DEVICE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int writer = open(DEVICE, O_WRONLY | O_CLOEXEC);
-	struct eventfd_qos qos;
 	__u64 value;
 
 	ASSERT_LE(0, reader);
 	ASSERT_LE(0, writer);
 	EXPECT_EQ(-EBADF, add(reader, 1));
-	EXPECT_EQ(-EBADF, set_maximum(reader, 10));
-	EXPECT_EQ(ULLONG_MAX, maximum_of(reader));
-	EXPECT_EQ(0, set_qos(reader, 1, 1000));
+	EXPECT_EQ(0, set_maximum(reader, 10));
 	EXPECT_EQ(-EAGAIN, take(reader, &value));
 	EXPECT_EQ(8, add(writer, 1));
-	EXPECT_EQ(0, set_maximum(writer, 10));
-	EXPECT_EQ(-EBADF, set_qos(writer, 1, 1000));
-	EXPECT_EQ(0, ioctl(writer, EFD_IOC_GET_QOS, &qos));
-	EXPECT_EQ(0, qos.token_rate);
+	EXPECT_EQ(0, set_qos(writer, 1, 1000));
 	EXPECT_EQ(-EBADF, take(writer, &value));
 	close(reader);
 	close(writer);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A read that fails while it stores the count, with other operations meanwhile. The
- * page of the buffer is missing, so userfaultfd can stop the read after it took the
- * count; then the page becomes inaccessible. This is how user space can make the count
- * equal to the maximum.
+ * A read that cannot store the count takes nothing. The page of its buffer is missing, so
+ * userfaultfd can stop it; then the page becomes inaccessible.
  */
 #include <linux/userfaultfd.h>
+#include <sys/uio.h>
 
 #include "fixtures.h"
-
 
 struct failing_read {
 	pthread_t thread;
@@ -26,7 +24,7 @@ static void *failing_read_run(void *arg)
 	return NULL;
 }
 
-/* Returns when the read has taken the count and waits for its page. */
+/* Returns when the read waits for its page. */
 static bool failing_read_start(struct failing_read *r, int fd)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -59,123 +57,106 @@ static bool failing_read_end(struct failing_read *r)
 	return r->result == -EFAULT;
 }
 
-TEST_F(flowfd, given_back)
-{
-	struct failing_read r;
-
-	ASSERT_EQ(8, add(self->fd, 3));
-	ASSERT_TRUE(failing_read_start(&r, self->fd));
-	EXPECT_EQ(0, count_of(self->fd));
-	ASSERT_EQ(8, add(self->fd, 4));
-	ASSERT_TRUE(failing_read_end(&r));
-	EXPECT_EQ(7, count_of(self->fd));
-	EXPECT_EQ(POLLIN | POLLOUT, poll_now(self->fd));
-}
-
-TEST_F(flowfd, overflow_is_an_error_of_poll)
+/* Neither while it waits for its page, nor when it fails. */
+TEST_F(flowfd, takes_nothing)
 {
 	struct failing_read r;
 	__u64 value;
 
-	set_nonblock(self->fd, true);
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
 	ASSERT_EQ(8, add(self->fd, 3));
 	ASSERT_TRUE(failing_read_start(&r, self->fd));
-	ASSERT_EQ(8, add(self->fd, 9));
-	ASSERT_TRUE(failing_read_end(&r));
-
-	EXPECT_EQ(10, count_of(self->fd));
-	EXPECT_EQ(POLLIN | POLLERR, poll_now(self->fd));
-	EXPECT_EQ(-EAGAIN, add(self->fd, 1));
-	EXPECT_EQ(-EAGAIN, add(self->fd, 0));
-	EXPECT_EQ(-EINVAL, set_maximum(self->fd, 10));
-	ASSERT_EQ(8, take(self->fd, &value));
-	EXPECT_EQ(10, value);
-	EXPECT_EQ(POLLOUT, poll_now(self->fd));
-	EXPECT_EQ(8, add(self->fd, 9));
-}
-
-TEST_F(flowfd, overflow_ends_with_a_higher_maximum)
-{
-	struct failing_read r;
-
-	ASSERT_EQ(0, set_maximum(self->fd, 10));
-	ASSERT_EQ(8, add(self->fd, 9));
-	ASSERT_TRUE(failing_read_start(&r, self->fd));
-	ASSERT_EQ(8, add(self->fd, 1));
-	ASSERT_TRUE(failing_read_end(&r));
-	EXPECT_EQ(POLLIN | POLLERR, poll_now(self->fd));
-	ASSERT_EQ(0, set_maximum(self->fd, 12));
+	EXPECT_EQ(3, count_of(self->fd));
 	EXPECT_EQ(POLLIN | POLLOUT, poll_now(self->fd));
-	EXPECT_EQ(10, count_of(self->fd));
-}
-
-/* Without a maximum, overflow is at ULLONG_MAX, as in an eventfd. */
-TEST_F(flowfd, overflow_without_a_maximum)
-{
-	struct failing_read r;
-
-	ASSERT_EQ(8, add(self->fd, ULLONG_MAX - 1));
-	ASSERT_TRUE(failing_read_start(&r, self->fd));
-	ASSERT_EQ(8, add(self->fd, 5));
+	ASSERT_EQ(8, add(self->fd, 6));
 	ASSERT_TRUE(failing_read_end(&r));
-	EXPECT_EQ(ULLONG_MAX, count_of(self->fd));
-	EXPECT_EQ(POLLIN | POLLERR, poll_now(self->fd));
+	EXPECT_EQ(9, count_of(self->fd));
+	EXPECT_EQ(POLLIN, poll_now(self->fd));
+	ASSERT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(9, value);
 }
 
-/* Meanwhile the maximum is lowered to less than what is given back. */
-TEST_F(flowfd, given_back_to_a_lower_maximum)
+/* Others take what it waits for. */
+TEST_F(flowfd, keeps_no_other_waiting)
 {
 	struct failing_read r;
-
-	ASSERT_EQ(8, add(self->fd, 50));
-	ASSERT_TRUE(failing_read_start(&r, self->fd));
-	ASSERT_EQ(0, set_maximum(self->fd, 10));
-	ASSERT_TRUE(failing_read_end(&r));
-	EXPECT_EQ(10, count_of(self->fd));
-	EXPECT_EQ(POLLIN | POLLERR, poll_now(self->fd));
-}
-
-/* A count that is given back wakes other readers. */
-TEST_F(flowfd, given_back_to_another_reader)
-{
-	struct failing_read r;
-	struct call reader;
+	__u64 value;
 
 	ASSERT_EQ(8, add(self->fd, 3));
 	ASSERT_TRUE(failing_read_start(&r, self->fd));
-	ASSERT_TRUE(start_read(&reader, self->fd));
+	ASSERT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(3, value);
 	ASSERT_TRUE(failing_read_end(&r));
-	ASSERT_TRUE(call_join(&reader));
-	EXPECT_EQ(8, reader.result);
-	EXPECT_EQ(3, reader.value);
+	EXPECT_EQ(0, count_of(self->fd));
+	EXPECT_EQ(POLLOUT, poll_now(self->fd));
 }
 
-TEST_F(flowfd, given_back_is_an_edge)
-{
-	int ep = epoll_on(self->fd, EPOLLIN | EPOLLET);
-	struct failing_read r;
-
-	ASSERT_EQ(8, add(self->fd, 3));
-	ASSERT_EQ(EPOLLIN, epoll_take(ep, 0));
-	ASSERT_TRUE(failing_read_start(&r, self->fd));
-	ASSERT_EQ(0, epoll_take(ep, 0));
-	ASSERT_TRUE(failing_read_end(&r));
-	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
-	close(ep);
-}
-
-TEST(given_back_to_a_semaphore)
+TEST(takes_nothing_of_a_semaphore)
 {
 	int fd = open_counter(CREATED, 3, EFD_SEMAPHORE);
 	struct failing_read r;
 
 	ASSERT_LE(0, fd);
 	ASSERT_TRUE(failing_read_start(&r, fd));
-	EXPECT_EQ(2, count_of(fd));
+	EXPECT_EQ(3, count_of(fd));
 	ASSERT_TRUE(failing_read_end(&r));
 	EXPECT_EQ(3, count_of(fd));
 	close(fd);
+}
+
+/* A page that is only not there yet is no error. */
+TEST_F(flowfd, new_page)
+{
+	__u64 *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec v = { page + 1, 8 };
+
+	ASSERT_NE(MAP_FAILED, page);
+	ASSERT_EQ(8, add(self->fd, 3));
+	EXPECT_EQ(8, result_of(read(self->fd, page, 8)));
+	EXPECT_EQ(3, *page);
+	ASSERT_EQ(0, madvise(page, PAGE, MADV_DONTNEED));
+	ASSERT_EQ(8, add(self->fd, 4));
+	EXPECT_EQ(8, result_of(readv(self->fd, &v, 1)));
+	EXPECT_EQ(4, page[1]);
+	munmap(page, PAGE);
+}
+
+static void expect_fault(struct __test_metadata *_metadata, int fd, void *buf)
+{
+	struct iovec v[2] = { { buf, 4 }, { buf, 4 } };
+
+	EXPECT_EQ(-EFAULT, result_of(syscall(SYS_read, fd, buf, 8)));
+	EXPECT_EQ(-EFAULT, result_of(readv(fd, v, 2)));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_COUNTER_READ, buf)));
+}
+
+/* Each of them fails at once, also where there is nothing to take and it could sleep. */
+TEST_F(flowfd, bad_buffers)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, page);
+	expect_fault(_metadata, self->fd, NULL);
+	expect_fault(_metadata, self->fd, page);
+	ASSERT_EQ(8, add(self->fd, 3));
+	expect_fault(_metadata, self->fd, NULL);
+	expect_fault(_metadata, self->fd, page);
+	EXPECT_EQ(3, count_of(self->fd));
+	set_nonblock(self->fd, true);
+	expect_fault(_metadata, self->fd, page);
+	EXPECT_EQ(3, count_of(self->fd));
+	munmap(page, PAGE);
+}
+
+/* What was in it is there after a read that was interrupted, or found nothing. */
+TEST_F(flowfd, buffer_is_unchanged)
+{
+	__u64 value = 77;
+
+	set_nonblock(self->fd, true);
+	EXPECT_EQ(-EAGAIN, result_of(read(self->fd, &value, 8)));
+	EXPECT_EQ(77, value);
 }
 
 TEST_HARNESS_MAIN

@@ -47,4 +47,10 @@ FIXTURE_VARIANT_ADD(flowfd, created) { .origin = CREATED };
 FIXTURE_VARIANT_ADD(flowfd, set_up) { .origin = SET_UP };
 FIXTURE_VARIANT_ADD(flowfd, mapped) { .origin = MAPPED };
 
+/* Of a mapped counter marks and delay are refused. */
+COUNTER_FIXTURE(marked, 0)
+FIXTURE_VARIANT_ADD(marked, device) { .origin = OPENED };
+FIXTURE_VARIANT_ADD(marked, created) { .origin = CREATED };
+FIXTURE_VARIANT_ADD(marked, set_up) { .origin = SET_UP };
+
 #endif /* FIXTURES_H */

@@ -36,8 +36,8 @@ static void expect_settings(struct __test_metadata *_metadata, int fd,
 
 TEST(layout)
 {
-	EXPECT_EQ(64, sizeof(struct flowfd_flow));
-	EXPECT_EQ(64, FLOWFD_FLOW_SIZE_VER0);
+	EXPECT_EQ(72, sizeof(struct flowfd_flow));
+	EXPECT_EQ(72, FLOWFD_FLOW_SIZE_VER0);
 	EXPECT_EQ(8, offsetof(struct flowfd_flow, read_mark));
 	EXPECT_EQ(16, offsetof(struct flowfd_flow, write_mark));
 	EXPECT_EQ(24, offsetof(struct flowfd_flow, max_delay));
@@ -46,8 +46,9 @@ TEST(layout)
 	EXPECT_EQ(44, offsetof(struct flowfd_flow, flags));
 	EXPECT_EQ(48, offsetof(struct flowfd_flow, count));
 	EXPECT_EQ(56, offsetof(struct flowfd_flow, lost));
-	EXPECT_EQ(0x40404a1a, FLOWFD_IOC_SET_FLOW);
-	EXPECT_EQ(0x80404a1b, FLOWFD_IOC_GET_FLOW);
+	EXPECT_EQ(64, offsetof(struct flowfd_flow, set));
+	EXPECT_EQ(0x40484a1a, FLOWFD_IOC_SET_FLOW);
+	EXPECT_EQ(0x80484a1b, FLOWFD_IOC_GET_FLOW);
 }
 
 TEST_F(flowfd, by_default)
@@ -66,7 +67,7 @@ TEST_F(flowfd, by_default)
 	EXPECT_EQ(0, flow.flags & ~FLOWFD_MAPPED);
 }
 
-TEST_F(flowfd, settings_are_what_was_set)
+TEST_F(marked, settings_are_what_was_set)
 {
 	static const struct flowfd_flow good[] = {
 		all_set,
@@ -90,7 +91,7 @@ TEST_F(flowfd, settings_are_what_was_set)
 	EXPECT_EQ(ULLONG_MAX, flow_of(self->fd).maximum);
 }
 
-TEST_F(flowfd, single_settings_change_nothing_else)
+TEST_F(marked, single_settings_change_nothing_else)
 {
 	struct flowfd_flow expected = all_set;
 
@@ -103,7 +104,7 @@ TEST_F(flowfd, single_settings_change_nothing_else)
 	expect_settings(_metadata, self->fd, expected);
 }
 
-TEST_F(flowfd, maximum_must_be_above_both_marks)
+TEST_F(marked, maximum_must_be_above_both_marks)
 {
 	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 100, .read_mark = 20, .write_mark = 10));
 	EXPECT_EQ(-EINVAL, set_maximum(self->fd, 20));
@@ -117,14 +118,14 @@ TEST_F(flowfd, maximum_must_be_above_both_marks)
 	EXPECT_EQ(0, set_maximum(self->fd, 1));
 }
 
-TEST_F(flowfd, count_and_flags_and_lost_are_only_read)
+TEST_F(marked, count_and_flags_and_lost_are_only_read)
 {
 	struct flowfd_flow flow = all_set;
 
 	ASSERT_EQ(8, add(self->fd, 7));
 	flow.count = 99;
 	flow.lost = 98;
-	flow.flags = UINT_MAX;
+	flow.flags = FLOWFD_SEMAPHORE | FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE;
 	ASSERT_EQ(0, set_flow(self->fd, flow));
 	flow = flow_of(self->fd);
 	EXPECT_EQ(7, flow.count);
@@ -175,7 +176,7 @@ static void expect_refusals(struct __test_metadata *_metadata, int fd)
 	}
 }
 
-TEST_F(flowfd, bad_settings_change_nothing)
+TEST_F(marked, bad_settings_change_nothing)
 {
 	ASSERT_EQ(0, set_flow(self->fd, all_set));
 	ASSERT_EQ(8, add(self->fd, 5));
@@ -198,18 +199,86 @@ TEST(semaphore_has_no_wakeup_settings)
 	close(fd);
 }
 
-TEST(descriptor_must_read_and_write)
+/* In memory there is a count, and no mark: each add below it would be a call. */
+TEST(mapped_counter_has_no_marks)
 {
-	static const int modes[] = { O_RDONLY, O_WRONLY };
+	int fd = open_counter(MAPPED, 0, 0);
 
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		int fd = open(DEVICE, modes[i] | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, SET_FLOW(fd, .read_mark = 2));
+	EXPECT_EQ(-EINVAL, SET_FLOW(fd, .write_mark = 2));
+	EXPECT_EQ(-EINVAL, SET_FLOW(fd, .max_delay = 1));
+	EXPECT_EQ(ULLONG_MAX, flow_of(fd).maximum);
+	EXPECT_EQ(0, SET_FLOW(fd, .maximum = 10, .read_mark = 1, .write_mark = 1,
+			      .qos = { 1, 2 }, .overflow = FLOWFD_OVERFLOW_DROP));
+	EXPECT_EQ(10, flow_of(fd).maximum);
+	EXPECT_EQ(FLOWFD_OVERFLOW_DROP, flow_of(fd).overflow);
+	close(fd);
+}
 
-		ASSERT_LE(0, fd);
-		EXPECT_EQ(-EBADF, set_flow(fd, all_set));
-		EXPECT_EQ(ULLONG_MAX, flow_of(fd).maximum);
-		close(fd);
+/* Each bit alone changes its setting, and nothing else. */
+TEST_F(marked, some_settings)
+{
+	static const struct flowfd_flow other = {
+		.maximum = 500, .read_mark = 7, .write_mark = 8, .max_delay = 9 * MSEC,
+		.qos = { 5, 10 }, .overflow = FLOWFD_OVERFLOW_FAIL,
+	};
+
+	for (__u32 bit = 1; bit <= FLOWFD_SET_OVERFLOW; bit <<= 1) {
+		struct flowfd_flow args = other, expected = all_set;
+
+		args.set = bit;
+		if (bit == FLOWFD_SET_MAXIMUM)
+			expected.maximum = other.maximum;
+		if (bit == FLOWFD_SET_READ_MARK)
+			expected.read_mark = other.read_mark;
+		if (bit == FLOWFD_SET_WRITE_MARK)
+			expected.write_mark = other.write_mark;
+		if (bit == FLOWFD_SET_MAX_DELAY)
+			expected.max_delay = other.max_delay;
+		if (bit == FLOWFD_SET_QOS)
+			expected.qos = other.qos;
+		if (bit == FLOWFD_SET_OVERFLOW)
+			expected.overflow = other.overflow;
+		ASSERT_EQ(0, set_flow(self->fd, all_set));
+		EXPECT_EQ(0, set_flow(self->fd, args));
+		expect_settings(_metadata, self->fd, expected);
 	}
+	ASSERT_EQ(0, set_flow(self->fd, all_set));
+	EXPECT_EQ(-EINVAL, SET_FLOW(self->fd, .maximum = 20, .set = FLOWFD_SET_MAXIMUM));
+	EXPECT_EQ(-EINVAL, SET_FLOW(self->fd, .read_mark = 1000,
+				    .set = FLOWFD_SET_READ_MARK));
+	EXPECT_EQ(-EINVAL, SET_FLOW(self->fd, .set = FLOWFD_SET_OVERFLOW << 1));
+	EXPECT_EQ(-EINVAL, SET_FLOW(self->fd, .reserved = 1));
+	EXPECT_EQ(-EINVAL, SET_FLOW(self->fd, .flags = 1U << 31));
+	expect_settings(_metadata, self->fd, all_set);
+}
+
+/* Whoever has a descriptor: all of them are of one open file description. */
+TEST_F(flowfd, sealed)
+{
+	struct flowfd_create_counter setup = { 0 };
+	struct flowfd_flow flow;
+	__u64 value;
+
+	EXPECT_EQ(-EINVAL, SET_FLOW(self->fd, .overflow = 9, .flags = FLOWFD_SEAL));
+	EXPECT_EQ(0, SET_FLOW(self->fd, 0));
+	EXPECT_EQ(0, SET_FLOW(self->fd, .maximum = 10, .qos = { 2, 3 },
+			      .flags = FLOWFD_SEAL));
+	flow = flow_of(self->fd);
+	EXPECT_EQ(FLOWFD_SEAL, flow.flags & ~FLOWFD_MAPPED);
+	EXPECT_EQ(-EPERM, set_flow(self->fd, flow));
+	EXPECT_EQ(-EPERM, SET_FLOW(self->fd, 0));
+	EXPECT_EQ(-EPERM, set_maximum(self->fd, 20));
+	EXPECT_EQ(-EPERM, set_qos(self->fd, 0, 0));
+	if (variant->origin == OPENED)
+		EXPECT_EQ(-EPERM, result_of(ioctl(self->fd, FLOWFD_IOC_SETUP_COUNTER,
+						  &setup)));
+	EXPECT_EQ(10, maximum_of(self->fd));
+	EXPECT_EQ(3, qos_of(self->fd).token_rate);
+	EXPECT_EQ(8, add(self->fd, 9));
+	EXPECT_EQ(8, take(self->fd, &value));
+	EXPECT_EQ(9, value);
 }
 
 TEST(others_do_not_know_it)
@@ -230,7 +299,7 @@ TEST(others_do_not_know_it)
 	close(event);
 }
 
-TEST_F(flowfd, set_of_every_size)
+TEST_F(marked, set_of_every_size)
 {
 	struct future_flow future = { .known = all_set };
 	long err;
@@ -253,7 +322,7 @@ TEST_F(flowfd, set_of_every_size)
 						       sizeof(future) - 8), &future)));
 }
 
-TEST_F(flowfd, get_of_every_size)
+TEST_F(marked, get_of_every_size)
 {
 	struct future_flow future;
 	unsigned char *bytes = (void *)&future;
@@ -291,7 +360,7 @@ TEST_F(flowfd, bad_pointers)
 	EXPECT_EQ(ULLONG_MAX, flow_of(self->fd).maximum);
 }
 
-TEST_F(flowfd, fdinfo_shows_the_settings)
+TEST_F(marked, fdinfo_shows_the_settings)
 {
 	static const char *const names[] = { " wait", " fail", " saturate", " drop" };
 	struct flowfd_flow flow = all_set;
@@ -316,7 +385,7 @@ TEST_F(flowfd, fdinfo_shows_the_settings)
  * The same random operations on an eventfd and on a counter whose settings were policies
  * and are zero again.
  */
-TEST_F(flowfd, zero_is_an_eventfd)
+TEST_F(marked, zero_is_an_eventfd)
 {
 	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	int ep[2] = { epoll_on(event, EPOLLIN | EPOLLOUT | EPOLLET),
@@ -390,7 +459,7 @@ static bool same_settings(const struct flowfd_flow *a, const struct flowfd_flow 
 	       !memcmp(&a->qos, &b->qos, sizeof(a->qos)) && a->overflow == b->overflow;
 }
 
-TEST_F(flowfd, settings_and_count_of_one_moment)
+TEST_F(marked, settings_and_count_of_one_moment)
 {
 	__u64 end = ms_from_now(parameter("FLOWFD_HAMMER_MS", 1500));
 	unsigned long wides = 0, narrows = 0, fives = 0;

@@ -12,7 +12,7 @@
 /* After a test's last look that must come before the end of the delay. */
 #define LONG_DELAY_MS 1500
 
-FLOW_FIXTURE(flow);
+FLOW_MARKS_FIXTURE(flow);
 
 TEST_F(flow, sleepers_wait_for_the_delay)
 {
@@ -164,8 +164,6 @@ TEST_F(flow, poll_knows_that_the_delay_passed)
 	if (poll_now(self->fd) & POLLIN) {
 		EXPECT_LE(before + DELAY, now_ns());
 	}
-	/* Whoever polls a mapped counter tells the kernel of an add in memory. */
-	before = now_ns();
 	sleep_ms(2 * DELAY_MS);
 	EXPECT_EQ(POLLIN | POLLOUT, poll_now(self->fd));
 	for (enum way way = LEVEL; way < WAYS; way++) {
@@ -399,70 +397,12 @@ static unsigned long timer_interrupts(void)
 	return sum;
 }
 
-struct storm {
-	struct flow *f;
-	bool stop;
-};
-
-/* Stores in the memory whatever may start a delay and end it. */
-static void *storm_run(void *arg)
-{
-	struct storm *s = arg;
-	struct mapped *m = &s->f->m;
-	unsigned int seed = 1;
-
-	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
-		__u64 at = rand_r(&seed) % 4 * (1ULL << rand_r(&seed) % 62);
-
-		__atomic_store_n(&m->consumer->consumed, at, __ATOMIC_SEQ_CST);
-		__atomic_store_n(&m->producer->produced, at + rand_r(&seed) % 3,
-				 __ATOMIC_SEQ_CST);
-		__atomic_store_n(&m->consumer->armed, rand_r(&seed) % 8, __ATOMIC_SEQ_CST);
-		if (rand_r(&seed) % 64 == 0)
-			notify(s->f->fd);
-	}
-	return NULL;
-}
-
 static unsigned long interrupts_of(unsigned int ms)
 {
 	unsigned long before = timer_interrupts();
 
 	sleep_ms(ms);
 	return timer_interrupts() - before;
-}
-
-/*
- * The timer looks at memory that anybody can write. Whatever is there, it must not run
- * more than about once for each delay.
- */
-TEST(memory_makes_no_storm_of_timers)
-{
-	unsigned long idle, busy;
-	struct storm storm;
-	struct waiter w[3];
-	pthread_t thread;
-	struct flow f;
-
-	ASSERT_EQ(0, flow_open(&f, MAPPED, IN_MEMORY));
-	ASSERT_EQ(0, SET_FLOW(f.fd, .read_mark = 100, .max_delay = 10 * MSEC));
-	ASSERT_EQ(0, waiter_open(&w[0], &f, LEVEL));
-	ASSERT_EQ(0, waiter_open(&w[1], &f, EDGE));
-	ASSERT_EQ(0, waiter_open(&w[2], &f, RING));
-	storm = (struct storm){ .f = &f };
-	idle = interrupts_of(1000);
-	if (!timer_interrupts())
-		SKIP(return, "there is no line LOC in /proc/interrupts");
-	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_run, &storm));
-	busy = interrupts_of(1000);
-	__atomic_store_n(&storm.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	/* A thread that runs makes the processor tick: 1000 a second at most for each. */
-	EXPECT_GT(idle + 3000, busy);
-	TH_LOG("timer interrupts in a second: %lu idle, %lu", idle, busy);
-	for (int i = 0; i < 3; i++)
-		waiter_close(&w[i]);
-	flow_close(&f);
 }
 
 /* Nobody takes, and the level-triggered poller was told: the timer has nothing to do. */
@@ -483,25 +423,6 @@ TEST_F(flow, a_count_that_nobody_takes_costs_nothing)
 		EXPECT_TRUE(waiter_sees(&w[i]));
 		waiter_close(&w[i]);
 	}
-}
-
-/* A producer whose adds are below the mark: what it costs beside its adds. */
-TEST(notifications_are_at_most_one_for_each_add)
-{
-	struct waiter w;
-	struct flow f;
-
-	ASSERT_EQ(0, flow_open(&f, MAPPED, IN_MEMORY));
-	ASSERT_EQ(0, SET_FLOW(f.fd, .read_mark = 1000000, .max_delay = LONG_DELAY_MS * MSEC));
-	ASSERT_EQ(0, waiter_open(&w, &f, LEVEL));
-	for (int i = 0; i < 1000; i++) {
-		ASSERT_EQ(8, put(&f, 1));
-	}
-	EXPECT_GE(1000, f.m.calls);
-	TH_LOG("%lu notifications for 1000 adds below the mark", f.m.calls);
-	EXPECT_EQ(1000, count_of(f.fd));
-	waiter_close(&w);
-	flow_close(&f);
 }
 
 TEST_HARNESS_MAIN

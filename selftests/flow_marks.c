@@ -9,7 +9,7 @@
 #include "fixtures.h"
 #include "flow_sleeper.h"
 
-FLOW_FIXTURE(flow);
+FLOW_MARKS_FIXTURE(flow);
 
 TEST_F(flow, poll_at_the_mark)
 {

@@ -10,6 +10,7 @@
 #include "flow_user.h"
 
 FLOW_FIXTURE(flow);
+FLOW_MARKS_FIXTURE(flow_marked);
 
 static const char *const policies[] = {
 	[FLOWFD_OVERFLOW_WAIT] = "wait", [FLOWFD_OVERFLOW_FAIL] = "fail",
@@ -162,7 +163,7 @@ TEST_F(flow, lost_stops_at_its_end)
 }
 
 /* A saturated counter tells its readers, as any write that did not fit does. */
-TEST_F(flow, lost_values_make_ready)
+TEST_F(flow_marked, lost_values_make_ready)
 {
 	for (__u32 policy = FLOWFD_OVERFLOW_SATURATE; policy <= FLOWFD_OVERFLOW_DROP;
 	     policy++) {
@@ -180,7 +181,7 @@ TEST_F(flow, lost_values_make_ready)
 	}
 }
 
-TEST_F(flow, saturation_wakes)
+TEST_F(flow_marked, saturation_wakes)
 {
 	struct call reader;
 
@@ -236,7 +237,7 @@ static void *losing_run(void *arg)
 	return NULL;
 }
 
-TEST_F(flow, sums_of_several_writers)
+TEST_F(flow_marked, sums_of_several_writers)
 {
 	for (__u32 policy = FLOWFD_OVERFLOW_FAIL; policy < ARRAY_SIZE(policies); policy++) {
 		__u64 before = lost_of(self->fd), taken = 0;

@@ -85,7 +85,7 @@ TEST_F(flowfd, write_times_out)
 }
 
 /* A read that may wait waits until the counter is ready, and leaves what there was. */
-TEST_F(flowfd, read_below_the_mark_times_out)
+TEST_F(marked, read_below_the_mark_times_out)
 {
 	__u64 value;
 

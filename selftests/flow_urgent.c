@@ -10,8 +10,9 @@
 #define HOUR FLOWFD_MAX_DELAY_MAX
 
 FLOW_FIXTURE(flow);
+FLOW_MARKS_FIXTURE(flow_marked);
 
-TEST_F(flow, urgent_write_passes_the_mark)
+TEST_F(flow_marked, urgent_write_passes_the_mark)
 {
 	struct flow_sleeper s;
 
@@ -34,7 +35,7 @@ TEST_F(flow, urgent_write_passes_the_mark)
 }
 
 /* Nobody slept as it came. */
-TEST_F(flow, urgent_write_makes_ready)
+TEST_F(flow_marked, urgent_write_makes_ready)
 {
 	struct waiter w;
 	__u64 value;
@@ -54,7 +55,7 @@ TEST_F(flow, urgent_write_makes_ready)
 }
 
 /* It came since the last take. */
-TEST_F(flow, settings_after_an_urgent_write)
+TEST_F(flow_marked, settings_after_an_urgent_write)
 {
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100));
 	EXPECT_EQ(0, add_urgent(self->fd, 1));
@@ -145,7 +146,7 @@ TEST_F(flow, urgent_write_without_settings_is_a_write)
 	waiter_close(&edge);
 }
 
-TEST_F(flow, urgent_write_below_the_maximum)
+TEST_F(flow_marked, urgent_write_below_the_maximum)
 {
 	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 10, .read_mark = 9));
 	EXPECT_EQ(-EINVAL, add_urgent(self->fd, 10));
@@ -165,7 +166,7 @@ static void *urgent_run(void *arg)
 }
 
 /* It waits for room; as it is added, it wakes past the mark. */
-TEST_F(flow, urgent_write_that_waits)
+TEST_F(flow_marked, urgent_write_that_waits)
 {
 	struct waiter edge;
 	pthread_t thread;
@@ -188,7 +189,7 @@ TEST_F(flow, urgent_write_that_waits)
 }
 
 /* Nothing is added: there is nothing to wake for. */
-TEST_F(flow, urgent_write_that_is_lost)
+TEST_F(flow_marked, urgent_write_that_is_lost)
 {
 	struct waiter edge;
 
@@ -223,27 +224,6 @@ TEST(urgent_write_ends_a_deferral)
 	EXPECT_NE(0, mapped_armed(&m) & FLOWFD_ARMED_WATCHED);
 	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
 	close(ep);
-	mapped_close(&m);
-}
-
-/* The take had looked before the write came, and leaves it there. */
-TEST(urgent_write_during_a_take)
-{
-	struct mapped m;
-	__u64 c, p;
-
-	ASSERT_EQ(0, MAPPED_CREATE(&m, .flags = FLOWFD_NONBLOCK));
-	ASSERT_EQ(0, SET_FLOW(m.fd, .read_mark = 50));
-	ASSERT_EQ(8, mapped_add(&m, 3));
-	c = __atomic_load_n(&m.consumer->consumed, __ATOMIC_ACQUIRE);
-	p = __atomic_load_n(&m.producer->produced, __ATOMIC_ACQUIRE);
-	EXPECT_EQ(0, add_urgent(m.fd, 2));
-	ASSERT_TRUE(__atomic_compare_exchange_n(&m.consumer->consumed, &c, p, false,
-						__ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-	mapped_arm(&m, p);
-	mapped_notify(&m);
-	EXPECT_EQ(2, count_of(m.fd));
-	EXPECT_EQ(POLLIN | POLLOUT, poll_now(m.fd));
 	mapped_close(&m);
 }
 

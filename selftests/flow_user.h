@@ -126,8 +126,8 @@ static inline __u64 got(struct flow *f)
 	return get(f, &value) == 8 ? value : 0;
 }
 
-/* Tests of "flow" run on each kind of counter, and in memory. */
-#define FLOW_FIXTURE(name)                                                           \
+/* Tests of marks and delay: a mapped counter has none. */
+#define FLOW_MARKS_FIXTURE(name)                                                           \
 	FIXTURE(name)                                                                \
 	{                                                                            \
 		struct flow f;                                                       \
@@ -148,7 +148,11 @@ static inline __u64 got(struct flow *f)
 		flow_close(&self->f);                                                \
 	}                                                                            \
 	FIXTURE_VARIANT_ADD(name, opened) { .origin = OPENED };                      \
-	FIXTURE_VARIANT_ADD(name, created) { .origin = CREATED };                    \
+	FIXTURE_VARIANT_ADD(name, created) { .origin = CREATED }
+
+/* Tests of "flow" run on each kind of counter, and in memory. */
+#define FLOW_FIXTURE(name)                                                           \
+	FLOW_MARKS_FIXTURE(name);                                                    \
 	FIXTURE_VARIANT_ADD(name, mapped) { .origin = MAPPED };                      \
 	FIXTURE_VARIANT_ADD(name, in_memory) { .origin = MAPPED, .access = IN_MEMORY }
 

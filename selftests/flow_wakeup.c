@@ -104,20 +104,22 @@ static void *reader_run(void *arg)
 	return NULL;
 }
 
-/* Any setting of every kind; a maximum admits each value of a burst. */
-static struct flowfd_flow random_flow(unsigned int *seed)
+/* Any setting that suits the counter; a maximum admits each value of a burst. */
+static struct flowfd_flow random_flow(enum origin origin, unsigned int *seed)
 {
 	static const __u32 rates[] = { 2000, 20000, 1000000, FLOWFD_TOKEN_RATE_MAX };
 	struct flowfd_flow flow = { 0 };
 
 	if (rand_r(seed) % 2)
 		flow.maximum = 5 + rand_r(seed) % 12;
-	if (rand_r(seed) % 4)
-		flow.read_mark = rand_r(seed) % (flow.maximum ?: 12);
-	if (rand_r(seed) % 2)
-		flow.write_mark = rand_r(seed) % (flow.maximum ?: 12);
-	if (rand_r(seed) % 2)
-		flow.max_delay = 1ULL << rand_r(seed) % 21;
+	if (origin != MAPPED) {
+		if (rand_r(seed) % 4)
+			flow.read_mark = rand_r(seed) % (flow.maximum ?: 12);
+		if (rand_r(seed) % 2)
+			flow.write_mark = rand_r(seed) % (flow.maximum ?: 12);
+		if (rand_r(seed) % 2)
+			flow.max_delay = 1ULL << rand_r(seed) % 21;
+	}
 	if (rand_r(seed) % 2)
 		flow.qos = (struct eventfd_qos){ 1 + rand_r(seed) % 3,
 						 rates[rand_r(seed) % ARRAY_SIZE(rates)] };
@@ -213,7 +215,7 @@ TEST_F_TIMEOUT(burst, nothing_is_lost, 24 * 3600)
 	ASSERT_EQ(0, pthread_create(&r.thread, NULL, reader_run, &r));
 	for (unsigned long i = 0; i < rounds; i++) {
 		if (i % 4 == 0 || rand_r(&seed) % 8 == 0) {
-			flow = random_flow(&seed);
+			flow = random_flow(variant->origin, &seed);
 			ASSERT_EQ(0, set_flow(self->f.fd, flow));
 		}
 		ASSERT_TRUE(write_burst(&self->f, &written, &seed));

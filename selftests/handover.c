@@ -10,6 +10,7 @@
 #include "flow_user.h"
 
 FLOW_FIXTURE(flow);
+FLOW_MARKS_FIXTURE(flow_marked);
 
 /* Has the writers sleep in the order of their values. */
 static void start_writers(struct __test_metadata *_metadata, struct call *writers, int n,
@@ -165,78 +166,76 @@ TEST_F(flow, killed_writer_lets_the_next_go)
 	expect_next(_metadata, &self->f, &next);
 }
 
-/* A process that sleeps in @call, a read or a write of 9. */
-static pid_t start_process(int fd, long call)
+/* A process of a real-time priority that sleeps in a read, and ends with what it took. */
+static pid_t start_realtime_reader(int fd, int priority)
 {
-	__u64 value;
+	struct sched_param param = { .sched_priority = priority };
+	__u64 value = 0;
 	pid_t child = fork();
 
 	if (!child) {
-		if (call == SYS_read)
-			take(fd, &value);
-		else
-			add(fd, 9);
-		_exit(0);
+		if (sched_setscheduler(0, SCHED_FIFO, &param))
+			_exit(200);
+		if (take(fd, &value) != 8)
+			_exit(201);
+		_exit(value);
 	}
-	return wait_until_asleep(&child, call) ? child : -1;
+	return wait_until_asleep(&child, SYS_read) ? child : -1;
 }
 
-static bool ended_by(pid_t child, int signal)
+static int exit_status(pid_t child)
 {
 	int status;
 
-	return waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
-	       WTERMSIG(status) == signal;
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ?
+		       WEXITSTATUS(status) : -1;
 }
 
-/* It was first, and has not run since it was killed. */
-TEST_F(flow, killed_reader_takes_nothing)
+/* The reader that came first may not get a processor while they do. */
+TEST_F(flow, realtime_readers_come_first)
 {
-	struct call next;
-	pid_t child;
+	struct call ordinary;
+	pid_t low, high;
 
-	ASSERT_TRUE(keep_processor(true));
-	child = start_process(self->fd, SYS_read);
-	ASSERT_LT(0, child);
-	ASSERT_TRUE(start_read(&next, self->fd));
-	kill(child, SIGKILL);
-	EXPECT_EQ(8, put(&self->f, 3));
-	ASSERT_TRUE(call_join(&next));
-	EXPECT_EQ(3, next.value);
-	EXPECT_TRUE(ended_by(child, SIGKILL));
+	ASSERT_TRUE(start_read(&ordinary, self->fd));
+	low = start_realtime_reader(self->fd, 5);
+	high = start_realtime_reader(self->fd, 7);
+	ASSERT_LT(0, low);
+	ASSERT_LT(0, high);
+	ASSERT_EQ(8, put(&self->f, 3));
+	EXPECT_EQ(3, exit_status(high));
+	ASSERT_EQ(8, put(&self->f, 4));
+	EXPECT_EQ(4, exit_status(low));
+	ASSERT_EQ(8, put(&self->f, 5));
+	ASSERT_TRUE(call_join(&ordinary));
+	EXPECT_EQ(5, ordinary.value);
 }
 
-/* A writer of 9 that was killed, and has not run since; there are 5 of 10. */
-static pid_t kill_writer(struct __test_metadata *_metadata, struct flow *f)
+/* Its room could come only from readers that wait for what those behind it add. */
+TEST(writers_of_a_semaphore_pass)
 {
-	pid_t child;
+	int fd = open_counter(CREATED, 3, EFD_SEMAPHORE);
+	struct call big, small, later;
+	__u64 value;
 
-	ASSERT_TRUE(keep_processor(true));
-	ASSERT_EQ(0, set_maximum(f->fd, 10));
-	ASSERT_EQ(8, put(f, 5));
-	child = start_process(f->fd, SYS_write);
-	ASSERT_LT(0, child);
-	kill(child, SIGKILL);
-	return child;
-}
-
-TEST_F(flow, killed_writer_adds_nothing)
-{
-	pid_t child = kill_writer(_metadata, &self->f);
-
-	EXPECT_EQ(5, got(&self->f));
-	EXPECT_EQ(0, count_of(self->fd));
-	EXPECT_TRUE(ended_by(child, SIGKILL));
-}
-
-TEST_F(flow, killed_writer_is_not_saturated)
-{
-	pid_t child = kill_writer(_metadata, &self->f);
-
-	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 10,
-			      .overflow = FLOWFD_OVERFLOW_SATURATE));
-	EXPECT_TRUE(ended_by(child, SIGKILL));
-	EXPECT_EQ(5, count_of(self->fd));
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, set_maximum(fd, 6));
+	ASSERT_TRUE(start_write(&big, fd, 5));
+	EXPECT_EQ(8, add(fd, 1));
+	EXPECT_EQ(8, add(fd, 1));
+	/* Behind both, and the first that fits. */
+	ASSERT_TRUE(start_write(&small, fd, 2));
+	ASSERT_TRUE(start_write(&later, fd, 1));
+	EXPECT_EQ(8, take(fd, &value));
+	ASSERT_TRUE(call_join(&later));
+	EXPECT_EQ(5, count_of(fd));
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(8, take(fd, &value));
+	ASSERT_TRUE(call_join(&small));
+	for (int i = 0; i < 5; i++)
+		EXPECT_EQ(8, take(fd, &value));
+	ASSERT_TRUE(call_join(&big));
+	close(fd);
 }
 
 /* It is at the head of the line, and can never fit any more. */
@@ -296,7 +295,7 @@ TEST_F(flow, served_writer_wakes_readers)
 }
 
 /* A writer waits at one side, and at the other a reader until there is enough. */
-TEST_F(flow, served_writer_below_the_mark)
+TEST_F(flow_marked, served_writer_below_the_mark)
 {
 	struct call writer, reader;
 
@@ -399,49 +398,6 @@ TEST(semaphore_of_readers_and_writers)
 		ASSERT_TRUE(call_join(&writer[i]));
 	}
 	close(fd);
-}
-
-static void *read_nowhere(void *arg)
-{
-	struct call *c = arg;
-
-	__atomic_store_n(&c->tid, gettid(), __ATOMIC_RELEASE);
-	c->result = result_of(syscall(SYS_read, c->fd, NULL, 8));
-	__atomic_store_n(&c->finished, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-/* What it was given goes to the next. */
-static void expect_given_back(struct __test_metadata *_metadata, struct flow *f,
-			      __u64 written, __u64 taken)
-{
-	struct call bad = { .fd = f->fd }, next;
-
-	ASSERT_EQ(0, pthread_create(&bad.thread, NULL, read_nowhere, &bad));
-	ASSERT_TRUE(wait_until_asleep(&bad.tid, SYS_read));
-	ASSERT_TRUE(start_read(&next, f->fd));
-	ASSERT_EQ(8, put(f, written));
-	ASSERT_TRUE(call_join(&bad));
-	EXPECT_EQ(-EFAULT, bad.result);
-	ASSERT_TRUE(call_join(&next));
-	EXPECT_EQ(8, next.result);
-	EXPECT_EQ(taken, next.value);
-	EXPECT_EQ(written - taken, count_of(f->fd));
-}
-
-TEST_F(flow, bad_buffer_after_the_hand_over)
-{
-	expect_given_back(_metadata, &self->f, 5, 5);
-}
-
-TEST(bad_buffer_of_a_semaphore)
-{
-	struct flow f = { .fd = open_counter(CREATED, 0, EFD_SEMAPHORE) };
-
-	ASSERT_LE(0, f.fd);
-	expect_given_back(_metadata, &f, 1, 1);
-	expect_given_back(_metadata, &f, 3, 1);
-	close(f.fd);
 }
 
 TEST_F(flow, interrupted_reader_lets_the_next_go)

@@ -35,6 +35,24 @@ TEST_F(mapped, next_add_heals)
 	close(ep);
 }
 
+/* Nobody waits, so there is nothing to heal: the bits that a peer left stay. */
+TEST_F(mapped, end_of_a_process_without_waiters)
+{
+	struct mapped *m = &self->m;
+	int status;
+	pid_t child;
+
+	__atomic_store_n(&m->consumer->armed, FLOWFD_ARMED_WATCHED, __ATOMIC_SEQ_CST);
+	child = fork();
+	if (!child)
+		_exit(0);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	sleep_ms(100);
+	EXPECT_EQ(FLOWFD_ARMED_WATCHED, mapped_armed(m));
+	EXPECT_EQ(0, notify(m->fd));
+	EXPECT_EQ(0, mapped_armed(m));
+}
+
 enum dying { PRODUCED, CONSUMED, HALF_ARMED };
 
 /* A process with mappings of its own that dies at one point of an add or a take. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What pollers of a mapped counter see: all that an eventfd shows, whether the count
- * changes in memory or by calls. Histories are random and compared after each step.
+ * What pollers of a mapped counter see: all that an eventfd shows, but edges for room that
+ * was there, whether the count changes in memory or by calls. Histories are random and
+ * compared after each step.
  */
 #include <liburing.h>
 
@@ -12,40 +13,35 @@
 struct watched {
 	int fd;
 	int level;
-	int edges[3];
+	int edge;
 	struct user_ring ring;
 };
-
-static const __u32 edge_events[] = { EPOLLIN, EPOLLOUT, EPOLLIN | EPOLLOUT };
 
 static bool watch_all(struct watched *w, int fd)
 {
 	w->fd = fd;
 	w->level = epoll_on(fd, EPOLLIN | EPOLLOUT);
-	for (int i = 0; i < 3; i++)
-		w->edges[i] = epoll_on(fd, edge_events[i] | EPOLLET);
-	return !ring_open(&w->ring, 4) &&
-	       ring_add(&w->ring, fd, EPOLLIN | EPOLLOUT, 0) >= 0;
+	w->edge = epoll_on(fd, EPOLLIN | EPOLLET);
+	return !ring_open(&w->ring, 4) && ring_add(&w->ring, fd, EPOLLIN, 0) >= 0;
 }
 
 static void watch_none(struct watched *w)
 {
 	close(w->level);
-	for (int i = 0; i < 3; i++)
-		close(w->edges[i]);
+	close(w->edge);
 	ring_close(&w->ring);
 	close(w->fd);
 }
 
-/* A digit for each: poll, level, three edges, ring. */
+/* A digit for each: poll, level, edge, ring. */
 static __u64 seen(struct watched *w)
 {
 	__u64 all = poll_now(w->fd);
 
 	all = all << 8 | epoll_take(w->level, 0);
-	for (int i = 0; i < 3; i++)
-		all = all << 8 | epoll_take(w->edges[i], 0);
-	return all << 8 | ring_take_only(&w->ring);
+	all = all << 8 | epoll_take(w->edge, 0);
+	/* An eventfd tells a ring of a write of 0, too. */
+	return all << 8 | (ring_take_only(&w->ring) & poll_now(w->fd));
 }
 
 static long step(struct mapped *m, int fd, unsigned int what, __u64 *value)
@@ -577,27 +573,27 @@ TEST_F(mapped, bucket_step_by_step)
 	close(ep);
 }
 
-/* A bucket has pollers told of room only if they wait for it; without one, of each take. */
-TEST_F(mapped, edges_of_takes_without_the_bucket)
+/* Pollers are told of room only after there was none: a take makes no call otherwise. */
+TEST_F(mapped, edges_of_takes)
 {
-	struct eventfd_qos limited = { 1, 1 }, none = { 0, 0 };
 	struct mapped *m = &self->m;
+	unsigned long calls;
 	__u64 value;
 	int ep;
 
-	if (variant->flags)
-		SKIP(return, "each take is an edge only without FLOWFD_EDGE_PER_TAKE");
-	ASSERT_EQ(0, ioctl(m->fd, EFD_IOC_SET_QOS, &limited));
+	ASSERT_EQ(0, set_maximum(m->fd, 5));
 	ep = epoll_on(m->fd, EPOLLOUT | EPOLLET);
 	EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
+	calls = m->calls;
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(8, mapped_add(m, 1));
 		ASSERT_EQ(8, mapped_take(m, &value));
 		EXPECT_EQ(0, epoll_take(ep, 0));
 	}
-	ASSERT_EQ(0, ioctl(m->fd, EFD_IOC_SET_QOS, &none));
+	EXPECT_EQ(calls, m->calls);
 	for (int i = 0; i < 2; i++) {
-		ASSERT_EQ(8, mapped_add(m, 1));
+		ASSERT_EQ(8, mapped_add(m, 4));
+		EXPECT_EQ(-EAGAIN, add(m->fd, 1));
 		ASSERT_EQ(8, mapped_take(m, &value));
 		EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
 	}

@@ -186,20 +186,6 @@ TEST(sizes)
 	close(fd);
 }
 
-/* Setting up needs the rights of a writer and of a reader. */
-TEST(needs_both_directions)
-{
-	int reader = open(DEVICE, O_RDONLY | O_CLOEXEC);
-	int writer = open(DEVICE, O_WRONLY | O_CLOEXEC);
-
-	EXPECT_EQ(-EBADF, SETUP(reader, .initial = 1));
-	EXPECT_EQ(-EBADF, SETUP(writer, .initial = 1));
-	EXPECT_EQ(0, count_of(reader));
-	EXPECT_EQ(0, count_of(writer));
-	close(reader);
-	close(writer);
-}
-
 TEST_F(opened, wakes_a_sleeping_reader)
 {
 	struct call reader;

@@ -132,10 +132,9 @@ TEST_F(flowfd, again)
 		     .highest = 4);
 }
 
-/* A read that could not store what it took was one; a mapped counter adds that again. */
+/* A read that cannot store what is there takes nothing. */
 TEST_F(flowfd, failed_calls)
 {
-	bool mapped = variant->origin == MAPPED;
 	char *page = page_before_a_hole();
 	void *bad = page + PAGE - 4;
 	__u64 value;
@@ -151,12 +150,10 @@ TEST_F(flowfd, failed_calls)
 	EXPECT_EQ(8, add(self->fd, 6));
 	EXPECT_EQ(-EFAULT, result_of(read(self->fd, bad, 8)));
 	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_READ, NULL)));
-	EXPECT_STATS(self->fd, .produced = mapped ? 12 : 6, .writes = 1, .reads = 1,
-		     .highest = 6);
+	EXPECT_STATS(self->fd, .produced = 6, .writes = 1, .highest = 6);
 	EXPECT_EQ(8, take(self->fd, &value));
 	EXPECT_EQ(6, value);
-	EXPECT_STATS(self->fd, .produced = mapped ? 12 : 6, .writes = 1, .reads = 2,
-		     .highest = 6);
+	EXPECT_STATS(self->fd, .produced = 6, .writes = 1, .reads = 1, .highest = 6);
 }
 
 TEST_F(flowfd, wakeups_of_pollers)
@@ -227,7 +224,7 @@ TEST_F(flowfd, wakeups_of_rings)
 	ring_close(&ring);
 }
 
-TEST_F(flowfd, held_back_by_a_mark)
+TEST_F(marked, held_back_by_a_mark)
 {
 	int ep;
 
@@ -245,7 +242,7 @@ TEST_F(flowfd, held_back_by_a_mark)
 	close(ep);
 }
 
-TEST_F(flowfd, held_back_by_a_delay)
+TEST_F(marked, held_back_by_a_delay)
 {
 	int ep = epoll_on(self->fd, EPOLLIN);
 
@@ -278,7 +275,7 @@ TEST_F(flowfd, held_back_by_a_bucket)
 }
 
 /* The timer of the delay finds no token. */
-TEST_F(flowfd, held_back_by_a_delay_and_then_a_bucket)
+TEST_F(marked, held_back_by_a_delay_and_then_a_bucket)
 {
 	int ep = epoll_on(self->fd, EPOLLIN);
 	__u64 value;
@@ -314,7 +311,7 @@ TEST_F(flowfd, not_held_back_from_writers)
 		     .highest = 4);
 }
 
-/* Nor do they take a token; of a mapped counter they do. */
+/* Nor do they take a token. */
 TEST_F(flowfd, no_token_for_writers)
 {
 	struct call calls[2];
@@ -331,8 +328,7 @@ TEST_F(flowfd, no_token_for_writers)
 	EXPECT_EQ(8, take(self->fd, &value));
 	for (int i = 0; i < 2; i++)
 		ASSERT_TRUE(call_join(&calls[i]));
-	if (variant->origin != MAPPED)
-		EXPECT_EQ(1, stats_of(self->fd).wakeups);
+	EXPECT_EQ(1, stats_of(self->fd).wakeups);
 	close(ep);
 }
 
@@ -542,13 +538,16 @@ TEST_F(mapped, notifications)
 	EXPECT_EQ(1, self->m.calls);
 	EXPECT_STATS(self->fd, .produced = 5, .wakeups = 1, .highest = 5);
 	EXPECT_EQ(8, mapped_take(&self->m, &value));
-	EXPECT_EQ(0, SET_FLOW(self->fd, .maximum = 100, .read_mark = 10));
+	EXPECT_EQ(0, set_qos(self->fd, 1, 1));
 	EXPECT_EQ(8, mapped_add(&self->m, 3));
+	EXPECT_STATS(self->fd, .produced = 8, .wakeups = 2, .highest = 5);
+	EXPECT_EQ(8, mapped_take(&self->m, &value));
+	/* Without a token, the next adds make no calls. */
 	EXPECT_EQ(8, mapped_add(&self->m, 4));
-	EXPECT_STATS(self->fd, .produced = 12, .wakeups = 1, .held_back = 2, .highest = 7);
 	EXPECT_EQ(8, mapped_add(&self->m, 4));
-	EXPECT_STATS(self->fd, .produced = 16, .wakeups = 2, .held_back = 2,
-		     .highest = 11);
+	EXPECT_EQ(3, self->m.calls);
+	EXPECT_STATS(self->fd, .produced = 16, .wakeups = 2, .held_back = 1,
+		     .highest = 8);
 	close(ep);
 }
 

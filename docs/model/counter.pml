@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A mapped counter, docs/signals.md: two producers add in memory, a consumer is woken
+ * A mapped counter, docs/mapped.md: two producers add in memory, a consumer is woken
  * and takes, another takes without being woken or, with ONLOOKER, polls and does not take,
  * and a timer delivers what the token bucket deferred. No wakeup may be lost. Memory is in
  * order here: the barriers have litmus tests of their own.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A counter without the module, docs/signals.md: two producers add, a consumer sleeps
+ * A counter without the module, docs/mapped.md: two producers add, a consumer sleeps
  * until its eventfd is readable, or with EDGES until it is written, and another thread
  * takes without being woken. With ONE there is one consumer, which takes until there is
  * nothing. With MAXIMUM the producers sleep until there is room. With CLOSED a process

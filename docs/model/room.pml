@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The room of a mapped counter, docs/signals.md: one writer sleeps in write(2), another adds
+ * The room of a mapped counter, docs/mapped.md: one writer sleeps in write(2), another adds
  * in memory and is told of room by a level-triggered epoll; an edge-triggered poller joins
  * at some time. Two consumers take in memory; one dies between the steps of a take. The
  * count is full whenever it is not 0. No wakeup of a writer may be lost. Memory is in order

@@ -49,18 +49,6 @@ static void check_events(struct kunit *test, const struct count_case *c)
 	KUNIT_EXPECT_FALSE(test, events & ~(EPOLLIN | EPOLLOUT | EPOLLERR));
 }
 
-static void check_give_back(struct kunit *test, const struct count_case *c)
-{
-	wide sum = (wide)c->count + c->value;
-
-	KUNIT_EXPECT_EQ_MSG(test, sum < c->maximum ? (u64)sum : c->maximum,
-			    count_give_back(c->count, c->maximum, c->value),
-			    "%llu + %llu of %llu", c->count, c->value,
-			    c->maximum);
-}
-
-typedef void check_t(struct kunit *test, const struct count_case *c);
-
 static void check_edges(struct kunit *test, check_t *check)
 {
 	struct count_case c;
@@ -115,23 +103,11 @@ static void count_events_at_random(struct kunit *test)
 	check_random(test, check_events);
 }
 
-static void count_give_back_at_the_edges(struct kunit *test)
-{
-	check_edges(test, check_give_back);
-}
-
-static void count_give_back_at_random(struct kunit *test)
-{
-	check_random(test, check_give_back);
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(count_room_at_the_edges),
 	KUNIT_CASE(count_room_at_random),
 	KUNIT_CASE(count_events_at_the_edges),
 	KUNIT_CASE(count_events_at_random),
-	KUNIT_CASE(count_give_back_at_the_edges),
-	KUNIT_CASE(count_give_back_at_random),
 	{}
 };
 

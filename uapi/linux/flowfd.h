@@ -41,7 +41,7 @@
  * Wakes the writers, and the pollers for EPOLLOUT, that may now fit.
  * EINVAL: the maximum is not above the present count, or not above the marks of
  * FLOWFD_IOC_SET_FLOW; or the counter has a source and a sink, and then no maximum but
- * ULLONG_MAX (FLOWFD_IOC_COUNTER_BRIDGE). EBADF: the descriptor is not open for writing.
+ * ULLONG_MAX (FLOWFD_IOC_COUNTER_BRIDGE). EPERM: the settings are sealed.
  */
 #define EFD_IOC_SET_MAXIMUM _IOW('J', 0, __u64)
 /* Default: ULLONG_MAX. */
@@ -66,7 +66,7 @@ struct eventfd_qos {
  * EINVAL: the rate is above FLOWFD_TOKEN_RATE_MAX; the rate is not 0 and the
  * capacity is; or the counter is a semaphore (each of its wakeups is for another
  * reader, which would starve while its wakeup is deferred).
- * EBADF: the descriptor is not open for reading.
+ * EPERM: the settings are sealed.
  */
 #define EFD_IOC_SET_QOS _IOW('E', 0, struct eventfd_qos)
 /* The last setting; both fields are 0 before the first. */
@@ -125,6 +125,8 @@ struct flowfd_query {
 #define FLOWFD_MAPPED (1U << 3)
 /* With FLOWFD_MAPPED: edge-triggered pollers get an edge only after a take. */
 #define FLOWFD_EDGE_PER_TAKE (1U << 4)
+/* Of FLOWFD_IOC_SET_FLOW: nobody can change the settings any more. */
+#define FLOWFD_SEAL (1U << 6)
 
 /**
  * struct flowfd_create_counter - settings of a new counter
@@ -165,8 +167,7 @@ struct flowfd_create_counter {
  * FLOWFD_MAPPED: a mapped counter must be created.
  * EINVAL, E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EINVAL also: one of these flags. EBUSY:
  * the counter was created or set up, its count is not 0, or it was given settings or a
- * bridge.
- * EBADF: the descriptor is not open for reading and writing.
+ * bridge. EPERM: its settings are sealed.
  */
 #define FLOWFD_IOC_SETUP_COUNTER _IOW('J', 0x15, struct flowfd_create_counter)
 
@@ -188,12 +189,15 @@ struct flowfd_create_counter {
  *	too; at most FLOWFD_MAX_DELAY_MAX; 0: never
  * @qos: as EFD_IOC_SET_QOS
  * @overflow: FLOWFD_OVERFLOW_*
- * @flags: FLOWFD_SEMAPHORE, FLOWFD_MAPPED, FLOWFD_EDGE_PER_TAKE; only to be read
+ * @flags: FLOWFD_SEAL; only to be read: FLOWFD_SEMAPHORE, FLOWFD_MAPPED,
+ *	FLOWFD_EDGE_PER_TAKE
  * @count: the count; only to be read
  * @lost: sum of the values lost by FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP,
  *	which stops at ULLONG_MAX; only to be read
+ * @set: FLOWFD_SET_* bits: which settings to set; 0: all
+ * @reserved: must be 0
  *
- * 64 bytes. Zero in each field is as eventfd(2).
+ * 72 bytes. Zero in each field is as eventfd(2).
  *
  * A counter is *ready* if its count is not 0, and it reached @read_mark, or @max_delay
  * passed since the count left 0, or there was an urgent write or one that did not fit and
@@ -206,10 +210,8 @@ struct flowfd_create_counter {
  * With FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP no write waits, and a value
  * that could never fit is lost like any other.
  *
- * The same holds for a mapped counter. An add in memory calls the kernel while somebody
- * waits, and the kernel decides; it sees adds and takes in memory when the next call comes,
- * so the delay can begin late if nobody waited, or early, with the last batch. Policies
- * for overflow act on calls. An add in memory that fits passes writers that sleep.
+ * A mapped counter has no marks and no delay: memory knows of a count only. Policies for
+ * overflow act on calls. An add in memory that fits passes writers that sleep.
  *
  * The marks are SO_RCVLOWAT's and SO_SNDLOWAT's, the delay is VTIME's of termios(3).
  */
@@ -223,24 +225,37 @@ struct flowfd_flow {
 	__u32 flags;
 	__aligned_u64 count;
 	__aligned_u64 lost;
+	__u32 set;
+	__u32 reserved;
 };
 
+/* Bits of @set. */
+#define FLOWFD_SET_MAXIMUM    (1U << 0)
+#define FLOWFD_SET_READ_MARK  (1U << 1)
+#define FLOWFD_SET_WRITE_MARK (1U << 2)
+#define FLOWFD_SET_MAX_DELAY  (1U << 3)
+#define FLOWFD_SET_QOS	      (1U << 4)
+#define FLOWFD_SET_OVERFLOW   (1U << 5)
+
 /*
- * Replaces all settings at once, with a full bucket, and delivers what follows from
- * them. Nothing is changed if it fails.
- * EINVAL: the structure is shorter than FLOWFD_FLOW_SIZE_VER0; EFD_IOC_SET_MAXIMUM would
- * refuse @maximum, or a mark is not below it; EFD_IOC_SET_QOS would refuse @qos; @max_delay is above
- * FLOWFD_MAX_DELAY_MAX; an unknown @overflow; or the counter is a semaphore and has
- * @read_mark above 1, @max_delay or a bucket. E2BIG: the structure asks for something that
- * this module does not know. EBADF: the descriptor is not open for reading and writing.
+ * Replaces the settings that @set names, at once, and delivers what follows from them. A
+ * bucket that is set is full. Nothing is changed if it fails. With FLOWFD_SEAL in @flags
+ * no request changes them from then on, by whatever descriptor: all descriptors of a counter
+ * share one open file description, so their modes separate nobody.
+ * EINVAL: the structure is shorter than FLOWFD_FLOW_SIZE_VER0; an unknown bit in @set or
+ * @flags; @reserved is not 0; EFD_IOC_SET_MAXIMUM would refuse @maximum;
+ * EFD_IOC_SET_QOS would refuse @qos; @max_delay is above FLOWFD_MAX_DELAY_MAX; an unknown
+ * @overflow; the counter is a semaphore and would have @read_mark above 1, @max_delay or a
+ * bucket; or it is mapped and would have a mark above 1 or @max_delay. E2BIG: the structure
+ * asks for something that this module does not know. EPERM: the settings are sealed.
  */
 #define FLOWFD_IOC_SET_FLOW _IOW('J', 0x1a, struct flowfd_flow)
 /*
- * Returns settings and count of one moment, and zeroes the tail of a structure that is
+ * Returns settings and count of one moment, with @set 0, and zeroes the tail of a structure that is
  * longer than the module's. EINVAL: it is shorter than FLOWFD_FLOW_SIZE_VER0.
  */
 #define FLOWFD_IOC_GET_FLOW   _IOR('J', 0x1b, struct flowfd_flow)
-#define FLOWFD_FLOW_SIZE_VER0 64
+#define FLOWFD_FLOW_SIZE_VER0 72
 
 /* Flag of FLOWFD_IOC_COUNTER_WRITE: readers are woken at once. */
 #define FLOWFD_URGENT (1U << 5)
@@ -280,7 +295,7 @@ struct flowfd_transfer {
  * @produced: sum of all values that were added, and the initial count; of a mapped counter
  *	its word, see struct flowfd_counter_producer
  * @writes: writes that succeeded, also if the overflow policy lost what they wrote
- * @reads: reads that took something, also one that could not store it and gave it back
+ * @reads: reads that took something
  * @wakeups: times that readers were woken, sleeping or polling
  * @held_back: times that read mark, delay or bucket kept them from being woken
  * @again: reads and writes that failed with EAGAIN

@@ -42,7 +42,7 @@ _RING = struct.Struct("=6I")
 _ENTRY = struct.Struct("=IiIiQ")
 _CONTROL = struct.Struct("=QII")
 _QOS = struct.Struct("=II")
-_FLOW = struct.Struct("=QQQQIIIIQQ")
+_FLOW = struct.Struct("=QQQQIIIIQQII")
 _TRANSFER = struct.Struct("=QQII")
 
 SET_MAXIMUM = _request(_WRITE, "J", 0, 8)
@@ -210,7 +210,7 @@ class Counter(_Closing):
         settings = list(flow)
         settings[3] = _nanoseconds(flow.max_delay)
         try:
-            fcntl.ioctl(self.fd, SET_FLOW, _FLOW.pack(*settings))
+            fcntl.ioctl(self.fd, SET_FLOW, _FLOW.pack(*settings, 0, 0))
         except OSError as error:
             raise _error(error.errno, _FLOWS) from None
 
@@ -220,7 +220,7 @@ class Counter(_Closing):
             answer = fcntl.ioctl(self.fd, GET_FLOW, bytes(_FLOW.size))
         except OSError as error:
             raise _error(error.errno, _FLOWS) from None
-        flow = Flow(*_FLOW.unpack(answer))
+        flow = Flow(*_FLOW.unpack(answer)[:-2])
         return flow._replace(max_delay=flow.max_delay / 1e9)
 
     def write(self, value=1):

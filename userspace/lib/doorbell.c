@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A counter in memory without the module. docs/signals.md has the protocol, and why no
+ * A counter in memory without the module. docs/mapped.md has the protocol, and why no
  * wakeup is lost; docs/model/doorbell.pml is its model.
  *
  * The bits of the memory say what is in the eventfd, so that most adds and takes need no

@@ -171,7 +171,7 @@ static void test_flow(void)
 		.max_delay = 3000 * MS,
 		.qos = { .token_capacity = 2, .token_rate = 1000 },
 		.overflow = FLOWFD_OVERFLOW_SATURATE,
-		.flags = ~0U, /* which are not read */
+		.flags = FLOWFD_MAPPED, /* which is not read */
 		.count = 7,
 		.lost = 7,
 	};

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What follows from a change of a counter: sleeping tasks whose turn has come go on, then
+ * pollers are told. All of it is under the lock of the counter's wait queue.
+ *
+ * flowfd_counter_settle() tests the level: it compares what readers and writers may know now
+ * with what they were told before. So most causes need no rule of their own:
+ *
+ * | cause | before it | news | past the bucket |
+ * | --- | --- | --- | --- |
+ * | something was added | | EPOLLIN | |
+ * | by an urgent write | the count is forced to be ready | EPOLLIN | yes |
+ * | something was taken by a call | of a mapped counter: arm readers | EPOLLOUT, but of a
+ *	mapped counter | |
+ * | a write was refused | the count is forced; of a mapped counter: arm writers | | |
+ * | a sleeping writer gave up | | | |
+ * | the timer expired | the delay may force the count | EPOLLIN, if a wakeup was deferred | |
+ * | a program notifies | | | |
+ * | a process ended | arm both | | |
+ * | settings changed | writers that must not sleep now try again | EPOLLOUT if there may be
+ *	more room; EPOLLIN, if a wakeup was deferred | if the bucket is new |
+ *
+ * News are edges: pollers are told of them also if they were told before, as an eventfd does.
+ */
+#include <linux/lockdep.h>
+
+#include "compat.h"
+#include "counter.h"
+
+/*
+ * Whether a wakeup may leave some pollers out: it ends at the first exclusive entry, and
+ * exclusive entries are at the tail.
+ */
+static bool turns_end_early(const struct flowfd_counter *c)
+{
+	const wait_queue_entry_t *last, *before;
+
+	last = list_last_entry(&c->wqh.head, wait_queue_entry_t, entry);
+	before = list_prev_entry(last, entry);
+	return !list_is_head(&before->entry, &c->wqh.head) &&
+	       before->flags & last->flags & WQ_FLAG_EXCLUSIVE;
+}
+
+/* Each add in memory must notify: one edge for all that come until a take is not enough. */
+static bool turns_keep_readers(const struct flowfd_counter *c)
+{
+	return READ_ONCE(c->store.mapped->edge_in) || turns_end_early(c);
+}
+
+/* What poll returns now. That of a mapped counter is computed by its poll. */
+static __poll_t turns_events(struct flowfd_counter *c)
+{
+	u64 count = store_count(&c->store);
+
+	return count_events_at(count, store_maximum(&c->store),
+			       counter_is_ready(c, count), c->ready.flow.write_mark);
+}
+
+/*
+ * What readers and writers were told before, or can see. Of a mapped counter, each bit says
+ * that somebody must be told. Where each add notifies, what was added tells which are new.
+ */
+static __poll_t turns_told(const struct flowfd_counter *c, s64 produced)
+{
+	const struct flowfd_mapped *m = c->store.mapped;
+	__poll_t told = 0;
+	int armed;
+
+	if (!m)
+		return c->events;
+	armed = atomic_read(m->armed);
+	if (!(armed & FLOWFD_ARMED_READERS) || produced == m->told)
+		told |= EPOLLIN;
+	if (!(armed & FLOWFD_ARMED_WRITERS))
+		told |= EPOLLOUT;
+	return told;
+}
+
+/* Before the look at the events: what is added later is told later. */
+static s64 turns_produced(const struct flowfd_counter *c)
+{
+	return store_is_mapped(&c->store) ? atomic64_read(c->store.mapped->produced) : 0;
+}
+
+/* Whether to wake readers now, if there are any. An empty queue costs no token. */
+static bool turns_admit(struct flowfd_counter *c, bool past_bucket)
+{
+	if (!counter_has_readers(c))
+		return false;
+	if (past_bucket || ready_passes_bucket(&c->ready))
+		return true;
+	counter_note_held_back(c, HELD_BY_BUCKET);
+	if (store_is_mapped(&c->store))
+		mapped_disarm(c->store.mapped,
+			      FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
+	return false;
+}
+
+/*
+ * Lets sleepers go on until none can, readers first if it is their turn. Each turn ends the
+ * sleep of one.
+ *
+ * Return: EPOLLIN: something was added, and readers may be woken; EPOLLOUT: a reader took.
+ */
+static __poll_t turns_run(struct flowfd_counter *c, bool readers)
+{
+	__poll_t news = 0;
+
+	do {
+		if (readers && flowfd_readers_go_on(c))
+			news |= EPOLLOUT;
+		readers = !list_empty(&c->writers) && flowfd_writers_go_on(c) &&
+			  turns_events(c) & EPOLLIN && turns_admit(c, false);
+		if (readers)
+			news |= EPOLLIN;
+	} while (readers);
+	return news;
+}
+
+/*
+ * Before readers of a mapped counter are woken. Disarms first: who arms from there on looks
+ * at the count afterwards. Whoever is woken polls or takes, which arms again, also if the
+ * count is gone by then. A task that still sleeps does not look, so its bit stays.
+ */
+static void turns_rearm(struct flowfd_counter *c, s64 produced, bool disarm)
+{
+	struct flowfd_mapped *m = c->store.mapped;
+
+	m->told = produced;
+	if (!disarm || !list_empty(&c->readers))
+		return;
+	if (!turns_keep_readers(c))
+		mapped_disarm(m, FLOWFD_ARMED_READERS);
+	/* Looks again: poll sets edge_in before it arms. Pairs with e. */
+	if (turns_keep_readers(c))
+		mapped_arm(m, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
+}
+
+/*
+ * With a bucket, pollers are woken for EPOLLOUT only if one may wait for room: they were
+ * told of none, or a write has failed with EAGAIN since the last such wakeup. epoll polls a
+ * file again for each wakeup, so a poller that wants EPOLLIN too would report the next write
+ * without a token.
+ *
+ * Exclusive entries are always woken, as the one that was woken last may be gone.
+ */
+static void turns_wake_writers(struct flowfd_counter *c, __poll_t told)
+{
+	struct flowfd_mapped *m = c->store.mapped;
+
+	if (m) {
+		if (list_empty(&c->writers) && !turns_end_early(c))
+			mapped_disarm(m, FLOWFD_ARMED_WRITERS);
+	} else if (bucket_is_limited(&c->ready.bucket) && told & EPOLLOUT &&
+		   !c->write_refused) {
+		flowfd_counter_wake_exclusive(c, EPOLLOUT);
+		return;
+	}
+	c->write_refused = false;
+	flowfd_counter_wake(c, EPOLLOUT);
+}
+
+/* Of a mapped counter: bits that nobody needs cost programs calls. */
+static void turns_forget(struct flowfd_counter *c)
+{
+	int bits = FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED;
+	struct flowfd_mapped *m = c->store.mapped;
+
+	if (counter_has_readers(c))
+		return;
+	/* The queue grows under the lock only; poll arms after it has joined. */
+	WRITE_ONCE(m->edge_in, false);
+	if (list_empty(&c->writers))
+		bits |= FLOWFD_ARMED_WRITERS;
+	if (atomic_read(m->armed) & bits)
+		mapped_disarm(m, bits);
+}
+
+/*
+ * Poll of a counter that is not mapped does not take the lock: the events are stored before
+ * pollers are woken, and are never those of a count and a maximum that were not there
+ * together.
+ *
+ * Return: EPOLLIN: readers were woken; EPOLLOUT: a reader took.
+ */
+static __poll_t turns_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket,
+			     bool again)
+{
+	s64 produced = turns_produced(c);
+	__poll_t told = turns_told(c, produced), events = turns_events(c), moved = 0;
+	bool readers, writers;
+
+	readers = events & (news | ~told) & EPOLLIN && turns_admit(c, past_bucket);
+	if (unlikely(news & ~events & EPOLLIN) && counter_count(c))
+		counter_note_held_back(c, HELD_BY_MARK);
+	if (!list_empty(&c->readers) || !list_empty(&c->writers)) {
+		moved = turns_run(c, readers);
+		readers |= !!(moved & EPOLLIN);
+		events = turns_events(c);
+	}
+	if (store_is_mapped(&c->store)) {
+		/* One may have armed since, for the take of a reader that went on. */
+		writers = events & (news | ~turns_told(c, produced)) & EPOLLOUT;
+	} else {
+		writers = events & (news | moved | ~told) & EPOLLOUT;
+		WRITE_ONCE(c->events, events);
+	}
+	if (readers) {
+		counter_note_wakeup(c, !!(moved & EPOLLOUT));
+		if (store_is_mapped(&c->store))
+			turns_rearm(c, produced, !again);
+		flowfd_counter_wake(c, EPOLLIN);
+	}
+	if (writers)
+		turns_wake_writers(c, told);
+	return (readers ? EPOLLIN : 0) | (moved & EPOLLOUT);
+}
+
+/**
+ * flowfd_counter_settle - let sleepers go on, and tell pollers
+ * @c: locked counter
+ * @news: EPOLLIN: something was added; EPOLLOUT: there is more room. Of a mapped counter,
+ *	not for a take, which programs do without a call
+ * @past_bucket: readers are woken without a token
+ *
+ * Return: whether readers were woken.
+ */
+bool flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket)
+{
+	__poll_t moved;
+
+	lockdep_assert_held(&c->wqh.lock);
+
+	if (past_bucket && flowfd_ready_end_deferral(&c->ready))
+		/* A program that adds from here on notifies. Before the look at the count. */
+		counter_arm_readers(c);
+	if (store_is_mapped(&c->store))
+		counter_see_count(c);
+	moved = turns_settle(c, news, past_bucket, false);
+	if (!store_is_mapped(&c->store))
+		return !!(moved & EPOLLIN);
+	/* A task that was given the count does not look again, as a program does. */
+	if (moved & EPOLLOUT) {
+		counter_arm_readers(c);
+		turns_settle(c, 0, true, true);
+	}
+	turns_forget(c);
+	return !!(moved & EPOLLIN);
+}
+
+/**
+ * flowfd_counter_notify - FLOWFD_IOC_COUNTER_NOTIFY
+ * @c: mapped counter
+ */
+void flowfd_counter_notify(struct flowfd_counter *c)
+{
+	spin_lock_irq(&c->wqh.lock);
+	flowfd_counter_settle(c, 0, false);
+	spin_unlock_irq(&c->wqh.lock);
+}
+
+/**
+ * flowfd_counter_heal - do what processes that ended may have left undone
+ * @work: of a mapped counter
+ *
+ * One may have died after an add or take and before it looked at the bits, or after it
+ * was woken and before it looked at the count: so this wakes all again.
+ */
+void flowfd_counter_heal(struct work_struct *work)
+{
+	struct flowfd_mapped *m = container_of(work, struct flowfd_mapped, heal);
+	struct flowfd_counter *c = m->counter;
+
+	spin_lock_irq(&c->wqh.lock);
+	counter_arm_readers(c);
+	/* Not what it was: all are told again. */
+	m->told = atomic64_read(m->produced) - 1;
+	/* With a bucket, an edge for room would let a poller see a count without a token. */
+	if (!bucket_is_limited(&c->ready.bucket))
+		counter_arm_writers(c);
+	flowfd_counter_settle(c, 0, false);
+	spin_unlock_irq(&c->wqh.lock);
+}
+
+/**
+ * flowfd_counter_expired - the timer of a counter expired
+ * @timer: of the counter
+ */
+enum hrtimer_restart flowfd_counter_expired(struct hrtimer *timer)
+{
+	struct flowfd_counter *c =
+		container_of(timer, struct flowfd_counter, ready.timer);
+	unsigned long flags;
+	bool deferred, wakes;
+
+	spin_lock_irqsave(&c->wqh.lock, flags);
+	deferred = flowfd_ready_expire(&c->ready, counter_count(c));
+	/* A program that adds from here on notifies. Before the look at the count. */
+	if (deferred)
+		counter_arm_readers(c);
+	wakes = flowfd_counter_settle(c, deferred ? EPOLLIN : 0, false);
+	trace_flowfd_timer(c, wakes);
+	spin_unlock_irqrestore(&c->wqh.lock, flags);
+	return HRTIMER_NORESTART;
+}
