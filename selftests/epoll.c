@@ -276,6 +276,8 @@ static void compare_edges(struct __test_metadata *_metadata, int fd, int flags)
 
 TEST_F(flowfd, edges_as_eventfd)
 {
+	if (variant->origin == MAPPED)
+		SKIP(return, "no edge for room that was there: see mapped_events");
 	compare_edges(_metadata, self->fd, 0);
 }
 
