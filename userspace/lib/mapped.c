@@ -204,15 +204,14 @@ void flowfd_counter_close(struct flowfd_counter *c)
 	c->fd = -1;
 }
 
-/* The module looks at both directions. Other files do not know the request. */
 /*
  * A write of 0 tells as well, for programs whose filter of seccomp(2) refuses ioctl(2). It
  * must not sleep, which it could only if the count is above the maximum.
  */
 static int notify_by_write(int fd, int error)
 {
-	uint64_t nothing = 0;
-	struct iovec vector = { &nothing, sizeof(nothing) };
+	uint64_t value = 0;
+	struct iovec vector = { &value, sizeof(value) };
 
 	if (pwritev2(fd, &vector, 1, -1, RWF_NOWAIT) < 0 && errno != EAGAIN)
 		return error;
