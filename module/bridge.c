@@ -179,16 +179,21 @@ static void bridge_show_end(struct seq_file *m, const char *name, int id)
  */
 void flowfd_bridge_show(struct seq_file *m, struct flowfd_counter *c)
 {
-	struct flowfd_bridge_state *b = bridge_of(c);
+	int source = BRIDGE_NO_ID, sink = BRIDGE_NO_ID;
+	struct flowfd_bridge_state *b;
 	u64 waiting = 0;
 
+	/* The end of the counter's file clears it under the lock, before it frees it. */
+	spin_lock_irq(&c->wqh.lock);
+	b = bridge_of(c);
 	if (b) {
-		spin_lock_irq(&c->wqh.lock);
 		waiting = b->waiting;
-		spin_unlock_irq(&c->wqh.lock);
+		source = READ_ONCE(b->source.id);
+		sink = READ_ONCE(b->sink.id);
 	}
-	bridge_show_end(m, "flowfd-source", b ? READ_ONCE(b->source.id) : BRIDGE_NO_ID);
-	bridge_show_end(m, "flowfd-sink", b ? READ_ONCE(b->sink.id) : BRIDGE_NO_ID);
+	spin_unlock_irq(&c->wqh.lock);
+	bridge_show_end(m, "flowfd-source", source);
+	bridge_show_end(m, "flowfd-sink", sink);
 	seq_printf(m, "flowfd-source-waiting: %llu\n", waiting);
 }
 
@@ -214,6 +219,9 @@ void flowfd_bridge_free(struct flowfd_counter *c)
 	b->waiting = 0;
 	spin_unlock_irq(&c->wqh.lock);
 	cancel_work_sync(&b->work);
+	/* The list of all counters looks at it under the lock. */
+	spin_lock_irq(&c->wqh.lock);
 	c->bridge = NULL;
+	spin_unlock_irq(&c->wqh.lock);
 	bridge_free(b);
 }

@@ -7,10 +7,12 @@
 #include <linux/list.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
+#include <linux/refcount.h>
 #include <linux/wait.h>
 
 #include "counter_stats.h"
 #include "flowfd.h"
+#include "objects.h"
 #include "ready.h"
 #include "store.h"
 #include "trace.h"
@@ -36,9 +38,12 @@ struct flowfd_bridge_state;
  *	and reads and writes leave their fast paths, which look at nothing else
  * @hooks: into the release of its file, see closing.c
  * @bridge: what bridge.c has of it, or NULL; set once, and cleared under the lock by release
+ * @object: who made it; part of the list of all
+ * @refs: one of its file, and one while the list shows it
  *
  * A counter lives as long as its file. Nothing else points to it but @bridge; release
- * waits for the timer of @ready and the work items of @bridge, and ends @hooks.
+ * waits for the timer of @ready and the work items of @bridge, and ends @hooks. Its
+ * memory stays while the list shows it.
  */
 struct flowfd_counter {
 	wait_queue_head_t wqh;
@@ -56,6 +61,8 @@ struct flowfd_counter {
 	wait_queue_entry_t marker;
 	struct rb_root hooks;
 	struct flowfd_bridge_state *bridge;
+	struct flowfd_object object;
+	refcount_t refs;
 };
 
 /*
@@ -265,6 +272,7 @@ int flowfd_counter_init(void);
 void flowfd_counter_exit(void);
 struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args);
 void flowfd_counter_free(struct flowfd_counter *c);
+void flowfd_counter_put(struct flowfd_counter *c);
 
 /* counter.c */
 int flowfd_counter_write_with(struct flowfd_counter *c, u64 value,
@@ -297,6 +305,7 @@ long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 
 /* counter_file.c */
 extern const struct file_operations flowfd_counter_fops;
+extern const struct flowfd_object_ops flowfd_counter_object_ops;
 int flowfd_counter_open(struct file *file);
 long flowfd_counter_create(const void __user *argp, size_t size);
 struct flowfd_counter *flowfd_counter_of(const struct file *file);

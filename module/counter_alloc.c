@@ -2,14 +2,12 @@
 /*
  * Making and freeing counters, and the settings that one begins with.
  */
-#include <linux/idr.h>
 #include <linux/slab.h>
 
 #include "compat.h"
 #include "counter.h"
 
 static struct kmem_cache *counter_cache;
-static DEFINE_IDA(counter_ids);
 
 /* NULL: the count is not mapped. */
 static struct flowfd_mapped *
@@ -28,19 +26,19 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 {
 	struct flowfd_mapped *mapped = counter_alloc_mapped(args);
 	struct flowfd_counter *c;
-	int err = -ENOMEM;
+	int err;
 
 	if (IS_ERR(mapped))
 		return ERR_CAST(mapped);
 	c = kmem_cache_alloc(counter_cache, GFP_KERNEL_ACCOUNT);
-	if (!c)
+	if (!c) {
+		err = -ENOMEM;
 		goto free_mapped;
-	/* Not 0, with which other drivers answer requests that they do not know. */
-	c->id = ida_alloc_min(&counter_ids, 1, GFP_KERNEL_ACCOUNT);
-	if (c->id < 0) {
-		err = c->id;
-		goto free_counter;
 	}
+	err = flowfd_object_reserve_counter(&c->id);
+	if (err)
+		goto free_counter;
+	refcount_set(&c->refs, 1);
 	c->store = (struct store){
 		.count = args->initial,
 		.maximum = args->maximum ?: U64_MAX,
@@ -58,6 +56,7 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 	flowfd_ready_init(&c->ready, &args->qos);
 	if (mapped)
 		flowfd_mapped_attach(c, mapped);
+	flowfd_object_publish(&flowfd_counters, c->id, &c->object);
 	return c;
 
 free_counter:
@@ -68,18 +67,29 @@ free_mapped:
 }
 
 /**
- * flowfd_counter_free - free a counter
+ * flowfd_counter_put - drop a reference
+ * @c: counter, of which the last reference frees the memory
+ */
+void flowfd_counter_put(struct flowfd_counter *c)
+{
+	if (!refcount_dec_and_test(&c->refs))
+		return;
+	flowfd_mapped_free(c->store.mapped);
+	kmem_cache_free(counter_cache, c);
+}
+
+/**
+ * flowfd_counter_free - end a counter
  * @c: counter that no file refers to
  */
 void flowfd_counter_free(struct flowfd_counter *c)
 {
+	xa_erase(&flowfd_counters, c->id);
 	/* In this order: the work item may start the timer. */
 	flowfd_mapped_end(c->store.mapped);
 	hrtimer_cancel(&c->ready.timer);
 	list_del_init(&c->marker.entry);
-	flowfd_mapped_free(c->store.mapped);
-	ida_free(&counter_ids, c->id);
-	kmem_cache_free(counter_cache, c);
+	flowfd_counter_put(c);
 }
 
 static void counter_construct(void *object)

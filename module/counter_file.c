@@ -20,18 +20,11 @@ static const char *const overflow_names[] = {
 	[FLOWFD_OVERFLOW_DROP] = "drop",
 };
 
-static void counter_show_fdinfo(struct seq_file *m, struct file *file)
+/* For fdinfo, and for the list of all, where the file may have gone. */
+static void counter_show(struct seq_file *m, struct flowfd_counter *c)
 {
-	struct flowfd_counter *c = file->private_data;
 	struct flowfd_flow flow;
-	/*
-	 * Not counting that of this call. Read before the count: if there are no other
-	 * references, the count is that after the last of them was used.
-	 */
-	long references = file_count(file) - 1;
 
-	/* Pairs with the release of the last other reference to the file. */
-	smp_rmb();
 	flowfd_counter_get_flow(c, &flow);
 	seq_printf(m,
 		   "eventfd-count: %16llx\n"
@@ -41,11 +34,10 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 		   "flowfd-token-capacity: %u\n"
 		   "flowfd-token-rate: %u\n"
 		   "flowfd-wakeup-deferred: %d\n"
-		   "flowfd-references: %ld\n"
 		   "flowfd-mapped: %d\n",
 		   flow.count, c->id, !!(flow.flags & FLOWFD_SEMAPHORE), flow.maximum,
 		   flow.qos.token_capacity, flow.qos.token_rate,
-		   READ_ONCE(c->ready.deferred), references, store_is_mapped(&c->store));
+		   READ_ONCE(c->ready.deferred), store_is_mapped(&c->store));
 	seq_printf(m,
 		   "flowfd-read-mark: %llu\n"
 		   "flowfd-write-mark: %llu\n"
@@ -56,6 +48,46 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 	flowfd_counter_show_stats(m, c);
 	flowfd_bridge_show(m, c);
 }
+
+static void counter_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	/*
+	 * Not counting that of this call. Read before the count: if there are no other
+	 * references, the count is that after the last of them was used.
+	 */
+	long references = file_count(file) - 1;
+
+	/* Pairs with the release of the last other reference to the file. */
+	smp_rmb();
+	counter_show(m, file->private_data);
+	seq_printf(m, "flowfd-references: %ld\n", references);
+}
+
+static struct flowfd_counter *counter_of_object(struct flowfd_object *o)
+{
+	return container_of(o, struct flowfd_counter, object);
+}
+
+static void counter_get_object(struct flowfd_object *o)
+{
+	refcount_inc(&counter_of_object(o)->refs);
+}
+
+static void counter_put_object(struct flowfd_object *o)
+{
+	flowfd_counter_put(counter_of_object(o));
+}
+
+static void counter_show_object(struct seq_file *m, struct flowfd_object *o)
+{
+	counter_show(m, counter_of_object(o));
+}
+
+const struct flowfd_object_ops flowfd_counter_object_ops = {
+	.get = counter_get_object,
+	.put = counter_put_object,
+	.show = counter_show_object,
+};
 
 static int counter_mmap(struct file *file, struct vm_area_struct *vma)
 {

@@ -7,6 +7,7 @@
 #include "closing.h"
 #include "counter.h"
 #include "device.h"
+#include "objects.h"
 #include "repoll.h"
 #include "ring.h"
 #include "watch.h"
@@ -38,6 +39,7 @@ static int __init flowfd_init(void)
 	err = flowfd_device_init();
 	if (err)
 		goto exit_watch;
+	flowfd_objects_init(&flowfd_counter_object_ops, &flowfd_ring_object_ops);
 	return 0;
 
 exit_watch:
@@ -58,6 +60,7 @@ exit_work:
 /* Work items may end after the last descriptor: workqueues go before the caches. */
 static void __exit flowfd_exit(void)
 {
+	flowfd_objects_exit();
 	flowfd_device_exit();
 	flowfd_repoll_exit();
 	flowfd_work_class_exit();

@@ -17,7 +17,6 @@ static_assert(sizeof(struct flowfd_ring_item) == 16);
 static_assert(FLOWFD_RING_ITEMS_MAX <= FLOWFD_RING_POSTED_ITEM);
 
 static struct kmem_cache *ring_cache;
-static atomic64_t ring_ids = ATOMIC64_INIT(0);
 
 /**
  * flowfd_ring_pending - how many entries wait in the index
@@ -260,16 +259,18 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
 	ring->max_items = max_items;
-	ring->id = atomic64_inc_return(&ring_ids);
 	atomic_long_set(&ring->tail, 0);
 	atomic_set(&ring->listening, 0);
 	ring->wanted = 0;
 	ring->most_pending = 0;
 	ring->closed_before = NULL;
 	refcount_set(&ring->refs, 1);
-	err = ring_alloc_private(ring);
+	err = flowfd_object_reserve_ring(&ring->id);
 	if (err)
 		goto free_ring;
+	err = ring_alloc_private(ring);
+	if (err)
+		goto erase;
 	err = ring_alloc_shared(ring);
 	if (err)
 		goto free_private;
@@ -277,6 +278,8 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 
 free_private:
 	ring_free_private(ring);
+erase:
+	xa_erase(&flowfd_rings, ring->id);
 free_ring:
 	kmem_cache_free(ring_cache, ring);
 	return ERR_PTR(err);

@@ -13,6 +13,7 @@
 
 #include "flowfd.h"
 #include "memory.h"
+#include "objects.h"
 #include "repoll.h"
 #include "ring_stats.h"
 #include "work.h"
@@ -53,8 +54,10 @@
  * @id: number shown in fdinfo, never used for another ring
  * @closed: watches whose file was closed, to be removed
  * @closed_before: others, taken from @closed
- * @refs: one of the descriptor, one of each watch and of each pending work item
+ * @refs: one of the descriptor, one of each watch and of each pending work item, one while
+ *	the list shows it
  * @memory: what @header, @items and @index are in
+ * @object: who made it; part of the list of all
  */
 struct flowfd_ring {
 	struct flowfd_ring_header *header;
@@ -88,6 +91,7 @@ struct flowfd_ring {
 	struct llist_node *closed_before;
 	refcount_t refs;
 	struct flowfd_memory memory;
+	struct flowfd_object object;
 };
 
 /* What the positions of entries and the head of user space are modulo of. */
@@ -126,6 +130,7 @@ void flowfd_ring_heal(struct flowfd_ring *ring);
 int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *slept);
 
 /* ring_file.c */
+extern const struct flowfd_object_ops flowfd_ring_object_ops;
 long flowfd_ring_create(void __user *argp, size_t size);
 
 #endif /* FLOWFD_RING_H */

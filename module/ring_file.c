@@ -330,10 +330,25 @@ static int ring_flush(struct file *file, fl_owner_t id)
 	return 0;
 }
 
-#ifdef CONFIG_PROC_FS
-static void ring_show_fdinfo(struct seq_file *m, struct file *file)
+static struct flowfd_ring *ring_of_object(struct flowfd_object *o)
 {
-	struct flowfd_ring *ring = file->private_data;
+	return container_of(o, struct flowfd_ring, object);
+}
+
+static void ring_get_object(struct flowfd_object *o)
+{
+	flowfd_ring_get(ring_of_object(o));
+}
+
+static void ring_put_object(struct flowfd_object *o)
+{
+	flowfd_ring_put(ring_of_object(o));
+}
+
+/* For fdinfo, and for the list of all, where the file may have gone. */
+static void ring_show(struct seq_file *m, struct flowfd_object *o)
+{
+	struct flowfd_ring *ring = ring_of_object(o);
 
 	seq_printf(m,
 		   "flowfd-ring-id: %llu\n"
@@ -345,12 +360,27 @@ static void ring_show_fdinfo(struct seq_file *m, struct file *file)
 	flowfd_ring_show_stats(m, ring);
 	flowfd_watch_show_all(ring, m);
 }
+
+const struct flowfd_object_ops flowfd_ring_object_ops = {
+	.get = ring_get_object,
+	.put = ring_put_object,
+	.show = ring_show,
+};
+
+#ifdef CONFIG_PROC_FS
+static void ring_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct flowfd_ring *ring = file->private_data;
+
+	ring_show(m, &ring->object);
+}
 #endif
 
 static int ring_release(struct inode *inode, struct file *file)
 {
 	struct flowfd_ring *ring = file->private_data;
 
+	xa_erase(&flowfd_rings, ring->id);
 	flowfd_watch_remove_all(ring);
 	trace_flowfd_ring_close(ring);
 	flowfd_ring_put(ring);
@@ -382,9 +412,12 @@ static struct file *ring_create_file(u32 max_items)
 		return ERR_CAST(ring);
 	flowfd_ring_wake_init_ring(ring);
 	flowfd_repoll_init_ring(ring);
+	flowfd_object_publish(&flowfd_rings, ring->id, &ring->object);
 	file = anon_inode_getfile("[flowfd-ring]", &ring_fops, ring, O_RDWR);
-	if (IS_ERR(file))
+	if (IS_ERR(file)) {
+		xa_erase(&flowfd_rings, ring->id);
 		flowfd_ring_put(ring);
+	}
 	return file;
 }
 

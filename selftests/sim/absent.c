@@ -8,6 +8,7 @@
 #define ABSENT __attribute__((weak))
 
 struct flowfd_counter;
+struct flowfd_object;
 
 void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file);
 ABSENT void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file) {}
@@ -96,3 +97,26 @@ ABSENT bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
 
 void flowfd_repoll_now(struct flowfd_ring *ring);
 ABSENT void flowfd_repoll_now(struct flowfd_ring *ring) {}
+
+struct xarray flowfd_counters, flowfd_rings;
+
+int flowfd_object_reserve_counter(int *id);
+ABSENT int flowfd_object_reserve_counter(int *id)
+{
+	*id = 1;
+	return 0;
+}
+
+int flowfd_object_reserve_ring(u64 *id);
+ABSENT int flowfd_object_reserve_ring(u64 *id)
+{
+	*id = 1;
+	return 0;
+}
+
+void flowfd_object_publish(struct xarray *objects, unsigned long id,
+			   struct flowfd_object *o);
+ABSENT void flowfd_object_publish(struct xarray *objects, unsigned long id,
+				  struct flowfd_object *o)
+{
+}

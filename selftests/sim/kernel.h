@@ -486,8 +486,8 @@ void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags);
 #define PAGE_ALIGN(x) ALIGN(x, PAGE_SIZE)
 struct ida { int next; };
 #define DEFINE_IDA(name) struct ida name
-#define ida_alloc_min(ida, least, flags) ((ida)->next = 0, (least))
-#define ida_free(ida, id) ((void)(ida))
+#define TASK_COMM_LEN 16
+#define xa_erase(xa, id) ((void)(xa), (void)(id))
 struct xarray { void *entry; };
 #define VM_WRITE 2
 #define VM_SHARED 8

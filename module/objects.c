@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The list of all counters and rings: /sys/kernel/debug/flowfd/objects, for root.
+ *
+ * An array has the objects by their numbers. The reader holds the array's lock while it
+ * takes a reference to the next object, and no lock while it prints. An object leaves the
+ * array when its file is released; if the reader looks at it then, its memory stays until
+ * the reader is done. So nobody waits for a reader, and a reader waits for nobody.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+
+#include "objects.h"
+
+/* The lowest free number, as eventfd has it; not 0, with which other drivers answer. */
+DEFINE_XARRAY_FLAGS(flowfd_counters, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+
+/* A number is not used again, unless it wraps on a 32-bit kernel. */
+DEFINE_XARRAY_FLAGS(flowfd_rings, XA_FLAGS_ACCOUNT);
+static atomic64_t last_ring = ATOMIC64_INIT(0);
+
+static const struct flowfd_object_ops *counter_ops, *ring_ops;
+static struct dentry *directory;
+
+/* Positions in the list: the numbers of counters, then those of rings. */
+#define FIRST_RING (1LL << 32)
+
+/* As seq_file begins with a page, which has four counters. */
+#define BUFFER_SIZE 65536
+
+/**
+ * flowfd_object_reserve_counter - reserve a place for a new counter
+ * @id: its number, for flowfd_object_publish() or xa_erase()
+ *
+ * Return: 0 or a negative errno.
+ */
+int flowfd_object_reserve_counter(int *id)
+{
+	u32 number;
+	int err = xa_alloc(&flowfd_counters, &number, NULL, XA_LIMIT(1, INT_MAX),
+			   GFP_KERNEL_ACCOUNT);
+
+	*id = number;
+	return err;
+}
+
+/**
+ * flowfd_object_reserve_ring - the same for a new ring
+ * @id: its number
+ *
+ * Return: 0 or a negative errno.
+ */
+int flowfd_object_reserve_ring(u64 *id)
+{
+	int err;
+
+	do {
+		*id = atomic64_inc_return(&last_ring);
+		err = xa_insert(&flowfd_rings, *id, NULL, GFP_KERNEL_ACCOUNT);
+	} while (err == -EBUSY);
+	return err;
+}
+
+/**
+ * flowfd_object_publish - show an object that is complete
+ * @objects: array of its kind
+ * @id: number that was reserved
+ * @o: object, made by the caller's process; until xa_erase() the caller has a reference
+ */
+void flowfd_object_publish(struct xarray *objects, unsigned long id,
+			   struct flowfd_object *o)
+{
+	o->uid = current_uid();
+	o->pid = task_tgid_nr(current);
+	get_task_comm(o->comm, current);
+	/* There is room, so it cannot fail. */
+	xa_store(objects, id, o, GFP_KERNEL);
+}
+
+static const struct flowfd_object_ops *ops_at(loff_t position)
+{
+	return position < FIRST_RING ? counter_ops : ring_ops;
+}
+
+/* Takes a reference to the first object with a number from @first to @last. */
+static struct flowfd_object *get_next(struct xarray *objects, unsigned long *first,
+				      unsigned long last,
+				      const struct flowfd_object_ops *ops)
+{
+	struct flowfd_object *o;
+
+	xa_lock(objects);
+	o = xa_find(objects, first, last, XA_PRESENT);
+	if (o)
+		ops->get(o);
+	xa_unlock(objects);
+	return o;
+}
+
+/* @position is left where the next call finds the object again, or the one after it. */
+static void *objects_start(struct seq_file *m, loff_t *position)
+{
+	/* Rings that are made meanwhile would have no end. */
+	const u64 *rings_at_open = m->private;
+	struct flowfd_object *o;
+	unsigned long id;
+
+	if (*position < FIRST_RING) {
+		id = *position;
+		o = get_next(&flowfd_counters, &id, INT_MAX, counter_ops);
+		*position = o ? id : FIRST_RING;
+		if (o)
+			return o;
+	}
+	id = *position - FIRST_RING;
+	o = get_next(&flowfd_rings, &id, *rings_at_open, ring_ops);
+	if (o)
+		*position = FIRST_RING + id;
+	return o;
+}
+
+static void *objects_next(struct seq_file *m, void *object, loff_t *position)
+{
+	ops_at(*position)->put(object);
+	++*position;
+	return objects_start(m, position);
+}
+
+static void objects_stop(struct seq_file *m, void *object)
+{
+	/* Of an object, the position is that where it was found. */
+	if (object)
+		ops_at(m->index)->put(object);
+}
+
+/* A name can have any bytes: those that would end the line or begin an escape are octal. */
+static int objects_show(struct seq_file *m, void *object)
+{
+	struct flowfd_object *o = object;
+
+	seq_printf(m, "flowfd-uid: %u\nflowfd-pid: %d\nflowfd-comm: ",
+		   from_kuid_munged(seq_user_ns(m), o->uid), o->pid);
+	seq_escape(m, o->comm, "\n\\");
+	seq_putc(m, '\n');
+	ops_at(m->index)->show(m, o);
+	seq_putc(m, '\n');
+	return 0;
+}
+
+static const struct seq_operations objects_ops = {
+	.start = objects_start,
+	.next = objects_next,
+	.stop = objects_stop,
+	.show = objects_show,
+};
+
+static int objects_open(struct inode *inode, struct file *file)
+{
+	u64 *rings_at_open =
+		__seq_open_private(file, &objects_ops, sizeof(*rings_at_open));
+	struct seq_file *m;
+
+	if (!rings_at_open)
+		return -ENOMEM;
+	*rings_at_open = atomic64_read(&last_ring);
+	m = file->private_data;
+	m->buf = kvmalloc(BUFFER_SIZE, GFP_KERNEL_ACCOUNT);
+	if (m->buf)
+		m->size = BUFFER_SIZE;
+	return 0;
+}
+
+/* Without write, ioctl and mmap, and only readable: so a locked down kernel allows it. */
+static const struct file_operations objects_fops = {
+	.owner = THIS_MODULE,
+	.open = objects_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = seq_release_private,
+};
+
+/**
+ * flowfd_objects_init - make the list, if this kernel has debugfs
+ * @counters: methods of counters
+ * @rings: methods of rings
+ */
+void flowfd_objects_init(const struct flowfd_object_ops *counters,
+			 const struct flowfd_object_ops *rings)
+{
+	counter_ops = counters;
+	ring_ops = rings;
+	directory = debugfs_create_dir("flowfd", NULL);
+	debugfs_create_file("objects", 0400, directory, NULL, &objects_fops);
+}
+
+/** flowfd_objects_exit - remove the list */
+void flowfd_objects_exit(void)
+{
+	debugfs_remove(directory);
+}

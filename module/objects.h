@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What counters and rings have in common: a place in the list of all, and a creator. */
+#ifndef FLOWFD_OBJECTS_H
+#define FLOWFD_OBJECTS_H
+
+#include <linux/sched.h>
+#include <linux/uidgid.h>
+#include <linux/xarray.h>
+
+struct seq_file;
+
+/**
+ * struct flowfd_object - the part of a counter or ring that the list needs
+ * @uid: real user of the task that made it; fixed, as are all members
+ * @pid: its process, in the first namespace of processes
+ * @comm: its name; any bytes
+ */
+struct flowfd_object {
+	kuid_t uid;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+};
+
+/**
+ * struct flowfd_object_ops - what the list does with counters, or with rings
+ * @get: takes a reference, under the lock of the array that has the object
+ * @put: drops it, perhaps after the end of the object's file; does not wait
+ * @show: prints what fdinfo has; does not wait
+ */
+struct flowfd_object_ops {
+	void (*get)(struct flowfd_object *o);
+	void (*put)(struct flowfd_object *o);
+	void (*show)(struct seq_file *m, struct flowfd_object *o);
+};
+
+extern struct xarray flowfd_counters;
+extern struct xarray flowfd_rings;
+
+/* objects.c */
+int flowfd_object_reserve_counter(int *id);
+int flowfd_object_reserve_ring(u64 *id);
+void flowfd_object_publish(struct xarray *objects, unsigned long id,
+			   struct flowfd_object *o);
+void flowfd_objects_init(const struct flowfd_object_ops *counters,
+			 const struct flowfd_object_ops *rings);
+void flowfd_objects_exit(void);
+
+#endif /* FLOWFD_OBJECTS_H */
