@@ -43,9 +43,9 @@ _flowfd_value()
 # _flowfd_columns CURRENT: the headings by which flowfdctl top can sort
 _flowfd_columns()
 {
-	local columns="again change coalesced command count counter deferred fd fds"
+	local columns="again change coalesced command count counter deferred"
 	columns+=" held-back highest lost maximum most-pending pending pid produced"
-	columns+=" published reads ring sleeps taken wait waits wakeups watches writes"
+	columns+=" published reads ring sleeps taken uid wait waits wakeups watches writes"
 	# shellcheck disable=SC2086 # words
 	_flowfd_words "$1" $columns
 }
@@ -55,11 +55,11 @@ _flowfdctl()
 	local current=${COMP_WORDS[COMP_CWORD]} word command=
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		case $word in
-		info | list | top | bridge | --prometheus) command=$word; break ;;
+		info | list | top | --prometheus) command=$word; break ;;
 		esac
 	done
 	case $(_flowfd_value) in
-	--interval | --count | -i | -n) return ;;
+	--interval | --count | --pid | -i | -n | -p) return ;;
 	--sort)
 		_flowfd_columns "${current#=}"
 		return ;;
@@ -67,10 +67,7 @@ _flowfdctl()
 	if [[ $current = -* ]]; then
 		_flowfd_options "$current" "$1" ${command:+"$command"}
 	elif [ ! "$command" ]; then
-		_flowfd_words "$current" info list top bridge
-	elif [ "$command" = bridge ] &&
-		[[ " ${COMP_WORDS[*]:1:COMP_CWORD-1} " != *\ @(source|sink)\ * ]]; then
-		_flowfd_words "$current" source sink
+		_flowfd_words "$current" info list top
 	fi
 }
 

@@ -32,7 +32,7 @@ function __flowfd_options
                 set -a option -r -F
             case COLUMN
                 set -a option -x -a 'again change coalesced command count counter
-                    deferred fd fds held-back highest lost maximum most-pending pending
+                    deferred held-back highest lost maximum most-pending pending
                     pid produced published reads ring sleeps taken wait waits wakeups
                     watches writes'
             case POLICY
@@ -89,8 +89,6 @@ switch (string replace -r '.*/' '' -- (status filename))
         complete -c flowfdctl -n "not __fish_seen_subcommand_from $commands" \
             -a '(__flowfd_commands flowfdctl)'
         __flowfd_options "not __fish_seen_subcommand_from $commands" flowfdctl
-        complete -c flowfdctl -a 'source sink' -n '__fish_seen_subcommand_from bridge
-            and not __fish_seen_subcommand_from source sink'
         for command in $commands
             __flowfd_options "__fish_seen_subcommand_from $command" flowfdctl $command
         end

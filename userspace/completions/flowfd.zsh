@@ -30,10 +30,10 @@ _flowfd_action()
 	case $1 in
 	FILE | OUTPUT | RESULT) action=_files ;;
 	COLUMN)
-		action='(again change coalesced command count counter deferred fd fds'
+		action='(again change coalesced command count counter deferred'
 		action+=' held-back highest lost maximum most-pending pending pid'
-		action+=' produced published reads ring sleeps taken wait waits wakeups'
-		action+=' watches writes)' ;;
+		action+=' produced published reads ring sleeps taken uid wait waits'
+		action+=' wakeups watches writes)' ;;
 	POLICY) action='(wait fail saturate drop)' ;;
 	SUBJECT) action='(eventfd flowfd)' ;;
 	*) action=' ' ;;	# nothing to offer: zsh shows the name of the value
@@ -77,7 +77,6 @@ _flowfdctl()
 		_describe command commands_found ;;
 	arguments)
 		_flowfd_options $program $words[1]
-		[[ $words[1] != bridge ]] || specs+=('1:end:(source sink)' '*: :')
 		_arguments $specs ;;
 	esac
 }

@@ -15,10 +15,8 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			preload/glob.c preload/settings.c \
 			examples/http/connection.c examples/http/request.c \
 			$(addprefix tools/flowfdctl/, \
-				columns.c connect.c descriptor.c fdinfo.c left.c \
-				lines.c metrics.c module.c process.c processes.c \
-				rates.c read.c remarks.c scan.c slots.c stops.c \
-				table.c text.c values.c))
+				columns.c kernel.c metrics.c objects.c parse.c \
+				rows.c table.c text.c values.c))
 # ... except the one that runs under the shim, which must be loaded before them, and
 # those that would take too many steps.
 plain_test := $(O)/tests/eventfd

@@ -40,7 +40,7 @@ long() {
 		grep -oE -e '--[a-z-]+=?' | paste -sd ' '
 }
 
-offers "info list top bridge" flowfdctl ""
+offers "info list top" flowfdctl ""
 offers "list" flowfdctl l
 offers "$(long flowfdctl)" flowfdctl -
 offers "$(long flowfdctl list)" flowfdctl list -
@@ -60,10 +60,7 @@ for column in "${COMPREPLY[@]}"; do
 	tap_is "${refusal#flowfdctl top: --interval}" \
 		" 'x': not a number from 0.1 to 3600" "a column: $column"
 done
-offers "source sink" flowfdctl bridge ""
-offers "sink" flowfdctl bridge --remove si
-offers "$(long flowfdctl bridge)" flowfdctl bridge --
-offers "" flowfdctl bridge source ""
+offers "" flowfdctl list --pid ""
 
 offers "$(long flowfd-run)" flowfd-run -
 offers "--maximum=" flowfd-run --maxi

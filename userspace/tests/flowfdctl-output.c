@@ -1,189 +1,164 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What flowfdctl makes of scans: rates and the order of top's rows, and metrics. The scans
+ * What flowfdctl makes of lists: rates and the order of top's rows, and metrics. The lists
  * are made up; the module is not needed.
  */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "tests/output.h"
 #include "tests/tap.h"
-#include "tools/flowfdctl/top.h"
+#include "tools/flowfdctl/flowfdctl.h"
 
 #define SECOND 1000000000ULL
 
-static struct scan *new_scan(void)
+/* An update of top, as made of two lists. */
+struct rows {
+	struct list list;
+	struct row *row;
+};
+
+/* Adds a counter or ring that has all statistics, each of which is 0. */
+static struct object *add(struct list *list, enum kind kind, uint64_t id, pid_t pid)
 {
-	struct scan *scan = mmap(NULL, sizeof(*scan), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct object *object;
 
-	if (scan == MAP_FAILED)
-		abort();
-	return scan;
-}
-
-/* Adds a descriptor; its counter or ring has all statistics, and each is 0. */
-static struct object *add(struct scan *scan, enum kind kind, uint64_t id, pid_t pid)
-{
-	struct descriptor *d = &scan->descriptor[scan->count];
-
-	*d = (struct descriptor){ .pid = pid, .fd = 5 + (int)scan->count++,
-				  .command = "worker", .time = 1 };
-	d->object.kind = kind;
-	d->object.id = id;
-	d->object.maximum = UINT64_MAX;
+	list->object = grow(list->object, list->count, sizeof(*list->object));
+	object = &list->object[list->count++];
+	*object = (struct object){ .kind = kind, .id = id, .pid = pid, .fd = -1,
+				   .uid = 1000, .command = "worker", .time = 1 };
+	if (kind == COUNTER)
+		object->maximum = UINT64_MAX;
 	for (enum value value = 0; value < VALUES; value++)
 		if (value_infos[value].kind == kind && value_is_statistic(value))
-			d->object.known |= 1U << value;
-	return &d->object;
+			object->known |= 1U << value;
+	return object;
 }
 
-/* The same scan, this much later. */
-static struct scan *later(const struct scan *scan, uint64_t ns)
+/* The same list, this much later. */
+static struct list later(const struct list *list, uint64_t ns)
 {
-	struct scan *next = new_scan();
+	struct list next = { 0 };
 
-	next->count = scan->count;
-	memcpy(next->descriptor, scan->descriptor,
-	       scan->count * sizeof(*scan->descriptor));
-	for (size_t i = 0; i < next->count; i++)
-		next->descriptor[i].time += ns;
+	for (size_t i = 0; i < list->count; i++) {
+		next.object = grow(next.object, i, sizeof(*next.object));
+		next.object[next.count] = list->object[i];
+		next.object[next.count++].time += ns;
+	}
 	return next;
+}
+
+static void set(struct list *list, size_t i, enum value value, uint64_t number)
+{
+	*object_value(&list->object[i], value) = number;
+}
+
+static struct rows make(struct list list, const struct list *before)
+{
+	static const struct list none;
+
+	return (struct rows){ list, rows_make(&list, before ? before : &none) };
+}
+
+static void rows_free(struct rows *rows)
+{
+	list_free(&rows->list);
+	free(rows->row);
 }
 
 static const struct row *find(const struct rows *rows, enum kind kind, uint64_t id)
 {
-	for (size_t i = 0; i < rows->count; i++) {
-		const struct object *object = &rows->row[i].line.descriptor->object;
-
-		if (object->kind == kind && object->id == id)
+	for (size_t i = 0; i < rows->list.count; i++)
+		if (rows->row[i].now->kind == kind && rows->row[i].now->id == id)
 			return &rows->row[i];
-	}
 	abort();
 }
 
-static bool has_rate(const struct row *row, enum value value, double wanted)
+static bool has_rate(const struct row *row, unsigned int column, double wanted)
 {
-	double error = row->rate[value] - wanted;
+	double rate;
 
-	return row->rated & 1U << value && error < 0.001 && error > -0.001;
+	return row_rate(row, column, &rate) && rate - wanted < 0.001 &&
+	       wanted - rate < 0.001;
 }
 
-static void test_lines(void)
+static bool has_none(const struct row *row, unsigned int column)
 {
-	struct scan *scan = new_scan();
-	struct line *lines;
-	size_t count;
+	double rate;
 
-	add(scan, RING, 7, 10);
-	add(scan, COUNTER, 9, 11);
-	add(scan, COUNTER, 7, 12);
-	add(scan, RING, 7, 13);
-	add(scan, COUNTER, 7, 14);
-	/* It could have been given to any user. */
-	for (size_t i = 0; i < scan->count; i++)
-		scan->descriptor[i].uid = 1000;
-	add(scan, COUNTER, 9, 99);
-	lines = lines_of(scan, &count);
-	tap_is(count, 3, "lines of six descriptors");
-	tap_is(lines[0].descriptor->pid, 12, "the first descriptor of a counter");
-	tap_is(lines[0].descriptors, 2, "which has two");
-	tap_is(lines[1].descriptor->object.id, 9, "the next counter");
-	tap_is(lines[1].descriptor->pid, 99, "a descriptor of root is its first");
-	tap_is(lines[2].descriptor->pid, 10, "the first descriptor of a ring");
-	tap_is(lines[2].descriptors, 2, "which has two");
-	free(lines);
-	scan_free(scan);
-}
-
-/* As a scan sorts them. */
-static int by_place(const void *left, const void *right)
-{
-	const struct descriptor *a = left, *b = right;
-
-	return a->pid == b->pid ? a->fd - b->fd : a->pid - b->pid;
+	return !row_rate(row, column, &rate);
 }
 
 static void test_rates(void)
 {
-	struct scan *first = new_scan(), *second;
-	struct rows before, rows;
+	struct list first = { 0 }, second;
+	struct rows rows;
 	struct object *object;
 
-	add(first, COUNTER, 1, 10);
-	object = add(first, COUNTER, 2, 10);
-	object->count = 8;
-	object->value[PRODUCED] = 5;
-	add(first, COUNTER, 3, 10)->value[WRITES] = 10;
-	add(first, COUNTER, 4, 10);
-	add(first, COUNTER, 5, 10)->value[PRODUCED] = UINT64_MAX;
-	object = add(first, RING, 1, 10);
+	add(&first, COUNTER, 1, 10);
+	add(&first, COUNTER, 2, 10)->count = 8;
+	set(&first, 1, PRODUCED, 5);
+	add(&first, COUNTER, 3, 10);
+	set(&first, 2, WRITES, 10);
+	add(&first, COUNTER, 4, 10);
+	add(&first, COUNTER, 5, 10);
+	set(&first, 4, PRODUCED, UINT64_MAX);
+	add(&first, COUNTER, 7, 12);
+	set(&first, 5, HIGHEST, 2);
+	object = add(&first, RING, 1, 10);
 	object->tail = object->head = UINT32_MAX;
-	object->value[PUBLISHED] = UINT64_MAX - 1;
-	add(first, RING, 2, 10)->known = 0;
-	add(first, COUNTER, 6, 11);
-	add(first, COUNTER, 7, 12)->value[HIGHEST] = 2;
-	add(first, RING, 3, 13)->value[MOST_PENDING] = 2;
-	add(first, RING, 4, 13)->max_items = 4;
+	set(&first, 6, PUBLISHED, UINT64_MAX - 1);
+	add(&first, RING, 2, 10)->known = 0;
+	add(&first, RING, 3, 13);
+	set(&first, 8, MOST_PENDING, 2);
+	add(&first, RING, 4, 13)->max_items = 4;
 
-	second = later(first, SECOND / 2);
-	/* Read later than the others: a scan takes time. */
-	second->descriptor[1].time += SECOND / 2;
-	object = &second->descriptor[1].object;
+	second = later(&first, SECOND / 2);
+	/* Read later than the others: a list takes time. */
+	object = &second.object[1];
+	object->time += SECOND / 2;
 	object->count = 3;
-	object->value[PRODUCED] += 100000;
-	object->value[WRITES] += 100;
-	object->value[WAIT_NS] += 500000000;
-	object->value[LOST] += 7;
+	object->values[PRODUCED] += 100000;
+	object->values[WRITES] += 100;
+	object->values[WAIT_NS] += 500000000;
+	object->values[LOST] += 7;
 	object->known &= ~(1U << AGAIN);
-	second->descriptor[2].object.value[WRITES] = 9;
-	second->descriptor[3].fd = 60;
-	second->descriptor[4].object.value[PRODUCED] = 10;
-	object = &second->descriptor[5].object;
-	object->tail = 9;
-	object->head = 4;
-	object->value[PUBLISHED] = UINT64_MAX;
-	object->value[COALESCED] = 3;
-	second->descriptor[6].object.tail = 5;
-	/* It has another first descriptor now. */
-	*add(second, COUNTER, 6, 9) = second->descriptor[7].object;
-	second->descriptor[second->count - 1].time += SECOND / 2;
-	second->descriptor[8].object.value[HIGHEST] = 1;
-	second->descriptor[9].object.value[MOST_PENDING] = 1;
-	second->descriptor[10].object.max_items = 5;
-	add(second, COUNTER, 99, 10);
-	qsort(second->descriptor, second->count, sizeof(*second->descriptor), by_place);
+	set(&second, 2, WRITES, 9);
+	second.object[3].pid = 11;
+	set(&second, 4, PRODUCED, 10);
+	set(&second, 5, HIGHEST, 1);
+	second.object[6].tail = 9;
+	second.object[6].head = 4;
+	set(&second, 6, PUBLISHED, UINT64_MAX);
+	set(&second, 6, COALESCED, 3);
+	second.object[7].tail = 5;
+	set(&second, 8, MOST_PENDING, 1);
+	second.object[9].max_items = 5;
+	add(&second, RING, 99, 10);
 
-	rows_make(&before, first);
-	rows_make(&rows, second);
-	rows_compare(&rows, &before);
+	rows = make(second, &first);
 	tap_ok(has_rate(find(&rows, COUNTER, 1), WRITES, 0), "a counter at rest");
 	tap_ok(has_rate(find(&rows, COUNTER, 2), PRODUCED, 100000), "a busy counter");
 	tap_ok(has_rate(find(&rows, COUNTER, 2), WRITES, 100), "its writes");
 	tap_ok(has_rate(find(&rows, COUNTER, 2), WAIT_NS, 5e8), "time that it waited");
 	tap_ok(has_rate(find(&rows, COUNTER, 2), LOST, 7), "what was lost");
-	tap_ok(find(&rows, COUNTER, 2)->change == -5, "change of its count");
-	tap_ok(!(find(&rows, COUNTER, 2)->rated & 1U << AGAIN), "what is not known");
-	tap_ok(!(find(&rows, COUNTER, 2)->rated & 1U << HIGHEST), "a peak has no rate");
-	tap_ok(!find(&rows, COUNTER, 3)->known, "another counter: it has less");
-	tap_ok(!find(&rows, COUNTER, 4)->known, "another counter: another descriptor");
-	tap_ok(find(&rows, COUNTER, 5)->known, "a sum that wraps");
-	tap_ok(!(find(&rows, COUNTER, 5)->rated & 1U << PRODUCED), "has no rate");
-	tap_ok(!find(&rows, COUNTER, 99)->known, "a new counter");
-	tap_is(find(&rows, COUNTER, 6)->line.descriptor->pid, 9, "a counter passed on");
-	tap_ok(find(&rows, COUNTER, 6)->known, "is the same");
-	tap_ok(!find(&rows, COUNTER, 7)->known, "another counter: its peak is lower");
-	tap_ok(find(&rows, RING, 1)->taken == 10, "entries taken, head has wrapped");
+	tap_ok(has_rate(find(&rows, COUNTER, 2), CHANGE, -5), "change of its count");
+	tap_ok(has_none(find(&rows, COUNTER, 2), AGAIN), "what is not known");
+	tap_ok(!find(&rows, COUNTER, 3)->before, "another counter: it has less");
+	tap_ok(!find(&rows, COUNTER, 4)->before, "another counter: of another process");
+	tap_ok(find(&rows, COUNTER, 5)->before, "a sum that wraps");
+	tap_ok(has_none(find(&rows, COUNTER, 5), PRODUCED), "has no rate");
+	tap_ok(!find(&rows, COUNTER, 7)->before, "another counter: its peak is lower");
+	tap_ok(has_rate(find(&rows, RING, 1), TAKEN, 10), "entries taken, head has wrapped");
 	tap_ok(has_rate(find(&rows, RING, 1), PUBLISHED, 2), "entries published");
 	tap_ok(has_rate(find(&rows, RING, 1), COALESCED, 6), "coalesced");
-	tap_ok(has_rate(find(&rows, RING, 2), PUBLISHED, 10), "of an older module");
-	tap_ok(!(find(&rows, RING, 2)->rated & 1U << COALESCED), "that knows no more");
-	tap_ok(!find(&rows, RING, 3)->known, "a ring of a module loaded again has less");
-	tap_ok(!find(&rows, RING, 4)->known, "or another size");
-	rows_free(&before);
+	tap_ok(has_none(find(&rows, RING, 2), PUBLISHED), "of an older module");
+	tap_ok(!find(&rows, RING, 3)->before, "a ring of a module loaded again has less");
+	tap_ok(!find(&rows, RING, 4)->before, "or another size");
+	tap_ok(has_none(find(&rows, RING, 99), PUBLISHED), "a new ring");
 	rows_free(&rows);
+	list_free(&first);
 }
 
 /* Whether rows are in this order: numbers, those of rings first. */
@@ -195,44 +170,42 @@ static bool in_order(struct rows *rows, const char *column, bool totals,
 
 	order.column[COUNTER] = column ? column_find(COUNTER, column) : COLUMNS;
 	order.column[RING] = column ? column_find(RING, column) : COLUMNS;
-	rows_sort(rows, &order);
-	for (size_t i = 0; i < rows->count; i++)
-		good &= rows->row[i].line.descriptor->object.id == wanted[i];
-	for (size_t i = 0; !good && i < rows->count; i++)
-		printf("# got %d\n", (int)rows->row[i].line.descriptor->object.id);
+	rows_sort(rows->row, rows->list.count, &order);
+	for (size_t i = 0; i < rows->list.count; i++)
+		good &= rows->row[i].now->id == wanted[i];
+	for (size_t i = 0; !good && i < rows->list.count; i++)
+		printf("# got %d\n", (int)rows->row[i].now->id);
 	return good;
 }
 
 static void test_order(void)
 {
-	struct scan *first = new_scan(), *second;
-	struct rows before, rows;
+	struct list first = { 0 }, second;
+	struct rows rows;
 
-	for (int i = 0; i < 3; i++)
-		add(first, RING, 11 + i, 20 - i);
 	for (int i = 0; i < 4; i++)
-		add(first, COUNTER, 1 + i, 20 - i);
-	first->descriptor[3].object.value[WAKEUPS] = 1000;
-	second = later(first, SECOND);
-	second->descriptor[1].object.value[PUBLISHED] = 5;
-	second->descriptor[2].object.head = 1;
-	second->descriptor[0].object.busy = true;
-	second->descriptor[2].object.watches = 2;
-	second->descriptor[4].object.value[PRODUCED] = 5;
-	second->descriptor[5].object.count = 2;
-	second->descriptor[5].object.value[WAKEUPS] = 3;
-	second->descriptor[6].object.count = 1;
-	strcpy(second->descriptor[6].command, "alpha");
-	second->descriptor[6].object.value[WAITS] = 1;
-	second->descriptor[1].object.value[RING_WAITS] = 1;
-	second->descriptor[6].object.maximum = 5;
+		add(&first, COUNTER, 1 + i, 20 - i);
+	for (int i = 0; i < 3; i++)
+		add(&first, RING, 11 + i, 20 - i);
+	set(&first, 0, WAKEUPS, 1000);
+	second = later(&first, SECOND);
+	set(&second, 1, PRODUCED, 5);
+	second.object[2].count = 2;
+	set(&second, 2, WAKEUPS, 3);
+	second.object[3].count = 1;
+	strcpy(second.object[3].command, "alpha");
+	strcpy(first.object[3].command, "alpha");
+	set(&second, 3, WAITS, 1);
+	second.object[3].maximum = 5;
+	set(&second, 5, PUBLISHED, 5);
+	set(&second, 5, RING_WAITS, 1);
+	second.object[6].head = 1;
+	second.object[4].busy = true;
+	second.object[6].watches = 2;
 	/* As after a start: it has no rate yet. */
-	second->descriptor[3].fd = 60;
-	qsort(second->descriptor, second->count, sizeof(*second->descriptor), by_place);
+	second.object[0].uid = 0;
 
-	rows_make(&before, first);
-	rows_make(&rows, second);
-	rows_compare(&rows, &before);
+	rows = make(second, &first);
 	tap_ok(in_order(&rows, NULL, false, (uint64_t[]){ 12, 13, 11, 2, 3, 4, 1 }),
 	       "the busiest first");
 	tap_ok(in_order(&rows, "COUNT", false, (uint64_t[]){ 12, 13, 11, 3, 4, 2, 1 }),
@@ -255,8 +228,8 @@ static void test_order(void)
 	       "by number");
 	tap_is(column_find(COUNTER, "pending"), COLUMNS, "a column that counters lack");
 	tap_is(column_find(RING, ""), COLUMNS, "no name");
-	rows_free(&before);
 	rows_free(&rows);
+	list_free(&first);
 }
 
 static bool prints(void (*print)(const void *), const void *arg, const char *wanted)
@@ -276,7 +249,7 @@ static void print_rates(const void *arg)
 	const char *headings[COLUMNS_MAX];
 	struct table table = { .headings = headings };
 
-	columns_head(headings, rows->row[0].line.descriptor->object.kind, false);
+	columns_head(headings, rows->row[0].now->kind, false);
 	columns_add(&table, &rows->row[0], false);
 	table_print(&table, SIZE_MAX, INT_MAX);
 	table_free(&table);
@@ -288,72 +261,69 @@ static void print_totals(const void *arg)
 	const char *headings[COLUMNS_MAX];
 	struct table table = { .headings = headings };
 
-	columns_head(headings, rows->row[0].line.descriptor->object.kind, true);
+	columns_head(headings, rows->row[0].now->kind, true);
 	columns_add(&table, &rows->row[0], true);
 	table_print(&table, SIZE_MAX, INT_MAX);
 	table_free(&table);
 }
 
+#define RATES "COUNTER   UID  PID  COUNT  CHANGE/S  PRODUCED/S  WRITES/S  READS/S"    \
+	      "  WAKEUPS/S  HELD-BACK/S  AGAIN/S  WAITS/S  WAIT/S  LOST/S  HIGHEST" \
+	      "  MAXIMUM  DEFERRED  COMMAND\n"
+
 static void test_columns(void)
 {
-	static const uint64_t more[VALUES] = { [PRODUCED] = 1000, [WRITES] = 20,
-					       [READS] = 19, [WAKEUPS] = 18,
-					       [HELD_BACK] = 17, [AGAIN] = 16,
-					       [WAITS] = 15, [WAIT_NS] = 1500000,
-					       [LOST] = 13, [HIGHEST] = 12 };
-	struct scan *first = new_scan(), *second;
+	static const uint64_t more[COUNTER_VALUES] = {
+		[PRODUCED] = 1000, [WRITES] = 20,   [READS] = 19,
+		[WAKEUPS] = 18,	   [HELD_BACK] = 17, [AGAIN] = 16,
+		[WAITS] = 15,	   [WAIT_NS] = 1500000, [LOST] = 13,
+		[HIGHEST] = 12,
+	};
+	struct list first = { 0 }, ring = { 0 }, second;
 	struct rows before, rows;
 	struct object *object;
 
-	object = add(first, COUNTER, 3, 10);
+	object = add(&first, COUNTER, 3, 10);
 	object->count = 7;
 	object->maximum = 100;
 	object->deferred = true;
-	strcpy(first->descriptor[0].command, "a\nb");
-	second = later(first, SECOND);
-	memcpy(second->descriptor[0].object.value, more, sizeof(more));
-	second->descriptor[0].object.count = 5;
-	rows_make(&before, first);
-	rows_make(&rows, second);
-	rows_compare(&rows, &before);
-	tap_ok(prints(print_rates, &rows,
-		      "COUNTER  PID  FD  FDS  COUNT  CHANGE/S  PRODUCED/S  WRITES/S  READS/S"
-		      "  WAKEUPS/S  HELD-BACK/S  AGAIN/S  WAITS/S  WAIT/S  LOST/S  HIGHEST"
-		      "  MAXIMUM  DEFERRED  COMMAND\n"
-		      "      3   10   5    1      5        -2        1000        20       19"
+	strcpy(object->command, "a\nb");
+	second = later(&first, SECOND);
+	memcpy(second.object[0].values, more, sizeof(more));
+	second.object[0].count = 5;
+	before = make(first, NULL);
+	rows = make(second, &first);
+	tap_ok(prints(print_rates, &rows, RATES
+		      "      3  1000   10      5        -2        1000        20       19"
 		      "         18           17       16       15   1.5ms      13       12"
 		      "      100       yes  a\\x0ab\n"),
 	       "rates of a counter");
 	tap_ok(prints(print_totals, &rows,
-		      "COUNTER  PID  FD  FDS  COUNT  CHANGE/S  PRODUCED  WRITES  READS"
+		      "COUNTER   UID  PID  COUNT  CHANGE/S  PRODUCED  WRITES  READS"
 		      "  WAKEUPS  HELD-BACK  AGAIN  WAITS   WAIT  LOST  HIGHEST  MAXIMUM"
 		      "  DEFERRED  COMMAND\n"
-		      "      3   10   5    1      5        -2      1000      20     19"
+		      "      3  1000   10      5        -2      1000      20     19"
 		      "       18         17     16     15  1.5ms    13       12      100"
 		      "       yes  a\\x0ab\n"),
 	       "totals of a counter");
-	tap_ok(prints(print_rates, &before,
-		      "COUNTER  PID  FD  FDS  COUNT  CHANGE/S  PRODUCED/S  WRITES/S  READS/S"
-		      "  WAKEUPS/S  HELD-BACK/S  AGAIN/S  WAITS/S  WAIT/S  LOST/S  HIGHEST"
-		      "  MAXIMUM  DEFERRED  COMMAND\n"
-		      "      3   10   5    1      7         -           -         -        -"
+	tap_ok(prints(print_rates, &before, RATES
+		      "      3  1000   10      7         -           -         -        -"
 		      "          -            -        -        -       -       -        0"
 		      "      100       yes  a\\x0ab\n"),
-	       "of the first scan");
-	rows_free(&before);
+	       "of the first list");
 	rows_free(&rows);
+	rows_free(&before);
 
-	first = new_scan();
-	object = add(first, RING, 4, 10);
+	object = add(&ring, RING, 4, 10);
 	object->max_items = 10;
 	object->busy = true;
 	object->tail = 3;
-	object->value[PUBLISHED] = 3;
-	rows_make(&rows, first);
+	set(&ring, 0, PUBLISHED, 3);
+	rows = make(ring, NULL);
 	tap_ok(prints(print_totals, &rows,
-		      "RING  PID  FD  FDS  PUBLISHED  TAKEN/S  COALESCED  WAITS  SLEEPS"
+		      "RING   UID  PID  PUBLISHED  TAKEN/S  COALESCED  WAITS  SLEEPS"
 		      "  PENDING  MOST-PENDING  WATCHES  COMMAND\n"
-		      "   4   10   5    1          3        -          0      0       0"
+		      "   4  1000   10          3        -          0      0       0"
 		      "        3             0     busy  worker\n"),
 	       "totals of a ring");
 	rows_free(&rows);
@@ -361,38 +331,34 @@ static void test_columns(void)
 
 static void print_metrics(const void *arg)
 {
-	const struct scan *scan = arg;
-	size_t count;
-	struct line *lines = lines_of(scan, &count);
+	const struct list *list = arg;
 
-	metrics_print(scan, lines, metrics_limit(lines, count));
-	free(lines);
+	metrics_print(list, metrics_limit(list->object, list->count));
 }
 
 static void test_metrics(void)
 {
-	struct scan *scan = new_scan();
+	struct list list = { 0 };
 	struct object *object;
 
-	object = add(scan, COUNTER, 3, 10);
+	object = add(&list, COUNTER, 3, 10);
 	object->count = UINT64_MAX - 1;
 	object->known = 1U << PRODUCED | 1U << WAIT_NS | 1U << HIGHEST | 1U << READ_MARK;
-	object->value[PRODUCED] = UINT64_MAX;
-	object->value[WAIT_NS] = 12000000034;
-	object->value[HIGHEST] = 6;
-	strcpy(scan->descriptor[0].command, "a\"} 1\n\\\\\n# HELP x");
-	object = add(scan, RING, 3, 11);
+	set(&list, 0, PRODUCED, UINT64_MAX);
+	set(&list, 0, WAIT_NS, 12000000034);
+	set(&list, 0, HIGHEST, 6);
+	strcpy(object->command, "a\"} 1\n\\\\\n# x");
+	object = add(&list, RING, 3, 11);
 	object->known = 1U << PUBLISHED;
 	object->max_items = 4;
 	object->tail = 2;
 	object->busy = true;
-	scan->hidden = 8;
-	scan->unread = 1;
+	list.unknown = 1;
 
-#define A_COUNTER "{id=\"3\",kind=\"counter\",pid=\"10\",comm=\"a\\\"} 1\\\\x0a" \
-		  "\\\\\\\\\\\\\\\\\\\\x0a# HELP x\"} "
-#define A_RING "{id=\"3\",kind=\"ring\",pid=\"11\",comm=\"worker\"} "
-	tap_ok(prints(print_metrics, scan,
+#define A_COUNTER "{id=\"3\",kind=\"counter\",uid=\"1000\",pid=\"10\",comm=\"a\\\"} 1\\\\x0a" \
+		  "\\\\\\\\\\\\\\\\\\\\x0a# x\"} "
+#define A_RING "{id=\"3\",kind=\"ring\",uid=\"1000\",pid=\"11\",comm=\"worker\"} "
+	tap_ok(prints(print_metrics, &list,
 		      "# HELP flowfd_objects Counters and rings in these metrics.\n"
 		      "# TYPE flowfd_objects gauge\n"
 		      "flowfd_objects{kind=\"counter\"} 1\n"
@@ -401,10 +367,6 @@ static void test_metrics(void)
 		      " error said what.\n"
 		      "# TYPE flowfd_scan_complete gauge\n"
 		      "flowfd_scan_complete 0\n"
-		      "# HELP flowfd_scan_hidden_processes Processes that this user may not"
-		      " inspect.\n"
-		      "# TYPE flowfd_scan_hidden_processes gauge\n"
-		      "flowfd_scan_hidden_processes 8\n"
 		      "# HELP flowfd_value Count of a counter.\n"
 		      "# TYPE flowfd_value gauge\n"
 		      "flowfd_value" A_COUNTER "18446744073709551614\n"
@@ -434,49 +396,35 @@ static void test_metrics(void)
 		      "# TYPE flowfd_ring_published_total counter\n"
 		      "flowfd_ring_published_total" A_RING "0\n"),
 	       "metrics");
-	scan_free(scan);
+	list_free(&list);
 }
 
 /* No user can take the room of another, and root comes first. */
 static void test_limit(void)
 {
-	enum { ROOM = 2048, USERS = 20 };
-	struct scan *scan = new_scan();
-	unsigned int own[USERS] = { 0 };
-	struct line *lines;
-	size_t count, kept;
+	enum { ROOM = 2048 };
+	unsigned int own[3] = { 0 };
+	struct list list = { 0 };
+	size_t kept;
 
-	for (int i = 0; i < 30000; i++) {
-		add(scan, COUNTER, i, 10 + i);
-		scan->descriptor[i].uid = 100;
-	}
+	for (int i = 0; i < 30000; i++)
+		add(&list, COUNTER, i, 10 + i)->uid = 100;
 	for (int i = 0; i < 100; i++) {
-		add(scan, COUNTER, 30000 + i, 1);
-		add(scan, COUNTER, 31000 + i, 5)->count = 1;
-		scan->descriptor[scan->count - 1].uid = 101;
-		add(scan, RING, i, 6);
-		scan->descriptor[scan->count - 1].uid = -1;
+		add(&list, COUNTER, 30000 + i, 1)->uid = 0;
+		add(&list, COUNTER, 31000 + i, 5)->uid = 101;
 	}
-	lines = lines_of(scan, &count);
-	tap_is(count, 30300, "lines of four users");
-	kept = metrics_limit(lines, count);
-	for (size_t i = 0; i < kept; i++) {
-		uid_t uid = lines[i].descriptor->uid;
-
-		own[uid == (uid_t)-1 ? 2 : uid == 0 ? 0 : uid == 101 ? 1 : 3]++;
-	}
+	kept = metrics_limit(list.object, list.count);
+	for (size_t i = 0; i < kept; i++)
+		own[list.object[i].uid ? list.object[i].uid - 99 : 0]++;
 	tap_is(own[0], 100, "all of root");
-	tap_is(own[1], 100, "all of another user");
-	tap_is(own[2], 100, "all of set-user-ID programs");
-	tap_is(own[3], ROOM / 2 - 100, "half of the room for one that has too many");
-	tap_is(lines[0].descriptor->uid, 0, "root's first");
-	free(lines);
-	scan_free(scan);
+	tap_is(own[2], 100, "all of another user");
+	tap_is(own[1], ROOM / 2 - 100, "half of the room for one that has too many");
+	tap_is(list.object[0].uid, 0, "root's first");
+	list_free(&list);
 }
 
 int main(void)
 {
-	test_lines();
 	test_rates();
 	test_order();
 	test_columns();

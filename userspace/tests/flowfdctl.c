@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * flowfdctl's parsing of fdinfo, and its output of names and columns: text as the module
+ * flowfdctl's parsing of the kernel's list and of fdinfo, and its output of names and columns: text as the module
  * writes it, and as a kernel, a process or a newer module could change it. Needs no
  * module.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include <flowfd.h>
 
 #include "tests/output.h"
 #include "tests/tap.h"
-#include "tools/flowfdctl/look.h"
+#include "tools/flowfdctl/flowfdctl.h"
 
 #define FILE_LINES "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1057\n"
 #define EVENTFD_LINES                          \
@@ -71,19 +65,46 @@
 	"tfd:        7 events: 40000000 data:                0 pinned: 1\n"     \
 	"tfd: 2147483647 events:        0 data:               2a pinned: 1\n"
 
-/* Parses with room for this many watches. */
-static struct watch watch[1001];
+enum found { OTHER, OBJECT, UNKNOWN };
 
-static enum fdinfo parse(const char *text, struct object *object, size_t room)
+static struct list found;
+
+static void feed(struct parser *parser, const char *text)
 {
-	return fdinfo_parse(text, object, watch, room);
+	char *lines = strdup(text), *rest = lines, *line;
+
+	if (!lines)
+		abort();
+	/* What is behind the last newline is no line. */
+	while ((line = strsep(&rest, "\n")) && rest)
+		parser_line(parser, line);
+	free(lines);
+}
+
+/* Parses the text of one object, and has its watches in @found. */
+static enum found parse(const char *text, struct object *object)
+{
+	struct object *added;
+	struct parser *parser;
+
+	list_free(&found);
+	found = (struct list){ .wants_watches = true };
+	parser = parser_new(&found);
+	feed(parser, text);
+	added = parser_end(parser);
+	parser_free(parser);
+	*object = (struct object){ 0 };
+	if (!added)
+		return found.unknown ? UNKNOWN : OTHER;
+	*object = *added;
+	return OBJECT;
 }
 
 static void test_counter(void)
 {
 	struct object object;
 
-	tap_is(parse(FILE_LINES COUNTER_LINES, &object, 4), FDINFO_OBJECT,
+	tap_is(parse(FILE_LINES COUNTER_LINES, &object), OBJECT,
 	       "a counter");
 	tap_is(object.kind, COUNTER, "is one");
 	tap_is(object.id, 17, "id");
@@ -93,7 +114,6 @@ static void test_counter(void)
 	tap_is(object.rate, 1000, "rate");
 	tap_is(object.deferred, true, "a wakeup is deferred");
 	tap_is(object.semaphore, false, "no semaphore");
-	tap_is(object.watches, 0, "no watches");
 
 	tap_is(parse("flowfd-new: words of a newer module\n"
 		     "eventfd-count: fffffffffffffffe\n"
@@ -103,8 +123,8 @@ static void test_counter(void)
 		     "flowfd-token-capacity: 4294967295\n"
 		     "flowfd-token-rate: 0\n"
 		     "flowfd-wakeup-deferred: 0\n",
-		     &object, 4),
-	       FDINFO_OBJECT, "highest numbers, and a line that is not known");
+		     &object),
+	       OBJECT, "highest numbers, and a line that is not known");
 	tap_ok(object.count == UINT64_MAX - 1 && object.maximum == UINT64_MAX,
 	       "are kept whole");
 	tap_is(object.id, INT32_MAX, "id");
@@ -116,8 +136,8 @@ static void test_ring(void)
 {
 	struct object object;
 
-	tap_is(parse(FILE_LINES RING_LINES WATCHED WATCH_LINES, &object, 4),
-	       FDINFO_OBJECT, "a ring");
+	tap_is(parse(FILE_LINES RING_LINES WATCHED WATCH_LINES, &object),
+	       OBJECT, "a ring");
 	tap_is(object.kind, RING, "is one");
 	tap_ok(object.id == UINT64_MAX, "id");
 	tap_is(object.max_items, 4, "max_items");
@@ -126,43 +146,46 @@ static void test_ring(void)
 	tap_is(object_pending(&object), 3, "entries pending, tail has wrapped");
 	tap_is(object.watches, 3, "watches");
 	tap_is(object.busy, false, "not busy");
-	if (tap_is(object.listed, 3, "of which all are listed")) {
-		tap_is(object.watch[0].fd, 5, "fd");
-		tap_is(object.watch[0].events, EPOLLIN | EPOLLERR | EPOLLHUP,
+	if (tap_is((int)found.watches, 3, "of which all are listed")) {
+		tap_is(found.watch[0].fd, 5, "fd");
+		tap_is(found.watch[0].events, EPOLLIN | EPOLLERR | EPOLLHUP,
 		       "events");
-		tap_ok(object.watch[0].data == UINT64_MAX, "data");
-		tap_is(object.watch[0].pinned, false, "not pinned");
-		tap_is(object.watch[1].events, EPOLLONESHOT, "one shot");
-		tap_is(object.watch[1].pinned, true, "pinned");
-		tap_is(object.watch[2].fd, INT32_MAX, "highest fd");
-		tap_is(object.watch[2].events, 0, "not armed");
+		tap_ok(found.watch[0].data == UINT64_MAX, "data");
+		tap_is(found.watch[0].pinned, false, "not pinned");
+		tap_is(found.watch[1].events, EPOLLONESHOT, "one shot");
+		tap_is(found.watch[1].pinned, true, "pinned");
+		tap_is(found.watch[2].fd, INT32_MAX, "highest fd");
+		tap_is(found.watch[2].events, 0, "not armed");
 	}
 	/* A consumer that stores a wrong head. */
 	object.head = 100;
 	tap_is(object_pending(&object), 4, "no more pending than fit");
 
-	tap_is(parse(RING_LINES "flowfd-ring-watches: 0\n", &object, 4),
-	       FDINFO_OBJECT, "a ring that watches nothing");
-	tap_is(object.watches + object.listed, 0, "no watches");
+	tap_is(parse(RING_LINES "flowfd-ring-watches: 0\n", &object),
+	       OBJECT, "a ring that watches nothing");
+	tap_is(object.watches + (int)found.watches, 0, "no watches");
 	tap_is(parse(RING_LINES "flowfd-ring-watches: 0\nflowfd-ring-posts: 7\n"
-		     "post:        1 data:                2\n", &object, 4),
-	       FDINFO_OBJECT, "a ring with posts");
+		     "post:        1 data:                2\n", &object),
+	       OBJECT, "a ring with posts");
 	tap_is(object.posts, 7, "posts");
-	tap_is(parse(RING_LINES "flowfd-ring-busy: 1\n", &object, 4),
-	       FDINFO_OBJECT, "a ring that is being changed");
+	tap_is(parse(RING_LINES "flowfd-ring-busy: 1\n", &object),
+	       OBJECT, "a ring that is being changed");
 	tap_is(object.busy, true, "is busy");
-	tap_is(object.watches + object.listed, 0, "no watches");
+	tap_is(object.watches + (int)found.watches, 0, "no watches");
 }
 
 /* Whether an object has just these values, of those from @first to @last. */
 static bool has_values(const struct object *object, enum value first, enum value last,
 		       const uint64_t *wanted)
 {
+	uint64_t number;
+
 	for (enum value value = 0; value < VALUES; value++)
-		if (value_is_known(object, value) != (value >= first && value <= last))
+		if (object_has(object, value, &number) !=
+			    (value >= first && value <= last) ||
+		    (value >= first && value <= last && number != wanted[value - first]))
 			return false;
-	return !memcmp(&object->value[first], wanted,
-		       (last - first + 1) * sizeof(*wanted));
+	return true;
 }
 
 static void test_values(void)
@@ -173,13 +196,13 @@ static void test_values(void)
 	static const char *const names[] = { "wait", "fail", "saturate", "drop" };
 	struct object object;
 
-	tap_is(parse(COUNTER_LINES FLOW_LINES STATS_LINES, &object, 4), FDINFO_OBJECT,
+	tap_is(parse(COUNTER_LINES FLOW_LINES STATS_LINES, &object), OBJECT,
 	       "policies and statistics of a counter");
 	tap_is(object.mapped, true, "it is mapped");
-	tap_ok(!value_is_known(&object, SINK), "it has no sink");
+	tap_ok(!(object.known & 1U << SINK), "it has no sink");
 	object.known |= 1U << SINK;
 	tap_ok(has_values(&object, READ_MARK, HIGHEST, all), "all are there");
-	tap_ok(!strcmp(overflow_name(object.value[OVERFLOW]), "drop"), "overflow policy");
+	tap_ok(!strcmp(overflow_name(object.values[OVERFLOW]), "drop"), "overflow policy");
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		uint64_t overflow;
 
@@ -187,70 +210,68 @@ static void test_values(void)
 		       !strcmp(overflow_name(overflow), names[i]), "overflow policies");
 	}
 
-	tap_is(parse(COUNTER_LINES, &object, 4), FDINFO_OBJECT, "an older module");
+	tap_is(parse(COUNTER_LINES, &object), OBJECT, "an older module");
 	tap_is(object.known, 0, "has none of them");
 	tap_is(object.mapped, false, "and no mapped counters");
-	tap_is(parse(COUNTER_LINES "flowfd-overflow: spill\n", &object, 4),
-	       FDINFO_OBJECT, "a policy of a newer module");
+	tap_is(parse(COUNTER_LINES "flowfd-overflow: spill\n", &object),
+	       OBJECT, "a policy of a newer module");
 	tap_is(object.known, 0, "is not known");
 
-	tap_is(parse(RING_LINES RING_STATS_LINES WATCHED WATCH_LINES, &object, 4),
-	       FDINFO_OBJECT, "statistics of a ring");
+	tap_is(parse(RING_LINES RING_STATS_LINES WATCHED WATCH_LINES, &object),
+	       OBJECT, "statistics of a ring");
 	tap_ok(has_values(&object, PUBLISHED, MOST_PENDING, ring_all), "all are there");
-	tap_is(object.listed, 3, "and the watches");
+	tap_is((int)found.watches, 3, "and the watches");
 }
 
-/* Watches without room are ignored. */
-static void test_many_watches(void)
+#define CREATOR "flowfd-uid: 1000\nflowfd-pid: 42\nflowfd-comm: "
+
+/* The list of the kernel: objects end with an empty line. */
+static void test_list(void)
 {
-	static const char line[] =
-		"tfd:        5 events:       19 data:                1 pinned: 0\n";
-	static const char header[] = RING_LINES "flowfd-ring-watches: 1000\n";
-	enum { WATCHES = 1000 };
-	char *text = malloc(sizeof(header) + WATCHES * sizeof(line));
 	struct object object;
-	char *end;
 
-	if (!text)
-		abort();
-	end = stpcpy(text, header);
-	for (int i = 0; i < WATCHES; i++)
-		end = stpcpy(end, line);
-	tap_is(parse(text, &object, WATCHES + 1), FDINFO_OBJECT, "many watches");
-	tap_is(object.listed, WATCHES, "all are there");
-	watch[10].fd = -1;
-	tap_is(parse(text, &object, 10), FDINFO_OBJECT, "with room for less");
-	tap_is(object.watches, WATCHES, "all are counted");
-	tap_is(object.listed, 10, "some are listed");
-	tap_is(watch[10].fd, -1, "and no more were touched");
-	end[-5] = '\0';
-	tap_is(parse(text, &object, WATCHES), FDINFO_OBJECT, "cut off");
-	tap_is(object.listed, WATCHES - 1, "all whole lines are there");
-	strcpy(text + sizeof(header) - 1 + sizeof(line) - 1, "tfd: damage\n");
-	tap_is(parse(text, &object, 1), FDINFO_OBJECT,
-	       "what there is no room for is not read");
-	tap_is(fdinfo_parse(text, &object, NULL, 0), FDINFO_OBJECT, "no room");
-	tap_is(object.listed, 0, "nothing is listed");
-	free(text);
+	tap_is(parse(CREATOR "worker\n" COUNTER_LINES, &object), OBJECT, "in a list");
+	tap_is(object.uid, 1000, "the user who made it");
+	tap_is(object.pid, 42, "the process");
+	tap_is(object.fd, -1, "no descriptor");
+	tap_ok(!strcmp(object.command, "worker"), "its name");
+	tap_is(parse(CREATOR "\n" COUNTER_LINES, &object), OBJECT, "without a name");
+	tap_is(parse(CREATOR "a\\012\\012flow\\134\033[2J\n" COUNTER_LINES, &object), OBJECT,
+	       "a name with newlines");
+	tap_ok(!strcmp(object.command, "a\n\nflow\\\033[2J"), "is whole");
+	tap_is(parse(CREATOR " flowfd-pid: 1\n" COUNTER_LINES, &object), OBJECT,
+	       "a name that looks like a line");
+	tap_is(object.pid, 42, "is none");
+	tap_is(parse(CREATOR "123456789012345\n" RING_LINES WATCHED WATCH_LINES, &object),
+	       OBJECT, "a ring with the longest name");
+	tap_is(parse(CREATOR "1234567890123456\n" COUNTER_LINES, &object), UNKNOWN,
+	       "a name that is too long");
+	tap_is(parse(CREATOR "a\nflowfd-comm: b\n" COUNTER_LINES, &object), UNKNOWN,
+	       "two names");
+	tap_is(parse(CREATOR "worker\n", &object), UNKNOWN, "nothing but a creator");
+	tap_is(parse("flowfd-uid: -1\n" COUNTER_LINES, &object), UNKNOWN, "no user");
 }
 
-/* Whether a text that fills its memory is cut before the end of what must be known. */
-static bool is_cut(const char *text)
+/* One after the other: what is not understood takes nothing with it. */
+static void test_objects(void)
 {
-	return fdinfo_is_cut(text, strlen(text) + 1);
-}
+	struct list three = { 0 };
+	struct parser *parser = parser_new(&three);
 
-static void test_cut(void)
-{
-	tap_ok(!fdinfo_is_cut(COUNTER_LINES, sizeof(COUNTER_LINES) + 1),
-	       "all of a counter");
-	tap_ok(is_cut(COUNTER_LINES), "its policies and statistics can be missing");
-	tap_ok(is_cut(COUNTER_LINES FLOW_LINES), "its statistics");
-	tap_ok(is_cut(RING_LINES RING_STATS_LINES WATCHED), "posts of a ring");
-	tap_ok(!is_cut(RING_LINES RING_STATS_LINES WATCHED WATCH_LINES),
-	       "no more than watches");
-	tap_ok(!is_cut(RING_LINES "flowfd-ring-watches: 0\nflowfd-ring-posts: 7\npost: "),
-	       "no more than posts");
+	feed(parser, CREATOR "a\n" COUNTER_LINES FLOW_LINES STATS_LINES);
+	parser_end(parser);
+	feed(parser, CREATOR "b\n" COUNTER_LINES "flowfd-mapped: 2\n");
+	parser_end(parser);
+	feed(parser, CREATOR "c\n" RING_LINES WATCHED WATCH_LINES);
+	parser_end(parser);
+	parser_free(parser);
+	tap_is((int)three.count, 2, "two objects");
+	tap_is((int)three.unknown, 1, "and one that is not understood");
+	tap_is(three.object[0].kind, COUNTER, "a counter");
+	tap_is(three.object[1].kind, RING, "a ring");
+	tap_is((int)three.object[1].known, 0, "that has nothing of the counter");
+	tap_is((int)three.watches, 0, "watches that nobody asked for");
+	list_free(&three);
 }
 
 /* fdinfo of other files, which must not be taken for flowfd's. */
@@ -273,23 +294,9 @@ static void test_others(void)
 	struct object object;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (!tap_is(parse(texts[i], &object, 4), FDINFO_OTHER,
+		if (!tap_is(parse(texts[i], &object), OTHER,
 			    "another file"))
 			printf("# %s", texts[i]);
-}
-
-static void test_eventfds(void)
-{
-	uint64_t id = 1;
-
-	tap_ok(fdinfo_eventfd(FILE_LINES EVENTFD_LINES, &id) && id == 17, "an eventfd");
-	tap_ok(!fdinfo_eventfd(FILE_LINES "eventfd-count: 1\n", &id),
-	       "of a kernel that does not number them");
-	tap_ok(!fdinfo_eventfd(FILE_LINES "eventfd-id: 1", &id), "cut off");
-	tap_ok(!fdinfo_eventfd(FILE_LINES COUNTER_LINES, &id), "a counter");
-	tap_ok(!fdinfo_eventfd(FILE_LINES "eventfd-id: -1\n", &id), "without a number");
-	tap_ok(link_is_eventfd("anon_inode:[eventfd]"), "its link");
-	tap_ok(!link_is_eventfd("/anon_inode:[eventfd]"), "a path");
 }
 
 static void test_unknown(void)
@@ -323,8 +330,6 @@ static void test_unknown(void)
 		EVENTFD_LINES "eventfd-maximum: A\n" BUCKET_LINES,
 		EVENTFD_LINES "eventfd-maximum: a \n" BUCKET_LINES,
 		EVENTFD_LINES "eventfd-maximum: 10000000000000000\n" BUCKET_LINES,
-		"eventfd-count: 1\neventfd-id: 2147483648\n"
-		"eventfd-semaphore: 0\neventfd-maximum: a\n" BUCKET_LINES,
 		"eventfd-count: 1\neventfd-id: 1\n"
 		"eventfd-semaphore: 2\neventfd-maximum: a\n" BUCKET_LINES,
 		"eventfd-count: what\neventfd-id: 1\n"
@@ -346,19 +351,11 @@ static void test_unknown(void)
 		COUNTER_LINES "flowfd-source: nonesuch\n",
 		COUNTER_LINES "flowfd-overflow: \n",
 		RING_LINES WATCHED "tfd:        5 events:       19\n",
-		RING_LINES WATCHED "tfd:       -1 events:       19 data:                "
-			   "1 pinned: 0\n",
-		RING_LINES WATCHED "tfd:        5 events: 100000000 data:               "
-			   " 1 pinned: 0\n",
-		RING_LINES WATCHED WATCH_LINES "tfd: 2147483648 events:        0 data:"
-				       "               2a pinned: 1\n",
-		RING_LINES WATCHED "tfd: 5 events: 19 data: 1 pinned: 2\n",
-		RING_LINES WATCHED "tfd: 5 events: 19 data: 1 pinned: 1 more: 3\n",
 	};
 	struct object object;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (!tap_is(parse(texts[i], &object, 4), FDINFO_UNKNOWN,
+		if (!tap_is(parse(texts[i], &object), UNKNOWN,
 			    "not understood"))
 			printf("# %s\n", texts[i]);
 }
@@ -383,21 +380,11 @@ static void test_damage(void)
 			text[lrand48() % length] = " 09af:\ntx-\t\x80"[lrand48() % 12];
 		if (round % 5)
 			text[lrand48() % (length + 1)] = '\0';
-		known &= parse(text, &object, round % 4) <= FDINFO_UNKNOWN;
-		if (value_is_known(&object, OVERFLOW))
-			known &= strlen(overflow_name(object.value[OVERFLOW])) > 3;
+		known &= parse(text, &object) <= UNKNOWN;
+		if (object.kind == COUNTER && object.known & 1U << OVERFLOW)
+			known &= strlen(overflow_name(object.values[OVERFLOW])) > 3;
 	}
 	tap_ok(known, "200,000 damaged texts");
-}
-
-static void test_links(void)
-{
-	tap_ok(link_is_made_by_flowfd("anon_inode:[flowfd]"), "a counter");
-	tap_ok(link_is_made_by_flowfd("anon_inode:[flowfd-ring]"), "a ring");
-	tap_ok(!link_is_made_by_flowfd("/anon_inode:[flowfd]"), "a path");
-	tap_ok(!link_is_made_by_flowfd("anon_inode:[eventpoll]"), "an epoll");
-	tap_ok(!link_is_made_by_flowfd("socket:[712]"), "a socket");
-	tap_ok(!link_is_made_by_flowfd(""), "nothing");
 }
 
 static bool escapes(const char *text, const char *wanted)
@@ -585,160 +572,27 @@ static void test_table_that_cannot_be_printed(void)
 	table_free(&table);
 }
 
-/* The messages about a scan, and whether it is complete. */
-static bool remarks(const struct scan *scan, bool complete, const char *wanted)
+static void print_remarks(const void *arg)
 {
-	char out[256] = "";
-	FILE *file = fmemopen(out, sizeof(out), "w");
-
-	if (!file)
-		abort();
-	scan_remark(scan, file, "> ");
-	fclose(file);
-	if (!strcmp(out, wanted) && scan_is_complete(scan) == complete)
-		return true;
-	printf("# got %s\n", out);
-	return false;
+	list_remark(arg, stdout, "> ");
 }
 
 static void test_remarks(void)
 {
-	static struct scan scan;
-	static const struct scan empty;
+	struct list list = { 0 };
 
-	tap_ok(remarks(&scan, true, ""), "nothing is missing");
-	scan.hidden = 1;
-	tap_ok(remarks(&scan, true, "> 1 process is not shown: this user may not"
-				    " inspect them\n"),
-	       "a hidden process");
-	scan = empty;
-	scan.unread = 2;
-	scan.unread_errno = EIO;
-	tap_ok(remarks(&scan, false, "> 2 descriptors or processes could not be"
-				     " read: Input/output error\n"),
-	       "errors");
-	scan = empty;
-	scan.no_room = 3;
-	scan.watches_left = 1;
-	tap_ok(remarks(&scan, false,
-		       "> 3 descriptors are not shown: there are too many\n"
-		       "> 1 watch is not shown: there are too many\n"),
-	       "no room");
-	scan = empty;
-	scan.processes = 5;
-	scan.finished = 3;
-	tap_ok(remarks(&scan, false, "> 2 processes were not inspected, or not"
-				     " completely: out of time\n"),
-	       "no time");
-	scan = empty;
-	scan.ended = 2;
-	tap_ok(remarks(&scan, false, "> 2 processes ended during the scan: there was"
-				     " no time for those started meanwhile\n"),
-	       "processes that ended");
-	scan = empty;
-	scan.too_many = true;
-	scan.stuck = 1;
-	scan.stuck_at = 17;
-	tap_ok(remarks(&scan, false,
-		       "> there are more processes than can be inspected\n"
-		       "> the kernel did not answer about process 17: nothing was"
-		       " inspected\n"),
-	       "no answer");
-	scan = empty;
-	scan.processes = 5;
-	scan.finished = 5;
-	scan.stuck = 3;
-	scan.stuck_at = 17;
-	tap_ok(remarks(&scan, false, "> the kernel did not answer about process 17"
-				     " and 2 more\n"),
-	       "no answer about three");
-	scan.stuck = 1;
-	scan.stuck_at = AT_MODULE;
-	tap_ok(remarks(&scan, false, "> the kernel did not answer about /dev/flowfd"
-				     " or its module\n"),
-	       "no answer about the module");
-	scan = empty;
-	scan.stuck = 1;
-	scan.stuck_at = AT_SLOTS;
-	tap_ok(remarks(&scan, false, "> the kernel did not answer about /run/flowfdctl:"
-				     " nothing was inspected\n"),
-	       "no answer about the slots");
-	scan = empty;
-	scan.crowd = (struct crowd){ .all = 12, .blocked = 11 };
-	tap_ok(remarks(&scan, false, "> there are 12 processes of flowfdctl already, and"
-				     " the kernel does not answer 11 of them: no more"
-				     " are made\n"),
-	       "too many processes");
-	scan.crowd.one = 4711;
-	tap_ok(remarks(&scan, false, "> there are 12 processes of flowfdctl already (one is"
-				     " 4711), and the kernel does not answer 11 of them:"
-				     " no more are made\n"),
-	       "one of them");
-	scan = empty;
-	scan.unknown = 1;
-	tap_ok(remarks(&scan, false,
-		       "> 1 descriptor is not shown: flowfdctl " FLOWFD_VERSION
-		       " does not match the loaded module\n"),
-	       "another module");
-}
-
-/* A child that lacks nothing but the CPU is asked more than once. */
-static void test_can_run(void)
-{
-	enum { STAT = 100 };
-	int ready[2], handle;
-	pid_t child;
-	char byte;
-
-	if (pipe(ready))
-		abort();
-	child = fork();
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (dup2(open("/proc/self/stat", O_RDONLY), STAT) != STAT ||
-		    write(ready[1], "", 1) != 1)
-			_exit(1);
-		for (;;)
-			continue;
-	}
-	close(ready[1]);
-	handle = pidfd_open(child, 0);
-	tap_is(read(ready[0], &byte, 1), 1, "a child that is busy");
-	if (pidfd_getfd(handle, STAT, 0) < 0) {
-		tap_skip("reading a child's file", strerror(errno));
-		kill(child, SIGKILL);
-		return;
-	}
-	for (int i = 0; i < 3; i++)
-		tap_ok(child_can_run(handle, STAT), "can run");
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	tap_ok(!child_can_run(handle, STAT), "cannot run after its end");
-	close(handle);
-	close(ready[0]);
-}
-
-/* Scans this machine's processes, without the module, under sanitizers. */
-static void test_scan(void)
-{
-	int event = eventfd(0, 0);
-	struct scan *scan = scan_all(SCAN_WATCHES | SCAN_EVENTFDS);
-	size_t i;
-
-	tap_is(scan->unknown, 0, "nothing here is mistaken for flowfd's");
-	tap_ok(!scan->stuck && scan->processes, "processes were inspected");
-	tap_is(scan->finished, scan->processes, "all of them");
-	for (i = 0; i < scan->eventfds; i++)
-		if (scan->eventfd[i].pid == getpid() && scan->eventfd[i].fd == event)
-			break;
-	tap_ok(i < scan->eventfds && !strcmp(scan->eventfd[i].command, "flowfdctl"),
-	       "an eventfd was found");
-	for (i = 1; i < scan->eventfds; i++)
-		if (scan->eventfd[i - 1].id > scan->eventfd[i].id)
-			break;
-	tap_ok(i >= scan->eventfds, "they are sorted by number");
-	scan_free(scan);
-	close(event);
+	tap_ok(list_is_complete(&list), "nothing is missing");
+	tap_ok(!strcmp(output_of(print_remarks, &list), ""), "and no remark");
+	list.unknown = 1;
+	list.left_out = 2;
+	list.watches_left = 3;
+	tap_ok(!list_is_complete(&list), "something is missing");
+	tap_ok(!strcmp(output_of(print_remarks, &list),
+		       "> 1 counters or rings are not shown: flowfdctl " FLOWFD_VERSION
+		       " does not match the loaded module\n"
+		       "> 2 counters or rings are not shown: there are too many\n"
+		       "> 3 watches are not shown: there are too many\n"),
+	       "three remarks");
 }
 
 int main(void)
@@ -746,20 +600,16 @@ int main(void)
 	test_counter();
 	test_ring();
 	test_values();
-	test_many_watches();
-	test_cut();
+	test_list();
+	test_objects();
 	test_others();
-	test_eventfds();
 	test_unknown();
 	test_damage();
-	test_links();
 	test_names();
 	test_events();
 	test_durations();
 	test_table();
 	test_table_that_cannot_be_printed();
 	test_remarks();
-	test_can_run();
-	test_scan();
 	return tap_done();
 }

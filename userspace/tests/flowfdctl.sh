@@ -21,10 +21,10 @@ interval="not a number from 0.1 to 3600"
 count="not a number from 1 to 1000000000"
 neither="neither an option nor the value of one"
 
-refused "no command" "flowfdctl: no command (info, list, top, bridge)"
-refused "unknown command" "flowfdctl: lst: no such command (info, list, top, bridge)" \
+refused "no command" "flowfdctl: no command (info, list, top)"
+refused "unknown command" "flowfdctl: lst: no such command (info, list, top)" \
 	lst
-refused "an empty command" "flowfdctl: : no such command (info, list, top, bridge)" ""
+refused "an empty command" "flowfdctl: : no such command (info, list, top)" ""
 refused "unknown option" "flowfdctl: unrecognized option '--all'" --all
 refused "a command's option before it" \
 	"flowfdctl: unrecognized option '--json'" --json list
@@ -92,30 +92,14 @@ new" "example of $example: links to a file"
 		"example of $example: a link to a directory"
 done
 
-target="not a descriptor, PID:FD"
-both="a counter and an eventfd are needed: PID:FD PID:FD"
-refused "a bridge that is neither" \
-	"flowfdctl bridge: pipe: neither 'source' nor 'sink'" bridge pipe 1:1 1:2
-for value in 1 1: :1 0:1 1:-1 1:1x 1:1:1 "1: 1" 2147483648:1 1:2147483648 \
-	00000000001:1 0x1:1 ""; do
-	refused "descriptor '$value'" "flowfdctl bridge: '$value': $target" \
-		bridge sink "$value" 1:1
+for value in 0 -1 1x "" 2147483648 self 0x1; do
+	refused "process '$value'" "flowfdctl list: --pid '$value': not the number of a process" \
+		list --pid="$value"
 done
-refused "a bridge without an eventfd" "flowfdctl bridge: $both" bridge source 1:1
-refused "a bridge of three" \
-	"flowfdctl bridge: 1:3: one counter and one eventfd make a bridge" \
-	bridge source 1:1 1:2 1:3
-refused "removing nothing" \
-	"flowfdctl bridge: --remove needs 'source' or 'sink', and a counter" \
-	bridge --remove
-refused "removing with an eventfd" \
-	"flowfdctl bridge: --remove needs a counter, PID:FD, and no eventfd" \
-	bridge --remove sink 1:1 1:2
-refused "JSON of a new bridge" "flowfdctl bridge: --json is for showing bridges" \
-	bridge --json source 1:1 1:2
+tap_is "$("$ctl" help)" "$("$ctl" --help)" "help is --help"
 
 version=$(sed -n 's/^Version: //p' "$build/libflowfd.pc")
-for command in "" info list top bridge --prometheus; do
+for command in "" info list top --prometheus; do
 	# shellcheck disable=SC2086 # no command is no argument
 	tap_is "$("$ctl" $command --version)" "flowfdctl $version" \
 		"version${command:+ of $command}"
@@ -123,24 +107,18 @@ for command in "" info list top bridge --prometheus; do
 	tap_ok "help${command:+ of $command}" "$ctl" $command --help
 done
 
-# not_bridged WHAT TEXT COUNTER EVENTFD: exit status 1 and a message
-not_bridged() {
-	output=$("$ctl" bridge source "$3" "$4" 2>&1)
-	tap_is "$?: $output" "1: flowfdctl: $2" "$1"
-}
-
-not_bridged "no such process" "there is no process 2147483647" 2147483647:0 $$:0
-exec 9</dev/null
-not_bridged "no such descriptor" "process $$ has no descriptor 99" $$:99 $$:9
-not_bridged "another file" "$$:9 is not a counter of flowfd" $$:9 $$:9
-setpriv --reuid 65534 --clear-groups sleep 100 8<"$0" &
+tap_is "$("$ctl" list --pid 2147483647 2>&1)" "flowfdctl: there is no process 2147483647" \
+	"no such process"
+tap_is "$("$ctl" list --pid $$)" "$(printf '%s\n' \
+	"COUNTER  PID  FD  COUNT  MAXIMUM  RATE  BURST  DEFERRED  TYPE  COMMAND" "" \
+	"RING  PID  FD  WATCHES  POSTS  MAX  HEAD  TAIL  PENDING  COMMAND")" \
+	"a process without counters"
+setpriv --reuid 65534 --clear-groups sleep 100 &
 other=$!
 if setpriv --reuid 65534 --clear-groups true 2>/dev/null; then
-	output=$(setpriv --reuid 65533 --clear-groups "$ctl" bridge source \
-		$other:8 $other:8 2>&1)
-	tap_is "$?: $output" "1: flowfdctl: this user may not take descriptors of \
-process $other: that needs root, or the permission to trace it (ptrace(2))" \
-		"another user's process"
+	output=$(setpriv --reuid 65533 --clear-groups "$ctl" list --pid $other 2>&1)
+	tap_is "$?: $output" "1: flowfdctl: this user may not inspect process $other: that \
+needs root, or the permission to trace it (ptrace(2))" "another user's process"
 fi
 kill $other
 
@@ -157,7 +135,7 @@ fallback         programs that allow it run without the module:
                    closed before it is removed can have one more
 $missing" "info says what there is without it"
 for command in list "list --json" "list --watches" "list --flow --stats" top \
-	"top --count 1" "top --json" --prometheus bridge "bridge --json"; do
+	"top --count 1" "top --json" --prometheus; do
 	# shellcheck disable=SC2086 # words
 	output=$("$ctl" $command 2>&1)
 	tap_is "$? $output" "1 $missing" "$command says that it is missing"

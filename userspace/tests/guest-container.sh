@@ -57,7 +57,9 @@ PYTHONPATH=$examples python3 -Bc 'import flowfd; exit(not flowfd.STORES_IN_ORDER
 	last="ring: not to be harvested on this platform"
 tap_is "$(container flowfd "python3 $examples/flowfd.py" | tail -n 1)" "$last" \
 	"counter and ring, from Python"
-tap_is "$(container flowfd "$ctl info")" "$("$ctl" info)" "flowfdctl info"
+tap_is "$(container flowfd "$ctl info" | sed '$d')" "$("$ctl" info | sed '$d')" "flowfdctl info"
+tap_is "$(container flowfd "$ctl list")" "flowfdctl: only root may see all counters and \
+rings: 'flowfdctl list --pid PID' shows one process" "flowfdctl list, with its root"
 tap_is "$(container flowfd "chmod 600 /dev/flowfd" 2>&1 |
 	grep -c 'Operation not permitted')" 1 "its root cannot change the device"
 

@@ -38,9 +38,6 @@ for command in $(commands flowfdctl); do
 	offers "$(long flowfdctl "$command")" "flowfdctl $command --"
 done
 offers "--json" "flowfdctl list --watches --j"
-offers "source sink" "flowfdctl bridge "
-offers "sink" "flowfdctl bridge --remove si"
-offers "" "flowfdctl bridge source "
 offers "" "flowfdctl top --interval "
 offers "--count" "flowfdctl top --interval=0.5 --cou"
 # bash has the same, which the program knows.

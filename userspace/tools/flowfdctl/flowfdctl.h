@@ -11,52 +11,28 @@
 
 enum kind { COUNTER, RING };
 
-/**
- * struct watch - a file that a ring watches
- * @fd: descriptor with which it was added
- * @events: EPOLL* bits, without EPOLLET; 0: a one-shot watch that is not armed
- * @data: returned with its events
- * @pinned: the ring keeps the file open
- */
-struct watch {
-	int fd;
-	uint32_t events;
-	uint64_t data;
-	bool pinned;
-};
-
-/* What fdinfo has beside the rest, unless the module is older; values.c has the names. */
+/* clang-format off */
+/* What older modules lack in fdinfo is an enum value; values.c has the names. */
 enum value {
-	/* Policies and bridges of a counter. */
-	READ_MARK,
-	WRITE_MARK,
-	MAX_DELAY,
-	OVERFLOW,
-	SOURCE,
-	SINK,
-	WAITING,
-	/* Statistics of a counter. */
-	PRODUCED,
-	WRITES,
-	READS,
-	WAKEUPS,
-	HELD_BACK,
-	AGAIN,
-	WAITS,
-	WAIT_NS,
-	LOST,
-	HIGHEST,
+	/* Policies and bridges of a counter; its statistics. */
+	READ_MARK, WRITE_MARK, MAX_DELAY, OVERFLOW, SOURCE, SINK, WAITING,
+	PRODUCED, WRITES, READS, WAKEUPS, HELD_BACK, AGAIN, WAITS, WAIT_NS, LOST, HIGHEST,
+	COUNTER_VALUES,
 	/* Statistics of a ring. */
-	PUBLISHED,
-	COALESCED,
-	RING_WAITS,
-	SLEEPS,
-	MOST_PENDING,
+	PUBLISHED = COUNTER_VALUES, COALESCED, RING_WAITS, SLEEPS, MOST_PENDING,
 	VALUES,
 };
 
-/* A bit for each enum value that fdinfo had. */
-typedef uint32_t value_set;
+/* Columns of tables, besides the enum values; columns.c has the names. */
+enum column {
+	NUMBER = VALUES, UID, PID, FD,
+	COUNT, MAXIMUM, RATE, BURST, DEFERRED, TYPE,
+	WATCHES, POSTS, MAX_ITEMS, HEAD, TAIL, PENDING,
+	COMMAND,
+	CHANGE, TAKEN, /* rates */
+	COLUMNS,
+};
+/* clang-format on */
 
 /* What a value is. TOTAL grows, PEAK is the highest of a number until now. */
 enum value_role { POLICY, BRIDGE, TOTAL, PEAK };
@@ -65,7 +41,7 @@ enum value_role { POLICY, BRIDGE, TOTAL, PEAK };
  * struct value_info - what is known of an enum value
  * @kind: of the objects that have it
  * @role: what it is
- * @name: in fdinfo, behind "flowfd-" or "flowfd-ring-"
+ * @name: in fdinfo
  * @heading: of its column
  * @field: its name in JSON, and in metrics but for units
  * @help: what it is, for metrics; NULL: it is none
@@ -79,220 +55,131 @@ struct value_info {
 	const char *help;
 };
 
+/* TASK_COMM_LEN of the kernel: a name and its end. */
+#define COMMAND_SIZE 16
+
 /**
- * struct object - a counter or a ring, as fdinfo shows it
- * @kind: which of the two
+ * struct object - a counter or a ring
  * @id: the same in every descriptor of one object, and unique within its kind
+ * @time: when it was read, as now_ns()
+ * @kind: which of the two
+ * @known: a bit for each enum value that it has
+ * @uid: user of the process that created it, in the kernel's list
+ * @pid: that process; in the list of a process, this one
+ * @fd: descriptor in that process; -1: in the kernel's list
+ * @command: name of the process; any bytes
  * @count: of a counter, like the following members up to @mapped
  * @maximum: UINT64_MAX: none
- * @semaphore: reads take 1
  * @capacity: tokens that the bucket holds
  * @rate: tokens per second; 0: no bucket
+ * @semaphore: reads take 1
  * @deferred: a wakeup is deferred until the next token
  * @mapped: its count is in memory that programs map
- * @max_items: of a ring, like the following members
+ * @busy: of a ring, like the following members: it was locked, so its watches are unknown
+ * @max_items: its size
  * @head: entries taken, modulo 2^32, as its consumer stored it
  * @tail: entries published, modulo 2^32
- * @busy: the ring was locked, so its watches are unknown
  * @watches: how many files it watches
  * @posts: how many items without a file it has
- * @listed: length of @watch
- * @watch: the first of its watches; the caller owns the array
- * @known: which of @value there are
- * @value: by enum value
+ * @values: see object_value()
  */
 struct object {
-	enum kind kind;
 	uint64_t id;
+	uint64_t time;
+	enum kind kind;
+	uint32_t known;
+	uid_t uid;
+	pid_t pid;
+	int fd;
+	char command[COMMAND_SIZE];
 	uint64_t count;
 	uint64_t maximum;
-	bool semaphore;
 	uint32_t capacity;
 	uint32_t rate;
+	bool semaphore;
 	bool deferred;
 	bool mapped;
+	bool busy;
 	uint32_t max_items;
 	uint32_t head;
 	uint32_t tail;
-	bool busy;
 	uint32_t watches;
 	uint32_t posts;
-	uint32_t listed;
+	uint64_t values[COUNTER_VALUES];
+};
+
+/**
+ * struct watch - a file that a ring watches
+ * @ring: number of the ring
+ * @data: returned with its events
+ * @fd: descriptor with which it was added
+ * @events: EPOLL* bits, without EPOLLET; 0: a one-shot watch that is not armed
+ * @pinned: the ring keeps the file open
+ */
+struct watch {
+	uint64_t ring;
+	uint64_t data;
+	int fd;
+	uint32_t events;
+	bool pinned;
+};
+
+/**
+ * struct list - counters and rings
+ * @object: in the kernel's order, counters first; or of one process, by descriptor
+ * @count: its length
+ * @watch: watches of the rings, if they were asked for
+ * @watches: its length
+ * @wants_watches: they were
+ * @watches_left: watches that are not in @watch
+ * @unknown: objects in a form that is not known
+ * @left_out: objects that the output has no room for
+ */
+struct list {
+	struct object *object;
+	size_t count;
 	struct watch *watch;
-	value_set known;
-	uint64_t value[VALUES];
+	size_t watches;
+	bool wants_watches;
+	uint64_t watches_left;
+	unsigned int unknown;
+	size_t left_out;
 };
 
 /* values.c */
 extern const struct value_info value_infos[VALUES];
 bool value_is_statistic(enum value value);
-bool value_is_known(const struct object *object, enum value value);
+uint64_t *object_value(struct object *object, enum value value);
+bool object_has(const struct object *object, enum value value, uint64_t *number);
+uint32_t object_pending(const struct object *ring);
 const char *overflow_name(uint64_t overflow);
 bool overflow_from_name(const char *name, size_t length, uint64_t *overflow);
 
-/* fdinfo.c */
-enum fdinfo { FDINFO_OTHER, FDINFO_OBJECT, FDINFO_UNKNOWN };
-enum fdinfo fdinfo_parse(const char *text, struct object *object, struct watch *watch,
-			 size_t room);
-bool fdinfo_is_cut(const char *text, size_t size);
-bool fdinfo_eventfd(const char *text, uint64_t *id);
-uint32_t object_pending(const struct object *object);
+/* parse.c */
+struct parser;
+struct parser *parser_new(struct list *list);
+void parser_line(struct parser *parser, const char *line);
+struct object *parser_end(struct parser *parser);
+void parser_free(struct parser *parser);
 
-/* Longest name in /proc/PID/comm, including those of kernel threads, in bytes. */
-#define COMMAND_SIZE 80
-
-/**
- * struct descriptor - a descriptor of a process
- * @pid: the process
- * @fd: the descriptor
- * @uid: user of the process; (uid_t)-1: root, but another user started it
- * @command: name of the process
- * @time: when @object was read, as now_ns()
- * @object: what it refers to
- */
-struct descriptor {
-	pid_t pid;
-	int fd;
-	uid_t uid;
-	char command[COMMAND_SIZE];
-	uint64_t time;
-	struct object object;
-};
-
-/**
- * struct eventfd - a descriptor of an eventfd that the kernel made
- * @pid: the process
- * @fd: the descriptor
- * @command: name of the process
- * @id: the same in every descriptor of one eventfd, and in a counter with a bridge
- */
-struct eventfd {
-	pid_t pid;
-	int fd;
-	char command[COMMAND_SIZE];
-	uint64_t id;
-};
-
-/* Room in a scan; this bounds the memory of the program. */
-#define DESCRIPTORS_MAX 32768
-#define WATCHES_MAX	65536
-#define EVENTFDS_MAX	32768
-
-/*
- * Places other than a process where the kernel may not answer. A child at its start closes
- * the files of its caller.
- */
-enum stuck_at { AT_PROC = 0, AT_MODULE = -1, AT_SLOTS = -2, AT_START = -3 };
-
-/* The message about the start of a child process, but for its name. */
-#define START_TEXT \
-	"did not start: it had no processor, or a file of the caller could not be closed"
-
-/* Which child processes of root's calls there are. */
-#define SLOTS_FILE "/run/flowfdctl"
-
-/**
- * struct crowd - the child processes of all calls, if they are too many for another one
- * @all: how many there are; 0: not too many
- * @blocked: how many of these wait for an answer of the kernel
- * @one: process ID of one of them; 0: not known
- * @uncounted: an error number, if root's are not counted; NOT_ROOTS: the file is not its own
- */
-struct crowd {
-	unsigned int all;
-	unsigned int blocked;
-	pid_t one;
-	int uncounted;
-};
-
-#define NOT_ROOTS -1
-
-/**
- * struct scan - every counter and every ring, at one time
- * @count: length of @descriptor
- * @watches: length of @watch
- * @eventfds: length of @eventfd
- * @processes: how many processes were found
- * @finished: how many of them were inspected completely, or skipped
- * @too_many: there are more processes
- * @ended: of those found last, processes that ended before they were inspected
- * @hidden: processes that this user may not inspect
- * @unread: descriptors and processes that could not be read
- * @unread_errno: errno of the last of them
- * @unknown: descriptors of flowfd with fdinfo in an unknown form
- * @no_room: descriptors that did not fit in @descriptor or @eventfd
- * @watches_left: watches that are not in @watch, if watches were asked for
- * @crowd: why nothing, or nothing more, was inspected
- * @stuck: how often the kernel did not answer
- * @stuck_at: the process that it did not answer about last, or an enum stuck_at
- * @no_module: flowfd is not loaded
- * @descriptor: sorted by process and descriptor
- * @watch: watches of the rings, if they were asked for
- * @eventfd: all eventfds, if they were asked for; sorted by @id
- */
-struct scan {
-	size_t count;
-	size_t watches;
-	size_t eventfds;
-	unsigned int processes;
-	unsigned int finished;
-	bool too_many;
-	unsigned int ended;
-	unsigned int hidden;
-	unsigned int unread;
-	int unread_errno;
-	unsigned int unknown;
-	unsigned int no_room;
-	uint64_t watches_left;
-	struct crowd crowd;
-	unsigned int stuck;
-	pid_t stuck_at;
-	bool no_module;
-	struct descriptor descriptor[DESCRIPTORS_MAX];
-	struct watch watch[WATCHES_MAX];
-	struct eventfd eventfd[EVENTFDS_MAX];
-};
-
-/* What else a scan has: watches of rings, eventfds. */
-#define SCAN_WATCHES  (1U << 0)
-#define SCAN_EVENTFDS (1U << 1)
-
-/* descriptor.c */
-bool has_room(size_t all, size_t own, size_t max);
-
-/* scan.c */
-struct scan *scan_all(unsigned int also);
-void scan_free(struct scan *scan);
-
-/**
- * struct line - a counter or ring, whichever processes have it open
- * @descriptor: the first of its descriptors
- * @descriptors: how many it has
- */
-struct line {
-	const struct descriptor *descriptor;
-	unsigned int descriptors;
-};
-
-/* lines.c */
-struct line *lines_of(const struct scan *scan, size_t *count);
-int line_compare(const struct line *a, const struct line *b);
-
-/* processes.c */
-uint64_t now_ns(void);
-
-/* remarks.c */
+/* objects.c */
 #define EXIT_INCOMPLETE 2
-bool scan_is_complete(const struct scan *scan);
-void crowd_print(const struct crowd *crowd, FILE *file, const char *prefix);
-void crowd_warn(const struct crowd *crowd);
-size_t scan_remark(const struct scan *scan, FILE *file, const char *prefix);
+uint64_t now_ns(void);
+void *grow(void *array, size_t count, size_t size);
+void list_free(struct list *list);
+bool list_is_complete(const struct list *list);
+size_t list_remark(const struct list *list, FILE *file, const char *prefix);
 
-/* module.c */
+/* kernel.c */
 #define MODULE_VERSION_SIZE 64
 bool module_version(char version[MODULE_VERSION_SIZE]);
 const char *module_error(int error);
-void need_module(const struct scan *scan);
+const char *kernel_list_error(int error);
+int kernel_list_open(void);
+void kernel_list(struct list *list);
+
+/* process.c */
+void process_list(struct list *list, pid_t pid);
 
 /* text.c */
 #define EVENTS_SIZE 128
@@ -304,6 +191,8 @@ void text_label(FILE *file, const char *text);
 void text_events(char out[EVENTS_SIZE], uint32_t events);
 #define DURATION_SIZE 32
 void text_duration(char out[DURATION_SIZE], double ns);
+struct argp_state;
+int parse_other(int key, char *arg, struct argp_state *state);
 
 /* Most columns of a table. */
 #define COLUMNS_MAX 32
@@ -311,15 +200,17 @@ void text_duration(char out[DURATION_SIZE], double ns);
 /**
  * struct table - text in columns
  * @headings: of the columns, NULL at the end; the last column is not aligned
- * @cells: row after row
- * @count: how many cells there are
- * @capacity: how many cells fit into @cells
+ * @text: row after row of cells, each with its '\0'
+ * @length: of @text
+ * @capacity: of the memory at @text
+ * @cells: how many cells there are
  */
 struct table {
 	const char *const *headings;
-	char **cells;
-	size_t count;
+	char *text;
+	size_t length;
 	size_t capacity;
+	size_t cells;
 };
 
 /* table.c */
@@ -329,38 +220,52 @@ size_t table_rows(const struct table *table);
 void table_print(const struct table *table, size_t rows, int width);
 void table_free(struct table *table);
 
+/* columns.c */
+const char *column_name(enum kind kind, unsigned int column);
+bool column_number(const struct object *object, unsigned int column, uint64_t *number);
+void column_add(struct table *table, const struct object *object, unsigned int column);
+
 /* json.c */
-void json_object(const struct descriptor *descriptor, bool watches);
-void json_scan(const struct scan *scan);
+void json_object(const struct object *object);
+void json_list(const struct list *list);
 const char *json_boolean(bool value);
 
 /* metrics.c */
-size_t metrics_limit(struct line *lines, size_t count);
-void metrics_print(const struct scan *scan, const struct line *lines, size_t count);
-
-/* main.c */
-struct argp_state;
-int parse_other(int key, char *arg, struct argp_state *state);
+size_t metrics_limit(struct object *objects, size_t count);
+void metrics_print(const struct list *list, size_t count);
 
 /**
- * struct target - a descriptor as users name it, PID:FD
- * @pid: process or thread
- * @fd: its descriptor
+ * struct row - a counter or ring, and the same at the update before
+ * @now: the counter or ring
+ * @before: NULL: it is a new one
  */
-struct target {
-	pid_t pid;
-	int fd;
+struct row {
+	const struct object *now;
+	const struct object *before;
 };
 
-/* connect.c */
-int connect_targets(const struct target *counter, const struct target *eventfd,
-		    unsigned int flags);
+/**
+ * struct order - how rows are sorted and shown
+ * @column: by which those of each kind are sorted; COLUMNS: the busiest first
+ * @totals: show totals in the place of rates
+ */
+struct order {
+	unsigned int column[2];
+	bool totals;
+};
+
+/* rows.c */
+struct row *rows_make(const struct list *now, const struct list *before);
+bool row_rate(const struct row *row, unsigned int column, double *rate);
+unsigned int column_find(enum kind kind, const char *name);
+void columns_head(const char *headings[COLUMNS_MAX], enum kind kind, bool totals);
+void columns_add(struct table *table, const struct row *row, bool totals);
+void rows_sort(struct row *rows, size_t count, const struct order *order);
 
 /* One file for each command. */
-int bridge_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int top_main(int argc, char **argv);
-int prometheus_main(int argc, char **argv);
+int prometheus_main(int argc, char **argv); /* metrics.c */
 
 #endif /* FLOWFDCTL_H */

@@ -4,6 +4,7 @@
 #include <err.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <flowfd.h>
 
@@ -62,6 +63,15 @@ static void print_fallback(void)
 	fflush(stdout);
 }
 
+static void print_list(void)
+{
+	int fd = kernel_list_open();
+
+	printf("%-16s %s\n", "list", fd < 0 ? kernel_list_error(errno) : "for root");
+	if (fd >= 0)
+		close(fd);
+}
+
 int info_main(int argc, char **argv)
 {
 	char version[MODULE_VERSION_SIZE];
@@ -82,5 +92,6 @@ int info_main(int argc, char **argv)
 	printf("%-16s at most %u a second\n", "token rate", query.token_rate_max);
 	if (query.features & FLOWFD_FEATURE_RING)
 		printf("%-16s at most %u watched files\n", "ring", FLOWFD_RING_ITEMS_MAX);
+	print_list();
 	return EXIT_SUCCESS;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters, rings and what is missing in a scan as members of JSON objects. Written by
+ * Counters, rings and what is missing in a list as members of JSON objects. Written by
  * hand: most JSON libraries cannot write integers of 64 bits.
  */
 #include <inttypes.h>
@@ -14,12 +14,14 @@ const char *json_boolean(bool value)
 
 static void json_value(const struct object *object, enum value value)
 {
-	if (!value_is_known(object, value))
+	uint64_t number;
+
+	if (!object_has(object, value, &number))
 		printf("null");
 	else if (value == OVERFLOW)
-		printf("\"%s\"", overflow_name(object->value[value]));
+		printf("\"%s\"", overflow_name(number));
 	else
-		printf("%" PRIu64, object->value[value]);
+		printf("%" PRIu64, number);
 }
 
 /* An object of statistics, or of the other values. */
@@ -55,22 +57,6 @@ static void json_counter(const struct object *counter)
 	json_values(counter, "flow", false);
 }
 
-static void json_watches(const struct object *ring)
-{
-	uint32_t i;
-
-	printf(", \"watched\": [");
-	for (i = 0; i < ring->listed; i++) {
-		const struct watch *watch = &ring->watch[i];
-
-		printf("%s\n   {\"fd\": %d, \"events\": %" PRIu32 ", \"data\": %" PRIu64
-		       ", \"pinned\": %s}",
-		       i ? "," : "", watch->fd, watch->events, watch->data,
-		       json_boolean(watch->pinned));
-	}
-	printf("]");
-}
-
 static void json_ring(const struct object *ring)
 {
 	printf(", \"max_items\": %" PRIu32 ", \"head\": %" PRIu32 ", \"tail\": %" PRIu32
@@ -84,33 +70,26 @@ static void json_ring(const struct object *ring)
 		       ring->posts);
 }
 
-/**
- * json_object - print the members of a counter or ring
- * @descriptor: one of its descriptors
- * @watches: also print those of a ring
- */
-void json_object(const struct descriptor *descriptor, bool watches)
+/* json_object - print the members of a counter or ring */
+void json_object(const struct object *object)
 {
-	const struct object *object = &descriptor->object;
-
-	printf("\"id\": %" PRIu64 ", \"pid\": %d, \"fd\": %d, \"command\": ", object->id,
-	       descriptor->pid, descriptor->fd);
-	text_json(stdout, descriptor->command);
+	printf("\"id\": %" PRIu64 ", ", object->id);
+	if (object->fd < 0)
+		printf("\"uid\": %u, \"pid\": %d", object->uid, object->pid);
+	else
+		printf("\"pid\": %d, \"fd\": %d", object->pid, object->fd);
+	printf(", \"command\": ");
+	text_json(stdout, object->command);
 	if (object->kind == COUNTER)
 		json_counter(object);
 	else
 		json_ring(object);
 	json_values(object, "stats", true);
-	/* Of several descriptors of a ring, one has the watches. */
-	if (watches && object->kind == RING && !object->busy &&
-	    (object->listed || !object->watches))
-		json_watches(object);
 }
 
-/* json_scan - print the members that say what is missing in a scan */
-void json_scan(const struct scan *scan)
+/* json_list - print the members that say what is missing in a list */
+void json_list(const struct list *list)
 {
-	printf("\"complete\": %s, \"hidden_processes\": %u,"
-	       " \"unknown_descriptors\": %u",
-	       json_boolean(scan_is_complete(scan)), scan->hidden, scan->unknown);
+	printf("\"complete\": %s, \"unknown\": %u", json_boolean(list_is_complete(list)),
+	       list->unknown);
 }

@@ -3,7 +3,6 @@
 #include <argp.h>
 #include <err.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@
 
 const char *argp_program_version = "flowfdctl " FLOWFD_VERSION;
 
-#define COMMANDS "info, list, top, bridge"
+#define COMMANDS "info, list, top"
 
 static const struct command {
 	const char *name;
@@ -22,7 +21,6 @@ static const struct command {
 	{ "info", info_main },
 	{ "list", list_main },
 	{ "top", top_main },
-	{ "bridge", bridge_main },
 };
 
 static const struct command prometheus = { "--prometheus", prometheus_main };
@@ -52,15 +50,6 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* parse_other - parse arguments that no command accepts */
-int parse_other(int key, char *arg, struct argp_state *state)
-{
-	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
-	argp_error(state, "%s: neither an option nor the value of one", arg);
-	return 0;
-}
-
 /* All further arguments are the command's. */
 static void call_with_rest(struct call *call, const struct command *command,
 			   struct argp_state *state)
@@ -80,6 +69,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		call_with_rest(state->input, &prometheus, state);
 		return 0;
 	case ARGP_KEY_ARG:
+		if (!strcmp(arg, "help"))
+			argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
 		command = find(arg);
 		if (!command)
 			argp_error(state, "%s: no such command (" COMMANDS ")", arg);
@@ -102,15 +93,14 @@ static const struct argp argp = {
 	       " module can do.\n"
 	       "\n"
 	       "  info    is the module loaded, and what can it do?\n"
-	       "  list    every counter and ring, and the processes that have it open\n"
+	       "  list    every counter and ring, and the process that created it\n"
 	       "  top     the same with rates, once a second\n"
-	       "  bridge  the bridges of counters with eventfds; makes and removes them\n"
 	       "\v"
 	       "'flowfdctl COMMAND --help' has the options of a command."
-	       " Without root it shows the user's own processes.\n"
+	       " Without root, 'flowfdctl list --pid PID' shows one process.\n"
 	       "\n"
 	       "Examples:\n"
-	       "  flowfdctl list --watches\n"
+	       "  flowfdctl list --pid 4711 --watches\n"
 	       "  flowfdctl list --json | jq '.counters[] | select(.deferred)'\n"
 	       "  flowfdctl top --interval 0.5\n"
 	       "  flowfdctl top --count 1 | head\n"
@@ -125,8 +115,6 @@ int main(int argc, char **argv)
 	struct call call = { 0 };
 	int status;
 
-	/* A caller may ignore it: then waitpid(2) would not work. */
-	signal(SIGCHLD, SIG_DFL);
 	/* Messages have this prefix, whatever argv[0] is. */
 	argv[0] = program_invocation_short_name;
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &call))

@@ -1,307 +1,186 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One process and its tables of descriptors. Its user may be hostile: of /proc only
- * files are read that do not wait for the process (cmdline and environ do). No error
- * ends the program.
+ * The counters and rings that one process has open, from its fdinfo. Only that of flowfd's
+ * own files is read, as that of others can block: of an epoll, for instance, while it
+ * polls a file of a server in user space.
  */
-#include <ctype.h>
+#include <dirent.h>
+#include <err.h>
 #include <errno.h>
-#include <linux/kcmp.h>
+#include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "look.h"
+#include <flowfd.h>
 
-/* In the flags of proc(5): descriptors are being closed; a kernel thread has none. */
-#define PF_EXITING 0x00000004
-#define PF_KTHREAD 0x00200000
-
-/* process_failed - count a process that cannot be read; errno says why */
-void process_failed(struct view *view, struct process *process)
-{
-	if (errno == EACCES || errno == EPERM) {
-		process->hidden = true;
-	} else if (errno != ENOENT && errno != ESRCH) {
-		view->scan->unread++;
-		view->scan->unread_errno = errno;
-	}
-}
-
-/* process_missed - count a process that cannot even be opened; errno says why */
-void process_missed(struct view *view, struct process *process)
-{
-	view->scan->ended += errno == ENOENT || errno == ESRCH;
-	process_failed(view, process);
-	view->scan->hidden += process->hidden;
-}
-
-static DIR *open_directory(int at, const char *name)
-{
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory;
-
-	if (fd < 0)
-		return NULL;
-	/* It looks at the directory, which may have gone by then. */
-	directory = fdopendir(fd);
-	if (!directory)
-		close(fd);
-	return directory;
-}
-
-/* Returns the next entry that is a number; NULL: no more, or the process is gone. */
-const char *next_number(DIR *directory)
-{
-	const struct dirent *entry;
-
-	do {
-		errno = 0;
-		entry = readdir(directory);
-	} while (entry && !isdigit((unsigned char)*entry->d_name));
-	return entry ? entry->d_name : NULL;
-}
-
-/* Returns false if there is more after @until. */
-static bool look_at_table(struct place *place, uint64_t until)
-{
-	DIR *links = open_directory(place->directory, "fd");
-	struct process *process = place->process;
-	const char *number;
-
-	if (!links) {
-		process_failed(place->view, process);
-		return true;
-	}
-	if (process->descriptor)
-		seekdir(links, process->descriptor);
-	process->descriptor = 0;
-	while ((number = next_number(links))) {
-		descriptor_look(place, dirfd(links), number);
-		if (now_ns() < until)
-			continue;
-		process->descriptor = telldir(links);
-		break;
-	}
-	if (!number && errno)
-		process_failed(place->view, process);
-	closedir(links);
-	return !process->descriptor;
-}
+#include "flowfdctl.h"
 
 /*
- * Most threads have the table of their process. A thread has one of its own after
- * unshare(2), or if the main thread, which has ended, has none. If the kernel does not
- * tell, showing a table twice is better than not at all.
+ * Any file can have the name of the device: its number is certain. It is in the inode: with
+ * AT_STATX_DONT_SYNC file systems need not ask a server for it.
  */
-static bool has_its_table(pid_t thread, pid_t other)
+static dev_t device_of(int directory, const char *name)
 {
-	long order = syscall(SYS_kcmp, thread, other, KCMP_FILES, 0, 0);
+	struct statx stx;
 
-	if (order >= 0)
-		return order;
-	/* One of them has ended. If it is the other, nothing is known of this thread. */
-	return errno != ESRCH || !syscall(SYS_kcmp, thread, thread, KCMP_FILES, 0, 0);
+	if (statx(directory, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE,
+		  &stx) ||
+	    !S_ISCHR(stx.stx_mode))
+		return 0;
+	return makedev(stx.stx_rdev_major, stx.stx_rdev_minor);
 }
 
-static bool look_at_thread(struct place *place, int threads, const char *number,
-			   uint64_t until)
+/* Files that ioctl(2) made have a name and no path. */
+static bool is_of_flowfd(int links, const char *number, dev_t device)
 {
-	bool done;
+	static const char made[] = "anon_inode:[flowfd";
+	ssize_t length;
+	char link[64];
 
-	place->directory = openat(threads, number, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (place->directory < 0) {
-		process_failed(place->view, place->process);
+	length = readlinkat(links, number, link, sizeof(link) - 1);
+	link[length > 0 ? length : 0] = '\0';
+	if (!strncmp(link, made, strlen(made)))
 		return true;
+	/* A path can be longer than readlink(2) allows, and begins with "(" elsewhere. */
+	return device && (*link == '/' || *link == '(' || !*link) &&
+	       device_of(links, number) == device;
+}
+
+static void read_command(int process, char command[COMMAND_SIZE])
+{
+	int fd = openat(process, "comm", O_RDONLY | O_CLOEXEC);
+	ssize_t length = read(fd, command, COMMAND_SIZE);
+
+	/* A name can contain newlines; the last byte is one that ends it. */
+	command[length > 0 ? length - 1 : 0] = '\0';
+	close(fd);
+}
+
+static void read_descriptor(struct parser *parser, int process, const char *number)
+{
+	char name[32], *line = NULL;
+	size_t size = 0;
+	ssize_t length;
+	FILE *file;
+	int fd;
+
+	snprintf(name, sizeof(name), "fdinfo/%.16s", number);
+	fd = openat(process, name, O_RDONLY | O_CLOEXEC);
+	/* It was closed meanwhile. */
+	if (fd < 0 && errno == ENOENT)
+		return;
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file)
+		err(EXIT_FAILURE, "%s", name);
+	while ((length = getline(&line, &size, file)) > 0) {
+		line[length - 1] = '\0';
+		parser_line(parser, line);
 	}
-	place->id = atoi(number);
-	*place->command = '\0';
-	done = look_at_table(place, until);
-	close(place->directory);
-	return done;
+	free(line);
+	fclose(file);
 }
 
-/*
- * Returns the thread to continue with. Positions change when threads end. If the thread
- * at which the turn before ended has ended itself, all begins again: showing a table
- * twice is better than not at all.
- */
-static const char *find_thread(DIR *threads, struct process *process)
+static void fail(pid_t pid)
 {
-	const char *number;
-
-	seekdir(threads, process->position);
-	number = next_number(threads);
-	if (!number || atoi(number) != process->thread) {
-		rewinddir(threads);
-		do {
-			number = next_number(threads);
-		} while (number && atoi(number) != process->thread);
-	}
-	if (number)
-		return process->descriptor ? number : next_number(threads);
-	process->descriptor = 0;
-	process->table = process->pid;
-	rewinddir(threads);
-	return next_number(threads);
+	if (errno == EACCES || errno == EPERM)
+		errx(EXIT_FAILURE,
+		     "this user may not inspect process %d: that needs root, or the"
+		     " permission to trace it (ptrace(2))",
+		     pid);
+	if (errno == ENOENT || errno == ESRCH)
+		errx(EXIT_FAILURE, "there is no process %d", pid);
+	err(EXIT_FAILURE, "process %d", pid);
 }
 
-/* Returns false if there is more after @until. */
-static bool look_at_threads(struct place *place, DIR *threads, uint64_t until)
+static int compare(const void *left, const void *right)
 {
-	struct process *process = place->process;
-	const char *number;
-	pid_t thread;
+	const struct object *a = left, *b = right;
 
-	if (process->thread)
-		number = find_thread(threads, process);
-	else
-		number = next_number(threads);
-	while (number) {
-		thread = atoi(number);
-		process->thread = thread;
-		if (process->descriptor || (has_its_table(thread, process->pid) &&
-					    has_its_table(thread, process->table))) {
-			if (!look_at_thread(place, dirfd(threads), number, until))
-				return false;
-			process->descriptor = 0;
-			process->table = thread;
-		}
-		if (now_ns() >= until)
-			return false;
-		process->position = telldir(threads);
-		number = next_number(threads);
-	}
-	return true;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return a->fd - b->fd;
 }
 
-/* The state of a process in proc(5); K: it is a kernel thread; X: it is gone, or going. */
-static char read_state(int directory)
+static int compare_ids(const void *left, const void *right)
 {
-	char text[1024], state;
-	unsigned int flags;
-	const char *rest;
+	const uint64_t *a = left, *b = right;
 
-	if (!file_read(directory, "stat", text, sizeof(text)))
-		return 'X';
-	/* The name before can contain any byte, parentheses too. */
-	rest = strrchr(text, ')');
-	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
-		return '?';
-	if (flags & PF_EXITING)
-		return 'X';
-	return flags & PF_KTHREAD ? 'K' : state;
+	return (*a > *b) - (*a < *b);
 }
 
-/* Whether a process has several threads; each is a directory. */
-static bool has_threads(int directory)
+/* Whether a ring is in the list for the first time. */
+static bool is_new(void **rings, uint64_t id)
 {
-	struct stat st;
+	uint64_t *own = malloc(sizeof(*own)), **found;
 
-	return !fstatat(directory, "task", &st, 0) && st.st_nlink > 3;
-}
-
-/* Whether a process that hides its descriptors can have any: its state is a thread's. */
-static bool may_have_descriptors(int directory)
-{
-	char state = read_state(directory);
-
-	return !strchr("KXZ", state) || (state != 'K' && has_threads(directory));
-}
-
-/* Whether a process has no descriptors any more; faster for one that has not ended. */
-static bool has_ended(int directory)
-{
-	char link;
-
-	return readlinkat(directory, "exe", &link, 1) < 0 &&
-	       strchr("XZ", read_state(directory));
-}
-
-static bool look_on(struct view *view, struct process *process, int directory,
-		    struct account *account, uint64_t until)
-{
-	struct place place = {
-		.view = view,
-		.process = process,
-		.account = account,
-		.directory = directory,
-		.id = process->pid,
-	};
-	DIR *threads;
-	bool done;
-
-	if (!process->threads && !look_at_table(&place, until))
-		return false;
-	if (!process->threads && !has_threads(directory))
+	if (own)
+		*own = id;
+	found = own ? tsearch(own, rings, compare_ids) : NULL;
+	if (!found)
+		err(EXIT_FAILURE, "rings");
+	if (*found == own)
 		return true;
-	if (!process->threads) {
-		process->threads = true;
-		process->descriptor = 0;
-		process->table = process->pid;
-	}
-	threads = open_directory(directory, "task");
-	if (!threads) {
-		process_failed(view, process);
-		return true;
-	}
-	done = look_at_threads(&place, threads, until);
-	closedir(threads);
-	return done;
+	free(own);
+	return false;
+}
+
+/* Of several descriptors of a ring, the first one has the watches. */
+static void drop_doubles(struct list *list, const struct list *before, void **rings)
+{
+	if (is_new(rings, list->object[list->count - 1].id))
+		return;
+	list->watches = before->watches;
+	list->watches_left = before->watches_left;
 }
 
 /**
- * process_look - inspect a process, or continue to
- * @view: the scan
- * @process: process
- * @account: of its user
- * @until: time to stop, as now_ns(); some progress is made in any case
- *
- * Returns whether the process was inspected completely.
+ * process_list - read the counters and rings of a process, one for each descriptor
+ * @list: is filled in
+ * @pid: process; if that is not possible, the program ends
  */
-bool process_look(struct view *view, struct process *process, struct account *account,
-		  uint64_t until)
+void process_list(struct list *list, pid_t pid)
 {
-	char pid[16];
-	int directory;
-	bool done;
+	struct parser *parser = parser_new(list);
+	dev_t device = device_of(AT_FDCWD, FLOWFD_DEVICE);
+	char path[32], command[COMMAND_SIZE];
+	struct dirent *entry;
+	int process, links;
+	void *rings = NULL;
+	DIR *directory;
 
-	processes_at(view, process->pid);
-	snprintf(pid, sizeof(pid), "%d", process->pid);
-	/* All files are opened relative to it: not those of a later process. */
-	directory = openat(view->proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0) {
-		process_missed(view, process);
-		return true;
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	links = process < 0 ? -1 : openat(process, "fd", O_RDONLY | O_CLOEXEC);
+	directory = links < 0 ? NULL : fdopendir(links);
+	if (!directory)
+		fail(pid);
+	read_command(process, command);
+	while (errno = 0, (entry = readdir(directory))) {
+		const struct list before = *list;
+		struct object *object;
+
+		if (*entry->d_name == '.' || !is_of_flowfd(links, entry->d_name, device))
+			continue;
+		read_descriptor(parser, process, entry->d_name);
+		object = parser_end(parser);
+		if (!object)
+			continue;
+		object->pid = pid;
+		object->fd = atoi(entry->d_name);
+		memcpy(object->command, command, sizeof(command));
+		if (list->wants_watches && object->kind == RING)
+			drop_doubles(list, &before, &rings);
 	}
-	done = look_on(view, process, directory, account, until);
-	if (done && process->hidden && may_have_descriptors(directory))
-		view->scan->hidden++;
-	if (done && !process->hidden)
-		view->scan->ended += has_ended(directory);
-	close(directory);
-	return done;
-}
-
-/*
- * process_is_setuid - whether another user started a process of root
- *
- * The owner of /proc/PID is the effective user, whether the process is dumpable or
- * not. For a set-user-ID program that is root, but all of its open files can come from
- * the user that started it.
- */
-bool process_is_setuid(struct view *view, const struct process *process)
-{
-	char name[32], text[1024];
-	const char *line;
-
-	processes_at(view, process->pid);
-	snprintf(name, sizeof(name), "%d/status", process->pid);
-	if (!file_read(view->proc, name, text, sizeof(text)))
-		return false;
-	/* A newline in the name is written as \n here. */
-	line = strstr(text, "\nUid:\t");
-	return line && strtoul(line + 6, NULL, 10);
+	if (errno)
+		fail(pid);
+	closedir(directory);
+	close(process);
+	parser_free(parser);
+	tdestroy(rings, free);
+	if (list->count)
+		qsort(list->object, list->count, sizeof(*list->object), compare);
 }

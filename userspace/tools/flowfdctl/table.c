@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Text in columns, as wide as their longest cell; the last one is not aligned. */
+/* Tables of text: columns as wide as their widest cell. */
 #include <err.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -22,40 +22,44 @@ static size_t columns(const struct table *table)
 /* table_add - append a cell; a row has as many cells as there are headings */
 void table_add(struct table *table, const char *format, ...)
 {
+	size_t room, length = 0;
 	va_list args;
-	int length;
 
-	if (table->count == table->capacity) {
-		table->capacity = table->capacity ? 2 * table->capacity : 64;
-		table->cells = reallocarray(table->cells, table->capacity,
-					    sizeof(*table->cells));
-		if (!table->cells)
+	do {
+		if (length >= table->capacity - table->length) {
+			table->capacity = 2 * (table->capacity + length) + 512;
+			table->text = realloc(table->text, table->capacity);
+		}
+		if (!table->text)
 			err(EXIT_FAILURE, "table");
-	}
-	va_start(args, format);
-	length = vasprintf(&table->cells[table->count], format, args);
-	va_end(args);
-	if (length < 0)
-		err(EXIT_FAILURE, "table");
-	table->count++;
+		room = table->capacity - table->length;
+		va_start(args, format);
+		length = (size_t)vsnprintf(table->text + table->length, room, format,
+					   args);
+		va_end(args);
+	} while (length >= room);
+	table->length += length + 1;
+	table->cells++;
 }
 
 size_t table_rows(const struct table *table)
 {
-	return table->count / columns(table);
+	return table->cells / columns(table);
 }
 
-static int column_width(const struct table *table, size_t column, size_t rows)
+static void find_widths(const struct table *table, size_t rows, size_t count, int *widths)
 {
-	size_t width = strlen(table->headings[column]);
-	size_t row, length;
+	const char *cell = table->text;
+	size_t i, length;
 
-	for (row = 0; row < rows; row++) {
-		length = strlen(table->cells[row * columns(table) + column]);
-		if (length > width)
-			width = length;
+	for (i = 0; i < count; i++)
+		widths[i] = (int)strlen(table->headings[i]);
+	for (i = 0; i < rows * count; i++) {
+		length = strlen(cell);
+		if ((int)length > widths[i % count])
+			widths[i % count] = (int)length;
+		cell += length + 1;
 	}
-	return (int)width;
 }
 
 /* Only the last cell is cut: what is left of a number would look like another one. */
@@ -84,28 +88,28 @@ static void print_row(const char *const *cell, const int *widths, size_t count, 
  */
 void table_print(const struct table *table, size_t rows, int width)
 {
-	size_t all = table_rows(table), count = columns(table), i;
+	size_t all = table_rows(table), count = columns(table), row, i;
+	const char *cells[COLUMNS_MAX], *cell = table->text;
 	int widths[COLUMNS_MAX];
 
 	if (rows > all)
 		rows = all;
-	for (i = 0; i < count; i++)
-		widths[i] = column_width(table, i, rows);
+	find_widths(table, rows, count, widths);
 	print_row(table->headings, widths, count, width);
-	for (i = 0; i < rows; i++)
-		print_row((const char *const *)table->cells + i * count, widths, count,
-			  width);
+	for (row = 0; row < rows; row++) {
+		for (i = 0; i < count; i++) {
+			cells[i] = cell;
+			cell += strlen(cell) + 1;
+		}
+		print_row(cells, widths, count, width);
+	}
 	if (rows < all)
 		printf("and %zu more\n", all - rows);
 }
 
 void table_free(struct table *table)
 {
-	size_t i;
-
-	for (i = 0; i < table->count; i++)
-		free(table->cells[i]);
-	free(table->cells);
-	table->cells = NULL;
-	table->count = table->capacity = 0;
+	free(table->text);
+	table->text = NULL;
+	table->length = table->capacity = table->cells = 0;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Escapes text that other users control, names of processes, for a terminal and for
- * JSON. Names EPOLL* bits, and units of time.
+ * JSON. Names EPOLL* bits, units of time, and arguments that no command accepts.
  */
+#include <argp.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -91,15 +92,11 @@ void text_json(FILE *file, const char *text)
 	fputc('"', file);
 }
 
-/* text_label - print the value of a label of Prometheus */
+/* text_label - print escaped text as the value of a label of Prometheus */
 void text_label(FILE *file, const char *text)
 {
 	fputc('"', file);
 	for (; *text; text++) {
-		if (*text == '\n') {
-			fputs("\\n", file);
-			continue;
-		}
 		if (*text == '"' || *text == '\\')
 			fputc('\\', file);
 		fputc(*text, file);
@@ -145,4 +142,13 @@ void text_duration(char out[DURATION_SIZE], double ns)
 	for (; i < 3 && ns >= 999.5; i++)
 		ns /= 1000;
 	snprintf(out, DURATION_SIZE, ns >= 999.5 ? "%.0f%s" : "%.3g%s", ns, units[i]);
+}
+
+/* parse_other - parse arguments that no command accepts */
+int parse_other(int key, char *arg, struct argp_state *state)
+{
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	argp_error(state, "%s: neither an option nor the value of one", arg);
+	return 0;
 }

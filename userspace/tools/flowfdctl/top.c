@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * flowfdctl top: shows the busiest rings and counters at intervals, as tables or as JSON.
- * A line is an object, whichever processes have it open.
- */
+/* flowfdctl top: the busiest rings and counters at intervals, as tables or as JSON. */
 #include <argp.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -12,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "top.h"
+#include "flowfdctl.h"
 
 /* Version of the JSON format; flowfdctl(1) documents it. */
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 
 #define INTERVAL_MIN 0.1
 #define INTERVAL_MAX 3600.0
@@ -31,7 +28,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{ "interval", 'i', "S", 0, "Scan every S seconds, 0.1 to 3600 (1)", 0 },
+	{ "interval", 'i', "S", 0, "Read the list every S seconds, 0.1 to 3600 (1)", 0 },
 	{ "count", 'n', "N", 0, "Print N times and exit", 0 },
 	{ "sort", 's', "COLUMN", 0, "Sort by a column, as its heading without /S", 0 },
 	{ "totals", 't', NULL, 0, "Show totals instead of rates", 0 },
@@ -131,20 +128,25 @@ static struct screen find_screen(void)
 	return screen;
 }
 
-/*
- * Returns the number of lines behind the title. The time is UTC without libc, whose
- * gmtime_r(3) looks up /etc/localtime too: any user can block that.
- */
-static size_t print_title(const struct scan *scan)
+/* An update: the rows of both kinds are sorted together, rings first. */
+struct update {
+	struct list now;
+	struct list before;
+	struct row *rows;
+	double interval;
+};
+
+/* Returns the number of lines behind the title. */
+static size_t print_title(const struct list *list)
 {
 	unsigned int clock = (unsigned int)(time(NULL) % (24 * 60 * 60));
 
 	printf("%02u:%02u:%02u UTC, flowfd on this machine\n", clock / 3600,
 	       clock / 60 % 60, clock % 60);
-	return scan_remark(scan, stdout, "");
+	return list_remark(list, stdout, "");
 }
 
-static void print_tables(const struct rows *rows, bool totals)
+static void print_tables(const struct update *update, bool totals)
 {
 	const char *headings[2][COLUMNS_MAX];
 	struct table tables[2] = {
@@ -152,25 +154,24 @@ static void print_tables(const struct rows *rows, bool totals)
 		[RING] = { .headings = headings[RING] },
 	};
 	struct screen screen = find_screen();
-	size_t most, remarks, i;
+	size_t most, remarks, i, count[2] = { 0, 0 };
 
 	if (screen.terminal)
 		printf("\033[H\033[J");
-	remarks = print_title(rows->scan);
+	remarks = print_title(&update->now);
 	screen.rows = screen.rows > remarks ? screen.rows - remarks : 1;
 	columns_head(headings[COUNTER], COUNTER, totals);
 	columns_head(headings[RING], RING, totals);
-	for (i = 0; i < rows->count; i++) {
-		const struct row *row = &rows->row[i];
-
-		columns_add(&tables[row->line.descriptor->object.kind], row, totals);
-	}
+	for (i = 0; i < update->now.count; i++)
+		columns_add(&tables[update->rows[i].now->kind], &update->rows[i], totals);
+	count[COUNTER] = table_rows(&tables[COUNTER]);
+	count[RING] = table_rows(&tables[RING]);
 	/* Rings get half of the screen, or all that counters leave. */
 	most = screen.rows / 2;
-	if (table_rows(&tables[COUNTER]) < screen.rows - most)
-		most = screen.rows - table_rows(&tables[COUNTER]);
-	if (table_rows(&tables[RING]) < most)
-		most = table_rows(&tables[RING]);
+	if (count[COUNTER] < screen.rows - most)
+		most = screen.rows - count[COUNTER];
+	if (count[RING] < most)
+		most = count[RING];
 	table_print(&tables[RING], most, screen.width);
 	putchar('\n');
 	table_print(&tables[COUNTER], screen.rows - most, screen.width);
@@ -180,55 +181,54 @@ static void print_tables(const struct rows *rows, bool totals)
 	table_free(&tables[RING]);
 }
 
-static void json_rate(const char *name, double rate, bool is_known)
+static void json_rate(const struct row *row, unsigned int column, const char *name)
 {
-	printf("\"%s\": ", name);
-	if (is_known)
-		printf("%.3f", rate);
+	double rate;
+
+	if (row_rate(row, column, &rate))
+		printf("\"%s\": %.3f", name, rate);
 	else
-		printf("null");
+		printf("\"%s\": null", name);
 }
 
 static void json_row(const struct row *row)
 {
-	const struct object *object = &row->line.descriptor->object;
+	const struct object *object = row->now;
 	enum value value;
 
-	json_object(row->line.descriptor, false);
-	printf(", \"descriptors\": %u, \"read_ns\": %" PRIu64 ", \"rates\": {",
-	       row->line.descriptors, row->line.descriptor->time);
+	json_object(object);
+	printf(", \"read_ns\": %" PRIu64 ", \"rates\": {", object->time);
 	if (object->kind == RING)
-		json_rate("taken", row->taken, row->known);
+		json_rate(row, TAKEN, "taken");
 	else
-		json_rate("count", row->change, row->known);
+		json_rate(row, CHANGE, "count");
 	for (value = 0; value < VALUES; value++) {
 		if (value_infos[value].kind != object->kind ||
 		    value_infos[value].role != TOTAL)
 			continue;
 		printf(", ");
-		json_rate(value_infos[value].field, row->rate[value],
-			  row->rated & 1U << value);
+		json_rate(row, value, value_infos[value].field);
 	}
 	putchar('}');
 }
 
-static void print_kind(const struct rows *rows, enum kind kind)
+static void print_kind(const struct update *update, enum kind kind)
 {
 	const char *separator = "";
 	size_t i;
 
-	for (i = 0; i < rows->count; i++) {
-		if (rows->row[i].line.descriptor->object.kind != kind)
+	for (i = 0; i < update->now.count; i++) {
+		if (update->rows[i].now->kind != kind)
 			continue;
 		printf("%s{", separator);
-		json_row(&rows->row[i]);
+		json_row(&update->rows[i]);
 		putchar('}');
 		separator = ", ";
 	}
 }
 
 /* In one line, so that a program can read line by line. */
-static void print_json(const struct rows *rows, uint64_t before)
+static void print_json(const struct update *update)
 {
 	struct timespec now;
 
@@ -236,19 +236,13 @@ static void print_json(const struct rows *rows, uint64_t before)
 	printf("{\"format\": \"flowfdctl-top\", \"version\": %d, \"time\": %lld.%03ld,"
 	       " \"interval\": %.3f, ",
 	       FORMAT_VERSION, (long long)now.tv_sec, now.tv_nsec / 1000000,
-	       (double)(rows->time - before) / 1e9);
-	json_scan(rows->scan);
+	       update->interval);
+	json_list(&update->now);
 	printf(", \"counters\": [");
-	print_kind(rows, COUNTER);
+	print_kind(update, COUNTER);
 	printf("], \"rings\": [");
-	print_kind(rows, RING);
+	print_kind(update, RING);
 	printf("]}\n");
-}
-
-static void take(struct rows *rows)
-{
-	rows->time = now_ns();
-	rows_make(rows, scan_all(0));
 }
 
 static void pause_for(double seconds)
@@ -259,11 +253,21 @@ static void pause_for(double seconds)
 	nanosleep(&time, NULL);
 }
 
-static int compare_lines(const void *left, const void *right)
+/* Returns whether the list was complete. */
+static bool print_update(struct update *update, const struct arguments *arguments)
 {
-	const struct row *a = left, *b = right;
+	bool complete = list_is_complete(&update->now);
 
-	return line_compare(&a->line, &b->line);
+	update->rows = rows_make(&update->now, &update->before);
+	rows_sort(update->rows, update->now.count, &arguments->order);
+	if (arguments->json)
+		print_json(update);
+	else
+		print_tables(update, arguments->order.totals);
+	if (arguments->json)
+		list_remark(&update->now, stderr, "flowfdctl: ");
+	free(update->rows);
+	return complete;
 }
 
 int top_main(int argc, char **argv)
@@ -272,32 +276,27 @@ int top_main(int argc, char **argv)
 		.interval = 1,
 		.order = { .column = { COLUMNS, COLUMNS } },
 	};
-	struct rows before, rows;
+	struct update update = { .rows = NULL };
+	uint64_t start, before;
 	bool complete = true;
 	unsigned long i;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-	take(&before);
-	need_module(before.scan);
+	before = now_ns();
+	kernel_list(&update.before);
 	for (i = 0; !arguments.count || i < arguments.count; i++) {
 		pause_for(arguments.interval);
-		take(&rows);
-		rows_compare(&rows, &before);
-		rows_sort(&rows, &arguments.order);
-		if (arguments.json)
-			print_json(&rows, before.time);
-		else
-			print_tables(&rows, arguments.order.totals);
-		if (arguments.json && !scan_is_complete(rows.scan))
-			scan_remark(rows.scan, stderr, "flowfdctl: ");
-		complete &= scan_is_complete(rows.scan);
+		start = now_ns();
+		kernel_list(&update.now);
+		update.interval = (double)(start - before) / 1e9;
+		complete &= print_update(&update, &arguments);
+		list_free(&update.before);
+		update.before = update.now;
+		update.now = (struct list){ 0 };
+		before = start;
 		if (fflush(stdout))
 			break;
-		/* The next rows are compared in the order in which these were made. */
-		qsort(rows.row, rows.count, sizeof(*rows.row), compare_lines);
-		rows_free(&before);
-		before = rows;
 	}
-	rows_free(&before);
+	list_free(&update.before);
 	return complete ? EXIT_SUCCESS : EXIT_INCOMPLETE;
 }

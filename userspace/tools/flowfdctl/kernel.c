@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module, its list of all counters and rings in debugfs, and why that cannot be read.
+ * Nothing that other users do makes a read of it wait.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "flowfdctl.h"
+
+#define DEBUGFS "/sys/kernel/debug"
+#define LIST	DEBUGFS "/flowfd/objects"
+
+#define MODULE "/sys/module/flowfd"
+
+/* Returns whether the module is loaded; @version is "" if the module has none. */
+bool module_version(char version[MODULE_VERSION_SIZE])
+{
+	FILE *file = fopen(MODULE "/version", "re");
+
+	*version = '\0';
+	if (!file)
+		return access(MODULE, F_OK) == 0;
+	if (!fgets(version, MODULE_VERSION_SIZE, file))
+		*version = '\0';
+	version[strcspn(version, "\n")] = '\0';
+	fclose(file);
+	return true;
+}
+
+/* Describes an error of libflowfd. */
+const char *module_error(int error)
+{
+	char version[MODULE_VERSION_SIZE];
+
+	if (error == -ENODEV && module_version(version))
+		return "the flowfd module is loaded, but its device is not"
+		       " here: a container must be given " FLOWFD_DEVICE;
+	return flowfd_strerror(error);
+}
+
+/* Whether the first page of a file has a word. */
+static bool file_has(const char *name, const char *word)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	char text[4096];
+	ssize_t length = read(fd, text, sizeof(text) - 1);
+
+	close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	return strstr(text, word);
+}
+
+static const char *debugfs_error(void)
+{
+	struct statfs fs;
+
+	if (file_has("/proc/cmdline", "debugfs=off") ||
+	    file_has("/proc/cmdline", "debugfs=no-mount"))
+		return "debugfs is switched off on the kernel's command line (debugfs=):"
+		       " 'flowfdctl list --pid PID' shows one process";
+	if (!file_has("/proc/filesystems", "\tdebugfs\n"))
+		return "this kernel has no debugfs (CONFIG_DEBUG_FS):"
+		       " 'flowfdctl list --pid PID' shows one process";
+	if (statfs(DEBUGFS, &fs) || fs.f_type != DEBUGFS_MAGIC)
+		return "debugfs is not mounted: run 'mount -t debugfs none " DEBUGFS
+		       "' as root";
+	return "the loaded flowfd module has no list in " DEBUGFS ": it is too old for"
+	       " flowfdctl " FLOWFD_VERSION;
+}
+
+/* kernel_list_error - say why kernel_list_open() failed, and what helps */
+const char *kernel_list_error(int error)
+{
+	char version[MODULE_VERSION_SIZE];
+
+	if (error == EACCES)
+		return "only root may see all counters and rings:"
+		       " 'flowfdctl list --pid PID' shows one process";
+	if (error == EPERM)
+		return "this kernel is locked down, and allows no read of " LIST
+		       ": 'flowfdctl list --pid PID' shows one process";
+	if (error != ENOENT)
+		return strerror(error);
+	if (!module_version(version))
+		return flowfd_strerror(-ENODEV);
+	return debugfs_error();
+}
+
+/* kernel_list_open - returns a descriptor of the list, or -1 and sets errno */
+int kernel_list_open(void)
+{
+	return open(LIST, O_RDONLY | O_CLOEXEC);
+}
+
+/* kernel_list - read all counters and rings; ends the program if that is not possible */
+void kernel_list(struct list *list)
+{
+	struct parser *parser = parser_new(list);
+	int fd = kernel_list_open();
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t length;
+	FILE *file;
+
+	if (fd < 0)
+		errx(EXIT_FAILURE, "%s", kernel_list_error(errno));
+	file = fdopen(fd, "r");
+	if (!file || setvbuf(file, NULL, _IOFBF, 65536))
+		err(EXIT_FAILURE, LIST);
+	while ((length = getline(&line, &size, file)) > 0) {
+		line[length - 1] = '\0';
+		if (*line)
+			parser_line(parser, line);
+		else
+			parser_end(parser);
+	}
+	if (ferror(file))
+		err(EXIT_FAILURE, LIST);
+	free(line);
+	fclose(file);
+	parser_free(parser);
+}

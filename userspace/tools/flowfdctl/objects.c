@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A list of counters and rings: its memory, and what is missing in it. */
+#include <err.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <flowfd.h>
+
+#include "flowfdctl.h"
+
+/* now_ns - returns the time of CLOCK_MONOTONIC */
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* grow - make room for one more member of an array whose length is @count */
+void *grow(void *array, size_t count, size_t size)
+{
+	/* At 64, and each power of two above. */
+	if (count && (count < 64 || count & (count - 1)))
+		return array;
+	array = reallocarray(array, count ? 2 * count : 64, size);
+	if (!array)
+		err(EXIT_FAILURE, "list");
+	return array;
+}
+
+void list_free(struct list *list)
+{
+	free(list->object);
+	free(list->watch);
+}
+
+/* list_is_complete - whether it has all that was asked for */
+bool list_is_complete(const struct list *list)
+{
+	return !list->unknown && !list->watches_left && !list->left_out;
+}
+
+static size_t remark(FILE *file, const char *prefix, uint64_t count, const char *things,
+		     const char *why)
+{
+	if (count)
+		fprintf(file, "%s%" PRIu64 " %s not shown: %s\n", prefix, count, things,
+			why);
+	return count != 0;
+}
+
+/**
+ * list_remark - print what is missing in a list, and why
+ * @list: list
+ * @file: to print to
+ * @prefix: of each line
+ *
+ * Returns the number of lines.
+ */
+size_t list_remark(const struct list *list, FILE *file, const char *prefix)
+{
+	return remark(file, prefix, list->unknown, "counters or rings are",
+		      "flowfdctl " FLOWFD_VERSION " does not match the loaded module") +
+	       remark(file, prefix, list->left_out, "counters or rings are",
+		      "there are too many") +
+	       remark(file, prefix, list->watches_left, "watches are",
+		      "there are too many");
+}
