@@ -69,21 +69,6 @@ static void watch_publish(struct flowfd_watch *w, __poll_t events, int sync)
 		flowfd_publish(w, bits, sync, false);
 }
 
-/* The entry may be in the index since the wakeup, for which no listener was told. */
-static void watch_publish_polled(struct flowfd_watch *w, __poll_t events)
-{
-	__poll_t bits = watch_select(w, events);
-
-	if (!bits)
-		return;
-	atomic_or((__force int)bits, (atomic_t *)&w->item->ready);
-	/* a and d, whether it was there or not. */
-	publish_entry(w, false);
-	trace_flowfd_publish(w, bits, false);
-	if (atomic_read(&w->ring->listening))
-		flowfd_ring_wake(w->ring, 0);
-}
-
 /* From 7.3 on a pipe wakes for each write only if a poller asks for edges. */
 static __poll_t watch_key(u32 mask)
 {
@@ -94,20 +79,25 @@ static __poll_t watch_key(u32 mask)
  * The worker holds a reference to the watch, so removal need not wait for it.
  *
  * A wakeup without a key gets its place in the index now, so that events are there in the
- * order of their causes. A task that waits for the ring polls such a file itself; if it
- * sleeps it is woken for that, and need not wait for the worker.
+ * order of their causes. Listeners are told now, too: whatever finds the entry there tells
+ * nobody, and the poll may find nothing. A task that waits for the ring polls such a file
+ * itself; if it sleeps it is woken for that, and need not wait for the worker.
  */
 static void watch_queue_repoll(struct flowfd_watch *w, bool has_key)
 {
 	bool at_once = w->repoll.class == REPOLL_KERNEL;
+	bool entered = false;
 
 	if (!flowfd_repoll_claim(&w->repoll))
 		return;
 	refcount_inc(&w->refs);
 	if (at_once && !has_key)
-		publish_entry(w, true);
+		entered = publish_entry(w, true);
+	/* Before listeners are woken: the worker's turn is before that of pollers. */
 	flowfd_repoll_queue(w->ring, &w->repoll);
-	if (at_once)
+	if (entered && atomic_read(&w->ring->listening))
+		flowfd_ring_wake(w->ring, 0);
+	else if (at_once)
 		flowfd_ring_wake_to_poll(w->ring);
 }
 
@@ -132,7 +122,7 @@ static void watch_poll_again(struct flowfd_watch *w)
 
 	spin_lock(&w->ring->repoll_lock);
 	if (!w->dropped)
-		watch_publish_polled(w, events);
+		watch_publish(w, events, 0);
 	spin_unlock(&w->ring->repoll_lock);
 }
 

@@ -10,6 +10,7 @@
 
 #include "epoll_pair.h"
 #include "ring_fixtures.h"
+#include "sockets.h"
 
 #define MANY_ROUNDS 500
 
@@ -41,6 +42,38 @@ TEST_F(wait, nested_in_epoll)
 	}
 	close(level);
 	close(edge);
+}
+
+/*
+ * A connection begins: the socket wakes without a key, and the poll finds nothing that was
+ * asked for. The entry stays in the ring, and the next event must be told all the same.
+ */
+TEST_F(ring, poller_after_a_wakeup_for_nothing)
+{
+	int client = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_in address;
+	struct ring_event event;
+	int listener, ep, server;
+
+	listener = tcp_listener(&address);
+	ASSERT_LE(0, listener);
+	ASSERT_EQ(0, ring_add(&self->ring, client, EPOLLIN, 1));
+	ring_take_only(&self->ring);
+	ep = epoll_on(self->ring.fd, EPOLLIN | EPOLLET);
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	connect(client, (void *)&address, sizeof(address));
+	server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	ASSERT_LE(0, server);
+	sleep_ms(QUIET_MS);
+	ASSERT_EQ(1, write(server, "x", 1));
+	do {
+		ASSERT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	} while (!ring_take(&self->ring, &event));
+	EXPECT_EQ(EPOLLIN, event.events);
+	close(ep);
+	close(server);
+	close(client);
+	close(listener);
 }
 
 static int by_number(const void *a, const void *b)
