@@ -284,6 +284,8 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *s
 		if (flowfd_repoll_is_due(ring)) {
 			__set_current_state(TASK_RUNNING);
 			flowfd_repoll_now(ring);
+			/* There may always be another. */
+			expired = ktime_get() >= end;
 			continue;
 		}
 		if (!*slept)
