@@ -106,7 +106,12 @@ static void repoll_work(struct work_struct *work)
 	bool loaded = false, more;
 
 	do {
-		mutex_lock(&r->lock);
+		/*
+		 * A task has it, or is about to. It has the work queued again; its priority
+		 * must not delay the work of others in this class.
+		 */
+		if (!mutex_trylock(&r->lock))
+			break;
 		more = repoll_next(r, &loaded);
 		mutex_unlock(&r->lock);
 		cond_resched();
@@ -143,6 +148,13 @@ void flowfd_repoll_now(struct flowfd_ring *ring)
 		mutex_unlock(&r->lock);
 		cond_resched();
 	}
+	/*
+	 * The worker may have found the lock taken. Orders the unlock before the look at the
+	 * list. Pairs with queue_work(), between an addition to the list and the worker.
+	 */
+	smp_mb();
+	if (flowfd_repoll_is_due(ring))
+		flowfd_ring_queue_work(ring, ring->work_class->unbound, &r->work);
 }
 
 /**
