@@ -45,13 +45,24 @@ static int sink_eventfd_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 	return 0;
 }
 
-/* The token is spent, so the wakeup still holds; but not for another sink. */
-static void sink_try_again(struct flowfd_bridge_state *b)
+/*
+ * Takes under the lock under which the sink was found to be open: what is added after its
+ * last file is closed stays.
+ *
+ * Return: the eventfd that is to be signalled with *@value, or NULL.
+ */
+static struct eventfd_ctx *sink_take(struct flowfd_bridge_state *b, u64 *value)
 {
-	spin_lock_irq(&b->counter->wqh.lock);
-	if (bridge_is_open(&b->sink))
+	int err;
+
+	if (!b->signal_due)
+		return NULL;
+	b->signal_due = false;
+	err = flowfd_counter_take_ready(b->counter, value);
+	/* The token is spent, so the wakeup still holds. */
+	if (err == -EBUSY)
 		sink_is_due(b);
-	spin_unlock_irq(&b->counter->wqh.lock);
+	return err ? NULL : b->sink.eventfd;
 }
 
 /**
@@ -63,22 +74,14 @@ static void sink_try_again(struct flowfd_bridge_state *b)
  */
 void flowfd_sink_signal(struct flowfd_bridge_state *b)
 {
-	struct flowfd_counter *c = b->counter;
 	struct eventfd_ctx *eventfd;
 	u64 value;
-	int err;
 
-	spin_lock_irq(&c->wqh.lock);
-	eventfd = b->signal_due ? b->sink.eventfd : NULL;
-	b->signal_due = false;
-	spin_unlock_irq(&c->wqh.lock);
-	if (!eventfd)
-		return;
-	err = flowfd_counter_take_ready(c, &value);
-	if (!err)
+	spin_lock_irq(&b->counter->wqh.lock);
+	eventfd = sink_take(b, &value);
+	spin_unlock_irq(&b->counter->wqh.lock);
+	if (eventfd)
 		eventfd_signal_count(eventfd, value);
-	else if (err == -EBUSY)
-		sink_try_again(b);
 }
 
 /**

@@ -438,7 +438,7 @@ void flowfd_counter_tell_readers(struct flowfd_counter *c)
 
 /**
  * flowfd_counter_take_ready - take the count if it is ready
- * @c: counter
+ * @c: locked counter
  * @value: result
  *
  * Return: 0; -EAGAIN: the next add that makes it ready wakes readers; or -EBUSY: others
@@ -449,12 +449,12 @@ int flowfd_counter_take_ready(struct flowfd_counter *c, u64 *value)
 	const struct flowfd_options options = {};
 	int err;
 
-	spin_lock_irq(&c->wqh.lock);
+	lockdep_assert_held(&c->wqh.lock);
+
 	counter_arm_readers(c);
 	err = counter_try_take(c, value, &options);
 	if (!err)
 		counter_taken(c);
-	spin_unlock_irq(&c->wqh.lock);
 	return err;
 }
 
