@@ -217,11 +217,9 @@ void flowfd_bridge_free(struct flowfd_counter *c)
 	/* The timer still runs, and must not find the entry. */
 	bridge_leave(&b->for_room);
 	b->waiting = 0;
-	spin_unlock_irq(&c->wqh.lock);
-	cancel_work_sync(&b->work);
 	/* The list of all counters looks at it under the lock. */
-	spin_lock_irq(&c->wqh.lock);
 	c->bridge = NULL;
 	spin_unlock_irq(&c->wqh.lock);
+	cancel_work_sync(&b->work);
 	bridge_free(b);
 }
