@@ -348,8 +348,7 @@ TEST(closed_while_the_delay_runs)
 		struct flow f;
 		struct waiter w;
 
-		ASSERT_EQ(0, flow_open(&f, i % 2 ? MAPPED : CREATED,
-				       i % 4 == 3 ? IN_MEMORY : BY_CALL));
+		ASSERT_EQ(0, flow_open(&f, i % 2 ? OPENED : CREATED, BY_CALL));
 		ASSERT_EQ(0, SET_FLOW(f.fd, .read_mark = 100,
 				      .max_delay = (i % 8) * MSEC / 2 + 1));
 		ASSERT_EQ(0, waiter_open(&w, &f, LEVEL + i % 4));
