@@ -188,8 +188,8 @@ void flowfd_bridge_show(struct seq_file *m, struct flowfd_counter *c)
 	b = bridge_of(c);
 	if (b) {
 		waiting = b->waiting;
-		source = READ_ONCE(b->source.id);
-		sink = READ_ONCE(b->sink.id);
+		source = b->source.id;
+		sink = b->sink.id;
 	}
 	spin_unlock_irq(&c->wqh.lock);
 	bridge_show_end(m, "flowfd-source", source);

@@ -27,7 +27,7 @@ struct seq_file;
  * @eventfd: NULL: none. Changed under the mutex and the counter's lock
  * @queue: wait queue of @eventfd, which the reference to that keeps
  * @at_eventfd: in @queue until the last file of @eventfd is closed
- * @id: of @eventfd, as in its fdinfo, or BRIDGE_NO_ID; also read without a lock
+ * @id: of @eventfd, as in its fdinfo, or BRIDGE_NO_ID; under the counter's lock
  */
 struct bridge_end {
 	struct eventfd_ctx *eventfd;
@@ -94,7 +94,7 @@ static inline void bridge_end_is_over(struct flowfd_bridge_state *b,
 				      struct bridge_end *end, u16 bit)
 {
 	b->counter->bridges &= ~bit;
-	WRITE_ONCE(end->id, BRIDGE_NO_ID);
+	end->id = BRIDGE_NO_ID;
 }
 
 /* bridge_end.c */

@@ -68,7 +68,7 @@ void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 	list_del_init(&end->at_eventfd.entry);
 	end->eventfd = NULL;
 	end_leave_counter(b, end);
-	WRITE_ONCE(end->id, BRIDGE_NO_ID);
+	end->id = BRIDGE_NO_ID;
 	spin_unlock(&c->wqh.lock);
 	spin_unlock_irq(&end->queue->lock);
 	cancel_work_sync(&b->work);
@@ -185,7 +185,7 @@ int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 		c->bridges |= end_bit(b, end) | COUNTER_HAD_BRIDGE;
 		end->eventfd = eventfd;
 		end->queue = queue;
-		WRITE_ONCE(end->id, id);
+		end->id = id;
 		end_start(b, end);
 	}
 	spin_unlock(&c->wqh.lock);
