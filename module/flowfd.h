@@ -15,6 +15,11 @@
  *	      |		Nothing under it waits for user space.
  *	      group	fsnotify's own
  *
+ *	repoll->lock	mutex: a task or a worker polls a file of a ring under it. Only
+ *	   |		tasks wait for it, and only for files that do not wait.
+ *	   shard->lock	see above; not held while the file is polled
+ *	   ring->repoll_lock	see below
+ *
  *	ring->repoll_lock	a worker publishes what it polled, unless the watch
  *	   |			was removed meanwhile
  *	wait queue of a watched file, with interrupts off. A counter's wqh is one of

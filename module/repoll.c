@@ -43,6 +43,16 @@ static bool socket_polls_without_lock(const struct file *file)
 	}
 }
 
+/*
+ * Those of drivers may lock what a read holds as it copies. That of perf locks what mmap(2)
+ * holds as it allocates memory, for which it may wait for long.
+ */
+static bool anon_file_polls_without_lock(const struct file *file)
+{
+	return !file->f_op->owner &&
+	       strcmp(file->f_path.dentry->d_name.name, "[perf_event]");
+}
+
 /**
  * flowfd_repoll_class - how long the poll method of a file may take
  * @file: file that has a poll method and is no counter: a counter's class is known
@@ -59,8 +69,7 @@ enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 	case PID_FS_MAGIC:
 		return REPOLL_KERNEL;
 	case ANON_INODE_FS_MAGIC:
-		/* Those of drivers may lock what a read holds as it copies. */
-		return file->f_op->owner ? REPOLL_DEVICE : REPOLL_KERNEL;
+		return anon_file_polls_without_lock(file) ? REPOLL_KERNEL : REPOLL_DEVICE;
 	default:
 		return REPOLL_DEVICE;
 	}
