@@ -95,7 +95,7 @@ static void publish(struct memory *memory, uint32_t number, uint32_t bits)
 		__atomic_fetch_add(&memory->overwritten, 1, __ATOMIC_RELAXED);
 }
 
-/* ring_clear_item() and ring_set_item() of the module. */
+/* flowfd_ring_clear_item() and flowfd_ring_set_item() of the module. */
 static void remove_item(struct memory *memory, uint32_t number)
 {
 	__atomic_exchange_n(&memory->items[number].ready, 0, __ATOMIC_SEQ_CST);
