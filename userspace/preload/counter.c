@@ -40,7 +40,8 @@ static struct flowfd_create_counter counter_of(const struct settings *settings,
 	return counter;
 }
 
-static int set_up(const struct settings *settings, int fd, unsigned int initial, int flags)
+static int set_up(const struct settings *settings, int fd, unsigned int initial,
+		  int flags)
 {
 	struct flowfd_create_counter counter = counter_of(settings, initial, flags);
 
