@@ -33,7 +33,7 @@ function __flowfd_options
             case COLUMN
                 set -a option -x -a 'again change coalesced command count counter
                     deferred held-back highest lost maximum most-pending pending
-                    pid produced published reads ring sleeps taken wait waits wakeups
+                    pid produced published reads ring sleeps taken uid wait waits wakeups
                     watches writes'
             case POLICY
                 set -a option -x -a 'wait fail saturate drop'
