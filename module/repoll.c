@@ -150,8 +150,15 @@ void flowfd_repoll_now(struct flowfd_ring *ring)
 	struct flowfd_repoll *r = &ring->repoll[REPOLL_KERNEL];
 	bool loaded = false, more = true;
 
-	if (!flowfd_repoll_is_due(ring) && !mutex_is_locked(&r->lock))
-		return;
+	if (!flowfd_repoll_is_due(ring)) {
+		/* The list is empty: now look whether one is polled. */
+		smp_rmb();
+		if (!mutex_is_locked(&r->lock)) {
+			/* And then for what that found. */
+			smp_rmb();
+			return;
+		}
+	}
 	while (more && !mutex_lock_killable(&r->lock)) {
 		more = repoll_next(r, &loaded);
 		mutex_unlock(&r->lock);
