@@ -225,7 +225,7 @@ int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 	if (c->doorbell)
 		return flowfd__doorbell_notify(c, role);
 	ret = flowfd__ioctl(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
-	if (ret == -ENOTTY || ret == -EINVAL || ret > 0)
+	if (ret == -ENOTTY || ret == -EINVAL || ret == -ENODEV || ret > 0)
 		return -ENODEV;
 	return ret && ret != -EBADF ? notify_by_write(c->fd, ret) : ret;
 }
