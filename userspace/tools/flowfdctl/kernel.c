@@ -52,8 +52,11 @@ static bool file_has(const char *name, const char *word)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC);
 	char text[4096];
-	ssize_t length = read(fd, text, sizeof(text) - 1);
+	ssize_t length;
 
+	if (fd < 0)
+		return false;
+	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[length > 0 ? length : 0] = '\0';
 	return strstr(text, word);
