@@ -129,7 +129,7 @@ def test_hostile_names():
             assert len(samples) >= len(names)
             for pid in pids:
                 value, labels = of(samples, pid)
-                command, = (row[9:] for row in rows if row[1:2] == [str(pid)])
+                command, = (row[9:] for row in rows if row[2:3] == [str(pid)])
                 assert (value, labels["comm"].strip()) == (0, "".join(command).strip())
         assert found["flowfd_objects"][1][("kind", "counter"),] >= len(names)
 
