@@ -22,7 +22,8 @@ sim_compile = $(CC) -std=gnu11 -D_GNU_SOURCE -MMD -MP $(CFLAGS) $(SIM_SANITIZE) 
 sim_warnings := -Wall -Wextra -Wno-unused-parameter
 
 CHECKS += $(O)/tests/sim
-OBJECTS += $(sim_objects)
+OBJECTS += $(sim_objects) $(sim_library:%=$(sim_out)/library-%.o) \
+	   $(sim_out)/program.o $(sim_out)/harvest.o
 
 $(O)/tests/sim: $(sim_objects)
 	$(CC) $(CFLAGS) $(LDFLAGS) $(SIM_SANITIZE) -o $@ $^
