@@ -23,7 +23,8 @@ static struct file *file;
 static struct vm_area_struct vma;
 static struct flowfd_watch watches[ITEMS];
 static u64 published[ITEMS], taken[ITEMS]; /* steps of the last one */
-static struct sim_lock consumer; /* a mutex of the program */
+/* A mutex of the program: one task at a time takes events, or waits for them. */
+static struct sim_lock turn;
 static unsigned int actors;
 static bool over;
 
@@ -47,28 +48,35 @@ static __poll_t poll_ring(poll_table *wait)
 	return file->f_op->poll(file, wait);
 }
 
+/* In a turn. */
 static bool take_event(void)
 {
 	u64 data;
-	bool found;
 
-	sim_mutex_lock(&consumer);
-	found = harvest_next(&data);
-	if (found)
-		taken[data] = sim_steps;
-	sim_mutex_unlock(&consumer);
-	return found;
+	if (!harvest_next(&data))
+		return false;
+	taken[data] = sim_steps;
+	return true;
 }
 
-static void take_all(struct ring_waiter *w)
+static void take_all_events(void)
 {
 	while (take_event())
 		;
 }
 
+static void take_all(struct ring_waiter *w)
+{
+	sim_mutex_lock(&turn);
+	take_all_events();
+	sim_mutex_unlock(&turn);
+}
+
 static void take_one(struct ring_waiter *w)
 {
+	sim_mutex_lock(&turn);
 	take_event();
+	sim_mutex_unlock(&turn);
 }
 
 static void rest(struct ring_waiter *w)
@@ -83,12 +91,15 @@ static void wait_for(struct ring_waiter *w)
 		.min_events = 1 + sim_random(ITEMS - 1),
 	};
 
-	w->wanted = args.timeout == UINT64_MAX ? args.min_events : U32_MAX;
+	sim_mutex_lock(&turn);
+	w->wanted = args.min_events;
+	w->waits = true;
 	file->f_op->unlocked_ioctl(file, FLOWFD_IOC_RING_WAIT, (unsigned long)&args);
-	w->wanted = U32_MAX;
+	w->waits = false;
 	if (sim_random(3))
-		take_all(w);
-	else
+		take_all_events();
+	sim_mutex_unlock(&turn);
+	if (sim_chance(3))
 		rest(w);
 }
 
@@ -114,18 +125,14 @@ static void run_waiter(void *arg)
 	if (k->epoll)
 		w->poller = poller_add(poll_ring, k->epoll, false);
 	while (!over && !current->killed) {
-		w->waits = true;
+		w->waits = k->poll | k->epoll;
 		if (k->poll)
 			events = poll_events_of(poll_ring, k->poll, UINT64_MAX);
 		else if (k->epoll)
 			events = poller_wait(w->poller);
-		else
-			w->wanted = U32_MAX;
-		if (k->poll | k->epoll)
-			w->waits = false;
+		w->waits = false;
 		if (events > 0 && !current->killed)
 			k->act(w);
-		w->waits = false;
 		current->signalled = false;
 	}
 }
@@ -152,8 +159,10 @@ static void run_actor(void *arg)
 			sim_pause(sim_random(sim_chance(4) ? 6000000 : 3000));
 			break;
 		case 1:
-			if (sim_chance(3))
-				take_event();
+			if (!sim_chance(3) || !sim_trylock(&turn))
+				break;
+			take_event();
+			sim_mutex_unlock(&turn);
 			break;
 		case 2:
 			waiters[sim_random(waiter_count)].task->signalled |= sim_chance(3);
@@ -214,7 +223,7 @@ static void judge(void)
 			sim_fail("%s sleeps, and there are events", w->task->comm);
 	}
 	memcpy(before, taken, sizeof(before));
-	take_all(NULL);
+	take_all_events();
 	for (i = 0; i < ITEMS; i++)
 		if (published[i] > before[i] && taken[i] == before[i])
 			sim_fail("the last event of item %u is lost", i);
@@ -244,14 +253,13 @@ void rings_live(void)
 	char name[16];
 
 	sim_kernel_begin();
-	consumer = (struct sim_lock){ };
+	turn = (struct sim_lock){ };
 	over = false;
 	waiter_count = 1 + sim_random(WAITERS);
 	make_ring();
 	for (i = 0; i < waiter_count; i++) {
 		w = &waiters[i];
-		*w = (struct ring_waiter){ .kind = &kinds[sim_random(ARRAY_SIZE(kinds))],
-					   .wanted = U32_MAX };
+		*w = (struct ring_waiter){ .kind = &kinds[sim_random(ARRAY_SIZE(kinds))] };
 		snprintf(name, sizeof(name), "%u:%.11s", i % 10, w->kind->name);
 		w->task = sim_spawn(name, run_waiter, w);
 	}

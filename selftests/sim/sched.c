@@ -170,6 +170,12 @@ void sim_may_sleep(void)
 		sim_fail("sleeps with a spinlock or in an interrupt");
 }
 
+static void own(struct sim_lock *lock)
+{
+	lock->owner = sim_current;
+	lock->since = sim_steps;
+}
+
 static void take_lock(struct sim_lock *lock)
 {
 	sim_step();
@@ -182,8 +188,7 @@ static void take_lock(struct sim_lock *lock)
 		schedule();
 		sim_current->waits_for = NULL;
 	}
-	lock->owner = sim_current;
-	lock->since = sim_steps;
+	own(lock);
 }
 
 static void release_lock(struct sim_lock *lock)
@@ -217,7 +222,7 @@ bool sim_trylock(struct sim_lock *lock)
 	sim_step();
 	if (lock->owner)
 		return false;
-	take_lock(lock);
+	own(lock);
 	return true;
 }
 
