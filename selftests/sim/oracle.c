@@ -47,7 +47,10 @@ static struct state see(void)
 	return s;
 }
 
-/* The first in the order of their turn decides for all, and may be any of these. */
+/*
+ * The first in the order of their turn decides for all, and may be any of these. Of a
+ * semaphore a value that fits passes larger ones.
+ */
 static bool writers_could_go_on(const struct state *s)
 {
 	unsigned int i, n = 0;
@@ -55,9 +58,10 @@ static bool writers_could_go_on(const struct state *s)
 	for (i = 0; i < waiter_count; i++) {
 		if (!sleeps(&waiters[i], FOR_FIT))
 			continue;
-		if (!fits(&s->flow, waiters[i].value))
+		if (fits(&s->flow, waiters[i].value))
+			n++;
+		else if (!subject.semaphore)
 			return false;
-		n++;
 	}
 	return n;
 }
