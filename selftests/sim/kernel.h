@@ -618,11 +618,12 @@ extern struct user_namespace init_user_ns;
 #define hash_32(value, bits) ((u32)((value) * 0x61C88647U) >> (32 - (bits)))
 
 /* tracepoint.h: a line of the history. */
+void sim_trace(const char *name);
 #define TP_PROTO(...) __VA_ARGS__
 #define TP_ARGS(...)
 #define DECLARE_EVENT_CLASS(...)
 #define SIM_TRACE(name, ...)						\
-	static inline void trace_##name(__VA_ARGS__) { sim_note("%s", #name); } \
+	static inline void trace_##name(__VA_ARGS__) { sim_trace(#name); } \
 	static inline bool trace_##name##_enabled(void) { return false; }
 #define TRACE_EVENT(name, proto, ...) SIM_TRACE(name, proto)
 #define DEFINE_EVENT(class, name, proto, ...) SIM_TRACE(name, proto)
