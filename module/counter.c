@@ -165,11 +165,26 @@ static int counter_add_slowly(struct flowfd_counter *c, u64 value,
 	return 0;
 }
 
+/* An eventfd's EAGAIN: neither a policy nor a program can have made room. */
+static bool counter_is_plainly_full(const struct flowfd_counter *c, u64 value)
+{
+	const struct store *s = &c->store;
+
+	return !store_is_mapped(s) && !c->ready.has_policies &&
+	       count_can_fit(s->maximum, value) &&
+	       !count_has_room(s->count, s->maximum, value);
+}
+
 static noinline int counter_add_as_file(struct flowfd_counter *c, u64 value,
 					bool nonblock)
 {
 	const struct flowfd_options options = { .nonblock = nonblock, .end = KTIME_MAX };
 
+	if (nonblock && counter_is_plainly_full(c, value)) {
+		c->write_refused = true;
+		c->stats.again++;
+		return -EAGAIN;
+	}
 	return counter_add_slowly(c, value, &options);
 }
 
@@ -519,19 +534,25 @@ static bool destination_is_valid_now(const struct destination *d)
 /*
  * The count is taken by a task that wakes this one, or from words that programs change: it is
  * stored afterwards. So the destination is tried before. It is lost only if the caller
- * removes the memory meanwhile.
+ * removes the memory meanwhile. @d is a copy, so that the fast path has it in registers.
  */
 static noinline int counter_take_as_file(struct flowfd_counter *c,
-					 const struct destination *d, bool nonblock)
+					 const struct destination d, bool nonblock)
 	__releases(&c->wqh.lock)
 {
 	const struct flowfd_options options = { .nonblock = nonblock, .end = KTIME_MAX };
 	u64 value = 0;
 	int err;
 
-	if (unlikely(!destination_is_valid_now(d))) {
+	/* An eventfd's EAGAIN, whatever the destination is. */
+	if (nonblock && !store_is_mapped(&c->store) && !c->store.count) {
+		c->stats.again++;
 		spin_unlock_irq(&c->wqh.lock);
-		if (!destination_is_valid(d))
+		return -EAGAIN;
+	}
+	if (unlikely(!destination_is_valid_now(&d))) {
+		spin_unlock_irq(&c->wqh.lock);
+		if (!destination_is_valid(&d))
 			return nonblock && !counter_count(c) ? -EAGAIN : -EFAULT;
 		spin_lock_irq(&c->wqh.lock);
 	}
@@ -539,7 +560,7 @@ static noinline int counter_take_as_file(struct flowfd_counter *c,
 	spin_unlock_irq(&c->wqh.lock);
 	if (err)
 		return err;
-	return destination_store(d, value) ? 0 : -EFAULT;
+	return destination_store(&d, value) ? 0 : -EFAULT;
 }
 
 /* The count is taken only if it was stored. */
@@ -562,7 +583,7 @@ static __always_inline int counter_take(struct flowfd_counter *c,
 	spin_unlock_irq(&c->wqh.lock);
 	return 0;
 slow:
-	return counter_take_as_file(c, d, nonblock);
+	return counter_take_as_file(c, *d, nonblock);
 }
 
 /**

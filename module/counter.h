@@ -53,7 +53,7 @@ struct flowfd_counter {
 	bool sealed;
 	bool settings_sealed;
 	u16 bridges;
-	int id;
+	u32 id;
 	struct counter_stats stats;
 	struct ready ready;
 	struct list_head readers;

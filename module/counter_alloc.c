@@ -35,9 +35,6 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 		err = -ENOMEM;
 		goto free_mapped;
 	}
-	err = flowfd_object_reserve_counter(&c->id);
-	if (err)
-		goto free_counter;
 	refcount_set(&c->refs, 1);
 	c->store = (struct store){
 		.count = args->initial,
@@ -56,7 +53,12 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 	flowfd_ready_init(&c->ready, &args->qos);
 	if (mapped)
 		flowfd_mapped_attach(c, mapped);
-	flowfd_object_publish(&flowfd_counters, c->id, &c->object);
+	/* Last: from here on the list shows it. */
+	err = flowfd_object_add_counter(&c->object, &c->id);
+	if (err)
+		goto free_counter;
+	if (mapped)
+		mapped->header->id = c->id;
 	return c;
 
 free_counter:

@@ -28,7 +28,7 @@ static void counter_show(struct seq_file *m, struct flowfd_counter *c)
 	flowfd_counter_get_flow(c, &flow);
 	seq_printf(m,
 		   "eventfd-count: %16llx\n"
-		   "eventfd-id: %d\n"
+		   "eventfd-id: %u\n"
 		   "eventfd-semaphore: %d\n"
 		   "eventfd-maximum: %16llx\n"
 		   "flowfd-token-capacity: %u\n"

@@ -125,7 +125,6 @@ void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m)
 	c->store.maximum = 0;
 	c->store.mapped = m;
 	m->counter = c;
-	m->header->id = c->id;
 }
 
 /* A process that goes on has left nothing undone. */

@@ -28,25 +28,30 @@ static struct dentry *directory;
 /* As seq_file begins with a page, which has four counters. */
 #define BUFFER_SIZE 65536
 
-/**
- * flowfd_object_reserve_counter - reserve a place for a new counter
- * @id: its number, for flowfd_object_publish() or xa_erase()
- *
- * Return: 0 or a negative errno.
- */
-int flowfd_object_reserve_counter(int *id)
+static void object_set_creator(struct flowfd_object *o)
 {
-	u32 number;
-	int err = xa_alloc(&flowfd_counters, &number, NULL, XA_LIMIT(1, INT_MAX),
-			   GFP_KERNEL_ACCOUNT);
-
-	*id = number;
-	return err;
+	o->uid = current_uid();
+	o->pid = task_tgid_nr(current);
+	get_task_comm(o->comm, current);
 }
 
 /**
- * flowfd_object_reserve_ring - the same for a new ring
- * @id: its number
+ * flowfd_object_add_counter - show a counter that is complete
+ * @o: object, made by the caller's process; until xa_erase() the caller has a reference
+ * @id: its number, which is stored before anybody sees the object
+ *
+ * Return: 0 or a negative errno.
+ */
+int flowfd_object_add_counter(struct flowfd_object *o, u32 *id)
+{
+	object_set_creator(o);
+	return xa_alloc(&flowfd_counters, id, o, XA_LIMIT(1, INT_MAX),
+			GFP_KERNEL_ACCOUNT);
+}
+
+/**
+ * flowfd_object_reserve_ring - reserve a place for a new ring
+ * @id: its number, for flowfd_object_publish_ring() or xa_erase()
  *
  * Return: 0 or a negative errno.
  */
@@ -62,19 +67,15 @@ int flowfd_object_reserve_ring(u64 *id)
 }
 
 /**
- * flowfd_object_publish - show an object that is complete
- * @objects: array of its kind
- * @id: number that was reserved
+ * flowfd_object_publish_ring - show a ring that is complete
  * @o: object, made by the caller's process; until xa_erase() the caller has a reference
+ * @id: number that was reserved
  */
-void flowfd_object_publish(struct xarray *objects, unsigned long id,
-			   struct flowfd_object *o)
+void flowfd_object_publish_ring(struct flowfd_object *o, u64 id)
 {
-	o->uid = current_uid();
-	o->pid = task_tgid_nr(current);
-	get_task_comm(o->comm, current);
+	object_set_creator(o);
 	/* There is room, so it cannot fail. */
-	xa_store(objects, id, o, GFP_KERNEL);
+	xa_store(&flowfd_rings, id, o, GFP_KERNEL);
 }
 
 static const struct flowfd_object_ops *ops_at(loff_t position)

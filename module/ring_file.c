@@ -412,7 +412,7 @@ static struct file *ring_create_file(u32 max_items)
 		return ERR_CAST(ring);
 	flowfd_ring_wake_init_ring(ring);
 	flowfd_repoll_init_ring(ring);
-	flowfd_object_publish(&flowfd_rings, ring->id, &ring->object);
+	flowfd_object_publish_ring(&ring->object, ring->id);
 	file = anon_inode_getfile("[flowfd-ring]", &ring_fops, ring, O_RDWR);
 	if (IS_ERR(file)) {
 		xa_erase(&flowfd_rings, ring->id);

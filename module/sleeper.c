@@ -199,7 +199,10 @@ int flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, kti
 	}
 	if (waits)
 		stats_end_wait(&c->stats, ktime_get_ns());
-	list_del(&s->node);
-	counter_set_marker(c);
+	/* Whoever ended the sleep has done this. */
+	if (!list_empty(&s->node)) {
+		list_del(&s->node);
+		counter_set_marker(c);
+	}
 	return s->result;
 }

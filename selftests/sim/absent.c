@@ -100,8 +100,8 @@ ABSENT void flowfd_repoll_now(struct flowfd_ring *ring) {}
 
 struct xarray flowfd_counters, flowfd_rings;
 
-int flowfd_object_reserve_counter(int *id);
-ABSENT int flowfd_object_reserve_counter(int *id)
+int flowfd_object_add_counter(struct flowfd_object *o, u32 *id);
+ABSENT int flowfd_object_add_counter(struct flowfd_object *o, u32 *id)
 {
 	*id = 1;
 	return 0;
@@ -114,9 +114,5 @@ ABSENT int flowfd_object_reserve_ring(u64 *id)
 	return 0;
 }
 
-void flowfd_object_publish(struct xarray *objects, unsigned long id,
-			   struct flowfd_object *o);
-ABSENT void flowfd_object_publish(struct xarray *objects, unsigned long id,
-				  struct flowfd_object *o)
-{
-}
+void flowfd_object_publish_ring(struct flowfd_object *o, u64 id);
+ABSENT void flowfd_object_publish_ring(struct flowfd_object *o, u64 id) {}
