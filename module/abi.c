@@ -76,6 +76,7 @@ static long answer_query(void __user *argp, size_t size)
 			    FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
 			    FLOWFD_FEATURE_POSTS | FLOWFD_FEATURE_FLOW |
 			    FLOWFD_FEATURE_STATS | FLOWFD_FEATURE_BRIDGE |
+			    FLOWFD_FEATURE_BALANCE |
 			    (MAPPED_IS_POSSIBLE ? FLOWFD_FEATURE_MAPPED : 0),
 	};
 
@@ -101,6 +102,7 @@ long flowfd_common_ioctl(unsigned int cmd, void __user *argp)
 		return answer_query(argp, _IOC_SIZE(cmd));
 	case without_size(FLOWFD_IOC_CREATE_COUNTER):
 	case without_size(FLOWFD_IOC_CREATE_RING):
+	case without_size(FLOWFD_IOC_BALANCE):
 		return -EPERM;
 	default:
 		return -ENOTTY;

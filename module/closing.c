@@ -61,7 +61,7 @@ struct flowfd_closing_target {
 	bool gone;
 };
 
-static const struct flowfd_closing_ops *closing_ops;
+static const struct flowfd_closing_ops *closing_ops[CLOSING_USERS];
 static struct kmem_cache *target_cache;
 static struct workqueue_struct *closing_workqueue;
 
@@ -168,14 +168,14 @@ static void end_hook(struct flowfd_closing_hook *hook)
 	lockdep_assert_held(&shard->lock);
 
 	if (hook->state == CLOSING_LIVE)
-		closing_ops->leave(hook);
+		closing_ops[hook->user]->leave(hook);
 	if (hook->polling) {
 		shard_await_poll(shard);
 		return;
 	}
 	hook->state = CLOSING_CLOSED;
 	rb_erase(&hook->node, hook->hooks);
-	closing_ops->closed(hook);
+	closing_ops[hook->user]->closed(hook);
 }
 
 /* Ends all hooks into a file that is being closed. */
@@ -296,10 +296,13 @@ static struct flowfd_closing_target *target_find(struct inode *inode, u8 shard)
  * flowfd_closing_init_hook - prepare a hook
  * @hook: new hook
  * @file: its file
+ * @user: whose operations are called
  */
-void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file)
+void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file,
+			      enum flowfd_closing_user user)
 {
 	hook->file = file;
+	hook->user = user;
 	hook->of_inode = false;
 	hook->state = CLOSING_LIVE;
 	hook->polling = false;
@@ -389,7 +392,7 @@ bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 	bool live = hook->state == CLOSING_LIVE;
 
 	if (live) {
-		closing_ops->leave(hook);
+		closing_ops[hook->user]->leave(hook);
 		hook->state = CLOSING_REMOVED;
 		if (!hook->polling)
 			untrack(hook);
@@ -470,16 +473,25 @@ static int alloc_groups(void)
 }
 
 /**
+ * flowfd_closing_register - set what is called for the hooks of a user
+ * @user: part of the module, which has no hooks yet
+ * @ops: its operations
+ */
+void flowfd_closing_register(enum flowfd_closing_user user,
+			     const struct flowfd_closing_ops *ops)
+{
+	closing_ops[user] = ops;
+}
+
+/**
  * flowfd_closing_init - get ready to notice closes
- * @ops: of all hooks
  *
  * Return: 0 or a negative errno.
  */
-int flowfd_closing_init(const struct flowfd_closing_ops *ops)
+int flowfd_closing_init(void)
 {
 	int err;
 
-	closing_ops = ops;
 	target_cache = kmem_cache_create("flowfd_target",
 					 sizeof(struct flowfd_closing_target), 0,
 					 SLAB_ACCOUNT, target_construct);

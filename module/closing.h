@@ -16,16 +16,25 @@
 enum flowfd_closing_state { CLOSING_LIVE, CLOSING_REMOVED, CLOSING_CLOSED };
 
 /**
+ * enum flowfd_closing_user - which part of the module has a hook
+ * @CLOSING_WATCH: a watch of a ring
+ * @CLOSING_BALANCE: the balance of a listening socket
+ * @CLOSING_USERS: number of users
+ */
+enum flowfd_closing_user { CLOSING_WATCH, CLOSING_BALANCE, CLOSING_USERS };
+
+/**
  * struct flowfd_closing_hook - hook into the last close of a file
  * @node: in @hooks
  * @file: valid while the hook is in the tree; the tree is sorted by it
  * @hooks: tree of an inode or of a counter
  * @shard: number of the lock
  * @state: enum flowfd_closing_state
+ * @user: enum flowfd_closing_user
  * @polling: a worker polls @file
  * @of_inode: whether @hooks is an inode's
  *
- * @file and @shard are fixed, the rest is under the shard's lock.
+ * @file, @shard and @user are fixed, the rest is under the shard's lock.
  */
 struct flowfd_closing_hook {
 	struct rb_node node;
@@ -33,6 +42,7 @@ struct flowfd_closing_hook {
 	struct rb_root *hooks;
 	u8 shard;
 	u8 state;
+	u8 user;
 	bool polling;
 	bool of_inode;
 };
@@ -50,9 +60,12 @@ struct flowfd_closing_ops {
 	void (*closed)(struct flowfd_closing_hook *hook);
 };
 
-int flowfd_closing_init(const struct flowfd_closing_ops *ops);
+int flowfd_closing_init(void);
+void flowfd_closing_register(enum flowfd_closing_user user,
+			     const struct flowfd_closing_ops *ops);
 void flowfd_closing_exit(void);
-void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file);
+void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file,
+			      enum flowfd_closing_user user);
 void flowfd_closing_track(struct flowfd_closing_hook *hook, struct rb_root *hooks);
 int flowfd_closing_track_file(struct flowfd_closing_hook *hook);
 bool flowfd_closing_may_pin(struct file *file);

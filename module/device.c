@@ -8,6 +8,7 @@
 #include <linux/fs.h>
 
 #include "abi.h"
+#include "balance.h"
 #include "compat.h"
 #include "counter.h"
 #include "device.h"
@@ -46,6 +47,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return flowfd_counter_create(argp, size);
 	case without_size(FLOWFD_IOC_CREATE_RING):
 		return flowfd_ring_create(argp, size);
+	case without_size(FLOWFD_IOC_BALANCE):
+		return flowfd_balance_create(argp, size);
 	default:
 		return flowfd_counter_ioctl(file, cmd, arg);
 	}

@@ -4,6 +4,7 @@
  */
 #include <linux/module.h>
 
+#include "balance.h"
 #include "closing.h"
 #include "counter.h"
 #include "device.h"
@@ -20,7 +21,7 @@ static int __init flowfd_init(void)
 	err = flowfd_work_class_init();
 	if (err)
 		return err;
-	err = flowfd_closing_init(&flowfd_watch_closing_ops);
+	err = flowfd_closing_init();
 	if (err)
 		goto exit_work;
 	err = flowfd_counter_init();
@@ -36,6 +37,7 @@ static int __init flowfd_init(void)
 	if (err)
 		goto exit_repoll;
 	flowfd_watch_control_init();
+	flowfd_balance_init();
 	err = flowfd_device_init();
 	if (err)
 		goto exit_watch;

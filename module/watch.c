@@ -319,7 +319,7 @@ static void watch_file_closed(struct flowfd_closing_hook *hook)
 	llist_add(&w->closed, &w->ring->closed);
 }
 
-const struct flowfd_closing_ops flowfd_watch_closing_ops = {
+static const struct flowfd_closing_ops watch_closing_ops = {
 	.leave = watch_file_leave,
 	.closed = watch_file_closed,
 };
@@ -348,7 +348,7 @@ struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *f
 	refcount_set(&w->refs, 1);
 	w->dropped = false;
 	w->pinned = false;
-	flowfd_closing_init_hook(&w->closing, file);
+	flowfd_closing_init_hook(&w->closing, file, CLOSING_WATCH);
 	w->queue.wait.func = NULL;
 	w->queue.head = NULL;
 	w->queue2 = NULL;
@@ -474,6 +474,7 @@ int flowfd_watch_init(void)
 {
 	watch_cache = kmem_cache_create("flowfd_watch", sizeof(struct flowfd_watch), 0,
 					SLAB_ACCOUNT, watch_construct);
+	flowfd_closing_register(CLOSING_WATCH, &watch_closing_ops);
 	return watch_cache ? 0 : -ENOMEM;
 }
 

@@ -71,7 +71,6 @@ struct flowfd_watch {
 };
 
 /* watch.c */
-extern const struct flowfd_closing_ops flowfd_watch_closing_ops;
 int flowfd_watch_init(void);
 void flowfd_watch_exit(void);
 struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *file,

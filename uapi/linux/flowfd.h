@@ -95,6 +95,7 @@ struct eventfd_qos {
 #define FLOWFD_FEATURE_STATS (1ULL << 7)
 /* FLOWFD_IOC_COUNTER_BRIDGE */
 #define FLOWFD_FEATURE_BRIDGE (1ULL << 8)
+#define FLOWFD_FEATURE_BALANCE (1ULL << 9) /* FLOWFD_IOC_BALANCE */
 
 /**
  * struct flowfd_query - what the loaded module can do
@@ -927,5 +928,36 @@ struct flowfd_ring_stats {
  * the ring for pollers first, in case that it died after it was woken.
  */
 #define FLOWFD_IOC_RING_NOTIFY _IO('J', 0x18)
+
+/**
+ * struct flowfd_balance - a listening socket whose workers are woken in turn
+ * @fd: socket, listening: of TCP, or a UNIX socket with connections
+ * @flags: FLOWFD_KEEP_ON_EXEC or 0
+ *
+ * 8 bytes.
+ */
+struct flowfd_balance {
+	__s32 fd;
+	__u32 flags;
+};
+
+/*
+ * On a descriptor that may create counters: returns a descriptor. As long as it is open,
+ * a connection wakes the worker that was woken longest ago, of those that wait with
+ * EPOLLEXCLUSIVE. Without this it is always the first that sleeps of those that began to
+ * wait first. Waiters of other kinds are woken as before. Only the order changes: nobody
+ * is woken who would not have been able to be, and none less than one sleeping worker.
+ *
+ * The descriptor does not keep the socket open. It has EPOLLHUP once the socket is closed.
+ * /proc/PID/fdinfo has the number of wakeups and of workers that were moved.
+ *
+ * EBADF: @fd is not open. ENOTSOCK: it is not a socket. EINVAL: it does not listen, or is
+ * of another protocol; an unknown flag; the structure is shorter than
+ * FLOWFD_BALANCE_SIZE_VER0. E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EBUSY: the socket is
+ * balanced already. EOPNOTSUPP: this kernel wakes waiters in another way. EPERM: as
+ * FLOWFD_IOC_CREATE_COUNTER. ENOMEM, EMFILE, ENFILE: as eventfd(2).
+ */
+#define FLOWFD_IOC_BALANCE	 _IOW('J', 0x21, struct flowfd_balance)
+#define FLOWFD_BALANCE_SIZE_VER0 8
 
 #endif /* _UAPI_LINUX_FLOWFD_H */

@@ -143,6 +143,24 @@ int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate);
 int flowfd_bridge(int fd, int eventfd, unsigned int flags);
 
 /**
+ * flowfd_balance - wake the workers of a listening socket in turn
+ * @listener: a TCP or UNIX socket that listens
+ * @flags: FLOWFD_KEEP_ON_EXEC or 0
+ *
+ * Of workers that wait for @listener with EPOLLEXCLUSIVE, a connection wakes the one that
+ * was woken longest ago, as long as the descriptor is open that this returns. It does not
+ * keep @listener open, and has EPOLLHUP when that is closed. Returns the descriptor, or
+ *   -EBADF       @listener is no descriptor
+ *   -ENOTSOCK    it is no socket
+ *   -EINVAL      it does not listen, or is of another protocol; an unknown flag
+ *   -EBUSY       it is balanced already
+ *   -EOPNOTSUPP  this kernel wakes waiters in another way
+ *   -EPROTONOSUPPORT  the module is too old: see FLOWFD_FEATURE_BALANCE
+ *   -ENODEV -EACCES -EMFILE -ENFILE -ENOMEM  as flowfd_counter_create()
+ */
+int flowfd_balance(int listener, unsigned int flags);
+
+/**
  * flowfd_write - add to the count
  * @fd: a counter
  * @value: 0 to ULLONG_MAX - 1

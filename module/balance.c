@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The balance of a listening socket. Workers wait for it exclusively, each at a fixed
+ * place of its wait queue, and a wakeup looks for the first that sleeps: so a few workers
+ * accept nearly all connections. A balance moves a worker that is the first for a second
+ * time to the end of the queue. docs/balance.md says why that may be done there.
+ *
+ * All members change under the lock of the socket's wait queue, but for @wqh and @closed.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/in.h>
+#include <linux/net.h>
+#include <linux/poll.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <net/sock.h>
+
+#include "abi.h"
+#include "balance.h"
+#include "closing.h"
+#include "compat.h"
+#include "flowfd.h"
+
+/* A turn looks at so many entries for the first exclusive one; the walk calls all. */
+#define BALANCE_LOOK 256
+
+/**
+ * struct balance_entries - what a balance has in a wait queue
+ * @turn: its function changes the order of the entries behind @stop
+ * @stop: the next entry after @turn: the walk has noted it before it calls @turn
+ * @head: the wait queue; NULL when the entries are in none
+ * @last: first exclusive entry at the last turn; compared, never followed
+ * @turns: wakeups that looked for a worker
+ * @moves: workers that were moved to the end
+ */
+struct balance_entries {
+	wait_queue_entry_t turn;
+	wait_queue_entry_t stop;
+	wait_queue_head_t *head;
+	wait_queue_entry_t *last;
+	u64 turns;
+	u64 moves;
+};
+
+/**
+ * struct flowfd_balance_file - what is behind the descriptor of a balance
+ * @entries: in the socket's wait queue
+ * @closing: hook into the socket
+ * @wqh: pollers of the descriptor
+ * @closed: the socket is closed
+ */
+struct flowfd_balance_file {
+	struct balance_entries entries;
+	struct flowfd_closing_hook closing;
+	wait_queue_head_t wqh;
+	bool closed;
+};
+
+/* Whether wait queues are walked as a balance expects. */
+static bool walk_is_known __ro_after_init;
+
+static int balance_stop(wait_queue_entry_t *entry, unsigned int mode, int sync, void *key)
+{
+	return 0;
+}
+
+/*
+ * Only an entry that the last wakeup left where it was is moved. A task that blocks in
+ * accept(2) leaves the queue when it is woken, and joins it at the end by itself.
+ */
+static void balance_move(struct balance_entries *b, wait_queue_entry_t *first)
+{
+	struct list_head *next = first->entry.next;
+
+	if (first == b->last && next != &b->head->head) {
+		list_move_tail(&first->entry, &b->head->head);
+		b->moves++;
+		first = list_entry(next, wait_queue_entry_t, entry);
+	}
+	b->last = first;
+}
+
+/* Called by the walk, which goes on with @stop: what is behind that may be moved. */
+static int balance_turn(wait_queue_entry_t *entry, unsigned int mode, int sync, void *key)
+{
+	struct balance_entries *b = container_of(entry, struct balance_entries, turn);
+	wait_queue_entry_t *e = &b->stop;
+	unsigned int looks = 0;
+
+	if (!(key_to_poll(key) & EPOLLIN))
+		return 0;
+	b->turns++;
+	list_for_each_entry_continue(e, &b->head->head, entry) {
+		if (wait_entry_is_bookmark(e) || ++looks > BALANCE_LOOK)
+			break;
+		if (e->flags & WQ_FLAG_EXCLUSIVE) {
+			balance_move(b, e);
+			break;
+		}
+	}
+	return 0;
+}
+
+static void balance_join(struct balance_entries *b, wait_queue_head_t *head)
+{
+	lockdep_assert_held(&head->lock);
+
+	init_waitqueue_func_entry(&b->stop, balance_stop);
+	init_waitqueue_func_entry(&b->turn, balance_turn);
+	b->head = head;
+	__add_wait_queue(head, &b->stop);
+	/* Whatever joins later does so at the beginning of the queue or at its end. */
+	list_add_tail(&b->turn.entry, &b->stop.entry);
+}
+
+static void balance_leave(struct balance_entries *b)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&b->head->lock, flags);
+	list_del(&b->turn.entry);
+	list_del(&b->stop.entry);
+	spin_unlock_irqrestore(&b->head->lock, flags);
+}
+
+/* Joins the queue, unless another balance has it. */
+static int balance_begin(struct balance_entries *b, wait_queue_head_t *head)
+{
+	const wait_queue_entry_t *e;
+	int err = 0;
+
+	spin_lock_irq(&head->lock);
+	list_for_each_entry(e, &head->head, entry) {
+		if (e->func == balance_turn) {
+			err = -EBUSY;
+			break;
+		}
+	}
+	if (!err)
+		balance_join(b, head);
+	spin_unlock_irq(&head->lock);
+	return err;
+}
+
+static void balance_socket_leave(struct flowfd_closing_hook *hook)
+{
+	struct flowfd_balance_file *b =
+		container_of(hook, struct flowfd_balance_file, closing);
+
+	if (b->entries.head)
+		balance_leave(&b->entries);
+}
+
+static void balance_socket_closed(struct flowfd_closing_hook *hook)
+{
+	struct flowfd_balance_file *b =
+		container_of(hook, struct flowfd_balance_file, closing);
+
+	/* Release waits for the lock that the caller holds. */
+	WRITE_ONCE(b->closed, true);
+	wake_up_poll(&b->wqh, EPOLLHUP);
+}
+
+static const struct flowfd_closing_ops balance_closing_ops = {
+	.leave = balance_socket_leave,
+	.closed = balance_socket_closed,
+};
+
+static int balance_release(struct inode *inode, struct file *file)
+{
+	struct flowfd_balance_file *b = file->private_data;
+
+	flowfd_closing_remove(&b->closing);
+	kfree(b);
+	return 0;
+}
+
+static __poll_t balance_poll(struct file *file, poll_table *wait)
+{
+	struct flowfd_balance_file *b = file->private_data;
+
+	poll_wait(file, &b->wqh, wait);
+	return READ_ONCE(b->closed) ? EPOLLHUP : 0;
+}
+
+#ifdef CONFIG_PROC_FS
+static void balance_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct flowfd_balance_file *b = file->private_data;
+
+	seq_printf(m,
+		   "flowfd-balance-turns: %llu\n"
+		   "flowfd-balance-moves: %llu\n"
+		   "flowfd-balance-closed: %d\n",
+		   READ_ONCE(b->entries.turns), READ_ONCE(b->entries.moves),
+		   READ_ONCE(b->closed));
+}
+#endif
+
+static const struct file_operations balance_fops = {
+	.owner = THIS_MODULE,
+	.release = balance_release,
+	.poll = balance_poll,
+	.llseek = noop_llseek,
+#ifdef CONFIG_PROC_FS
+	.show_fdinfo = balance_show_fdinfo,
+#endif
+};
+
+/* Only a socket of which the wait queue, and who waits there, is known. */
+static bool balance_may_have(const struct socket *sock)
+{
+	const struct sock *sk = sock->sk;
+
+	if (!sk || READ_ONCE(sk->sk_state) != TCP_LISTEN)
+		return false;
+	if (sk->sk_family == PF_UNIX)
+		return true;
+	return (sk->sk_family == PF_INET || sk->sk_family == PF_INET6) &&
+	       sk->sk_protocol == IPPROTO_TCP;
+}
+
+/* The caller keeps the socket's file. */
+static struct flowfd_balance_file *balance_alloc(struct file *file, struct socket *sock)
+{
+	struct flowfd_balance_file *b;
+	int err;
+
+	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+	if (!b)
+		return ERR_PTR(-ENOMEM);
+	init_waitqueue_head(&b->wqh);
+	flowfd_closing_init_hook(&b->closing, file, CLOSING_BALANCE);
+	err = flowfd_closing_track_file(&b->closing);
+	if (err <= 0) {
+		kfree(b);
+		return ERR_PTR(err ?: -EOPNOTSUPP);
+	}
+	err = balance_begin(&b->entries, &sock->wq.wait);
+	if (!err)
+		return b;
+	flowfd_closing_remove(&b->closing);
+	kfree(b);
+	return ERR_PTR(err);
+}
+
+static long balance_install(struct flowfd_balance_file *b, u32 flags)
+{
+	struct file *file =
+		anon_inode_getfile("[flowfd-balance]", &balance_fops, b, O_RDWR);
+
+	if (!IS_ERR(file))
+		return flowfd_install_file(file, flags);
+	flowfd_closing_remove(&b->closing);
+	kfree(b);
+	return PTR_ERR(file);
+}
+
+/**
+ * flowfd_balance_create - FLOWFD_IOC_BALANCE
+ * @argp: struct flowfd_balance in user memory
+ * @size: the caller's size of it
+ *
+ * Return: a new descriptor or a negative errno.
+ */
+long flowfd_balance_create(const void __user *argp, size_t size)
+{
+	struct flowfd_balance_file *b = ERR_PTR(-EINVAL);
+	struct flowfd_balance args;
+	struct socket *sock;
+	struct file *file;
+	int err;
+
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_BALANCE_SIZE_VER0, argp, size);
+	if (err)
+		return err;
+	if (args.flags & ~FLOWFD_KEEP_ON_EXEC)
+		return -EINVAL;
+	if (!walk_is_known)
+		return -EOPNOTSUPP;
+	file = fget(args.fd);
+	if (!file)
+		return -EBADF;
+	sock = sock_from_file(file);
+	if (!sock)
+		b = ERR_PTR(-ENOTSOCK);
+	else if (balance_may_have(sock))
+		b = balance_alloc(file, sock);
+	fput(file);
+	return IS_ERR(b) ? PTR_ERR(b) : balance_install(b, args.flags);
+}
+
+/* An exclusive entry of the check, as of an epoll: it stays when it is woken. */
+struct check_entry {
+	wait_queue_entry_t wait;
+	unsigned int calls;
+};
+
+static int check_func(wait_queue_entry_t *entry, unsigned int mode, int sync, void *key)
+{
+	/* Stops a walk that would never end. */
+	return ++container_of(entry, struct check_entry, wait)->calls > 8 ? -1 : 1;
+}
+
+/*
+ * Two workers wait. Two wakeups must reach one after the other. A third, of all, must
+ * reach both.
+ */
+static bool __init check_walk(void)
+{
+	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(head);
+	struct check_entry worker[2] = {};
+	struct balance_entries b = {};
+	unsigned int i;
+	bool known;
+
+	for (i = 0; i < ARRAY_SIZE(worker); i++) {
+		init_waitqueue_func_entry(&worker[i].wait, check_func);
+		add_wait_queue_exclusive(&head, &worker[i].wait);
+	}
+	spin_lock_irq(&head.lock);
+	balance_join(&b, &head);
+	spin_unlock_irq(&head.lock);
+
+	wake_up_interruptible_sync_poll(&head, EPOLLIN);
+	known = worker[0].calls == 1 && !worker[1].calls;
+	wake_up_interruptible_sync_poll(&head, EPOLLIN);
+	known = known && worker[0].calls == 1 && worker[1].calls == 1;
+	__wake_up(&head, TASK_NORMAL, 0, poll_to_key(EPOLLIN));
+	known = known && worker[0].calls == 2 && worker[1].calls == 2;
+	return known && b.turns == 3 && b.moves == 2;
+}
+
+/** flowfd_balance_init - see whether this kernel walks wait queues as expected */
+void __init flowfd_balance_init(void)
+{
+	flowfd_closing_register(CLOSING_BALANCE, &balance_closing_ops);
+	walk_is_known = check_walk();
+	if (!walk_is_known)
+		pr_notice("flowfd: no balance: this kernel wakes in another way\n");
+}
