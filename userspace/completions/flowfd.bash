@@ -55,11 +55,11 @@ _flowfdctl()
 	local current=${COMP_WORDS[COMP_CWORD]} word command=
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
 		case $word in
-		info | list | top | --prometheus) command=$word; break ;;
+		info | list | top | balance | --prometheus) command=$word; break ;;
 		esac
 	done
 	case $(_flowfd_value) in
-	--interval | --count | --pid | -i | -n | -p) return ;;
+	--interval | --count | --pid | --listen | -i | -n | -p | -l) return ;;
 	--sort)
 		_flowfd_columns "${current#=}"
 		return ;;
@@ -67,7 +67,7 @@ _flowfdctl()
 	if [[ $current = -* ]]; then
 		_flowfd_options "$current" "$1" ${command:+"$command"}
 	elif [ ! "$command" ]; then
-		_flowfd_words "$current" info list top
+		_flowfd_words "$current" info list top balance
 	fi
 }
 

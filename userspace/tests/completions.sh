@@ -40,7 +40,7 @@ long() {
 		grep -oE -e '--[a-z-]+=?' | paste -sd ' '
 }
 
-offers "info list top" flowfdctl ""
+offers "info list top balance" flowfdctl ""
 offers "list" flowfdctl l
 offers "$(long flowfdctl)" flowfdctl -
 offers "$(long flowfdctl list)" flowfdctl list -

@@ -21,10 +21,10 @@ interval="not a number from 0.1 to 3600"
 count="not a number from 1 to 1000000000"
 neither="neither an option nor the value of one"
 
-refused "no command" "flowfdctl: no command (info, list, top)"
-refused "unknown command" "flowfdctl: lst: no such command (info, list, top)" \
+refused "no command" "flowfdctl: no command (info, list, top, balance)"
+refused "unknown command" "flowfdctl: lst: no such command (info, list, top, balance)" \
 	lst
-refused "an empty command" "flowfdctl: : no such command (info, list, top)" ""
+refused "an empty command" "flowfdctl: : no such command (info, list, top, balance)" ""
 refused "unknown option" "flowfdctl: unrecognized option '--all'" --all
 refused "a command's option before it" \
 	"flowfdctl: unrecognized option '--json'" --json list
@@ -99,7 +99,7 @@ done
 tap_is "$("$ctl" help)" "$("$ctl" --help)" "help is --help"
 
 version=$(sed -n 's/^Version: //p' "$build/libflowfd.pc")
-for command in "" info list top --prometheus; do
+for command in "" info list top balance --prometheus; do
 	# shellcheck disable=SC2086 # no command is no argument
 	tap_is "$("$ctl" $command --version)" "flowfdctl $version" \
 		"version${command:+ of $command}"

@@ -141,7 +141,7 @@ def test_info(user):
     assert ctl("info", user=user).stdout == f"""module           {version}
 libflowfd        {version}
 ABI version      1
-features         maximum bucket ring setup mapped posts policies statistics bridges
+features         maximum bucket ring setup mapped posts policies statistics bridges balance
 token rate       at most 1000000000 a second
 ring             at most 1048576 watched files
 list             {access}

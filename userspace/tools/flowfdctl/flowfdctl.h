@@ -266,6 +266,7 @@ void rows_sort(struct row *rows, size_t count, const struct order *order);
 int info_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int top_main(int argc, char **argv);
-int prometheus_main(int argc, char **argv); /* metrics.c */
+int prometheus_main(int argc, char **argv);
+int balance_main(int argc, char **argv); /* metrics.c */
 
 #endif /* FLOWFDCTL_H */

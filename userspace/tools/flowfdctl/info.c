@@ -31,6 +31,7 @@ static void print_features(uint64_t features)
 		{ .bit = FLOWFD_FEATURE_FLOW, .name = "policies" },
 		{ .bit = FLOWFD_FEATURE_STATS, .name = "statistics" },
 		{ .bit = FLOWFD_FEATURE_BRIDGE, .name = "bridges" },
+		{ .bit = FLOWFD_FEATURE_BALANCE, .name = "balance" },
 	};
 	size_t i;
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* flowfdctl: shows administrators the uses of flowfd. Dispatches to a command. */
+/*
+ * flowfdctl: shows administrators the uses of flowfd, and balances servers. Dispatches to a
+ * command.
+ */
 #include <argp.h>
 #include <err.h>
 #include <errno.h>
@@ -12,7 +15,7 @@
 
 const char *argp_program_version = "flowfdctl " FLOWFD_VERSION;
 
-#define COMMANDS "info, list, top"
+#define COMMANDS "info, list, top, balance"
 
 static const struct command {
 	const char *name;
@@ -21,6 +24,7 @@ static const struct command {
 	{ "info", info_main },
 	{ "list", list_main },
 	{ "top", top_main },
+	{ "balance", balance_main },
 };
 
 static const struct command prometheus = { "--prometheus", prometheus_main };
@@ -90,11 +94,12 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "COMMAND [OPTION...]\n--prometheus",
 	.doc = "Show the counters and rings of this machine, and what the flowfd"
-	       " module can do.\n"
+	       " module can do; balance the workers of a server.\n"
 	       "\n"
-	       "  info    is the module loaded, and what can it do?\n"
-	       "  list    every counter and ring, and the process that created it\n"
-	       "  top     the same with rates, once a second\n"
+	       "  info     is the module loaded, and what can it do?\n"
+	       "  list     every counter and ring, and the process that created it\n"
+	       "  top      the same with rates, once a second\n"
+	       "  balance  wake the workers of a running server in turn\n"
 	       "\v"
 	       "'flowfdctl COMMAND --help' has the options of a command."
 	       " Without root, 'flowfdctl list --pid PID' shows one process.\n"
@@ -104,6 +109,7 @@ static const struct argp argp = {
 	       "  flowfdctl list --json | jq '.counters[] | select(.deferred)'\n"
 	       "  flowfdctl top --interval 0.5\n"
 	       "  flowfdctl top --count 1 | head\n"
+	       "  flowfdctl balance --pid $(cat /run/nginx.pid)\n"
 	       "\n"
 	       "Exit status: 0; 1 if the module is not loaded or an error"
 	       " occurred; 2 if the output is incomplete, and standard error says"

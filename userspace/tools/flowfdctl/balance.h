@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of flowfdctl balance share. */
+#ifndef FLOWFDCTL_BALANCE_H
+#define FLOWFDCTL_BALANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* "unix:" and a path, or an address of IPv6 in brackets with its port. */
+#define ADDRESS_SIZE 128
+
+/**
+ * struct listener - a listening socket of a server
+ * @fd: descriptor of this process
+ * @inode: number of the socket, the same in all processes that have it
+ * @reuseport: each worker has a socket of its own, so there is nothing to balance
+ * @address: as text: "127.0.0.1:80", "[::]:80", "unix:/run/server.sock"
+ */
+struct listener {
+	int fd;
+	ino_t inode;
+	bool reuseport;
+	char address[ADDRESS_SIZE];
+};
+
+/**
+ * struct worker - a process that may accept connections
+ * @pid: its number
+ * @counters: descriptors of perf events, two for each thread
+ * @count: their number
+ * @accepted: connections that it accepted until it ended or was last looked at
+ */
+struct worker {
+	pid_t pid;
+	int *counters;
+	size_t count;
+	uint64_t accepted;
+};
+
+struct workers {
+	struct worker *worker;
+	size_t count;
+};
+
+/* listeners.c */
+size_t listeners_find(int pidfd, pid_t pid, const char *address,
+		      struct listener **listeners);
+bool process_has_socket(pid_t pid, ino_t inode);
+
+/* workers.c */
+void workers_open(void);
+void workers_update(struct workers *workers, pid_t pid, const struct listener *listeners,
+		    size_t count);
+void workers_reset(struct workers *workers);
+
+#endif /* FLOWFDCTL_BALANCE_H */

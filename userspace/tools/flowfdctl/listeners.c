@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The listening sockets of a process, fetched with pidfd_getfd(2). */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "balance.h"
+#include "flowfdctl.h"
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+};
+
+static void unix_text(char out[ADDRESS_SIZE], const struct sockaddr_un *un,
+		      socklen_t size)
+{
+	size_t length = size - offsetof(struct sockaddr_un, sun_path);
+	char path[sizeof(un->sun_path) + 1] = "";
+
+	memcpy(path, un->sun_path, length);
+	/* A name that is not in the file system begins with a 0 byte. */
+	if (length && !*path)
+		*path = '@';
+	snprintf(out, ADDRESS_SIZE, "unix:%s", path);
+}
+
+static bool address_text(char out[ADDRESS_SIZE], int fd)
+{
+	char host[INET6_ADDRSTRLEN];
+	union address a = { 0 };
+	socklen_t size = sizeof(a);
+
+	if (getsockname(fd, &a.any, &size))
+		return false;
+	switch (a.any.sa_family) {
+	case AF_INET:
+		snprintf(out, ADDRESS_SIZE, "%s:%u",
+			 inet_ntop(AF_INET, &a.in.sin_addr, host, sizeof(host)),
+			 ntohs(a.in.sin_port));
+		return true;
+	case AF_INET6:
+		snprintf(out, ADDRESS_SIZE, "[%s]:%u",
+			 inet_ntop(AF_INET6, &a.in6.sin6_addr, host, sizeof(host)),
+			 ntohs(a.in6.sin6_port));
+		return true;
+	case AF_UNIX:
+		unix_text(out, &a.un, size);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int option(int fd, int name)
+{
+	int value = 0;
+
+	getsockopt(fd, SOL_SOCKET, name, &value, &(socklen_t){ sizeof(value) });
+	return value;
+}
+
+/* Whether a socket listens, as far as a balance is possible. */
+static bool listener_init(struct listener *l, int fd)
+{
+	int protocol;
+	struct stat status;
+
+	if (!option(fd, SO_ACCEPTCONN) || fstat(fd, &status) ||
+	    !address_text(l->address, fd))
+		return false;
+	protocol = option(fd, SO_PROTOCOL);
+	if (option(fd, SO_DOMAIN) != AF_UNIX && protocol != IPPROTO_TCP)
+		return false;
+	l->fd = fd;
+	l->inode = status.st_ino;
+	l->reuseport = option(fd, SO_DOMAIN) != AF_UNIX && option(fd, SO_REUSEPORT);
+	return true;
+}
+
+static bool is_known(const struct listener *listeners, size_t count, ino_t inode)
+{
+	while (count--)
+		if (listeners[count].inode == inode)
+			return true;
+	return false;
+}
+
+static DIR *open_descriptors(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	return opendir(path);
+}
+
+/* The number in "socket:[number]", or 0. */
+static ino_t socket_inode(int directory, const char *name)
+{
+	char text[64];
+	ssize_t length = readlinkat(directory, name, text, sizeof(text) - 1);
+
+	if (length < 0)
+		return 0;
+	text[length] = '\0';
+	return strncmp(text, "socket:[", 8) ? 0 : strtoul(text + 8, NULL, 10);
+}
+
+/*
+ * listeners_find - the listening sockets of a process
+ * @pidfd: of the process
+ * @pid: its number
+ * @address: only this one; NULL: all
+ * @listeners: result
+ *
+ * Ends the program if the process may not be looked at. Returns their number.
+ */
+size_t listeners_find(int pidfd, pid_t pid, const char *address,
+		      struct listener **listeners)
+{
+	DIR *directory = open_descriptors(pid);
+	struct listener *list = NULL;
+	struct dirent *entry;
+	size_t count = 0;
+	ino_t inode;
+	int fd;
+
+	if (!directory)
+		err(EXIT_FAILURE, "process %d: its descriptors", pid);
+	while ((entry = readdir(directory))) {
+		if (!isdigit((unsigned char)*entry->d_name))
+			continue;
+		inode = socket_inode(dirfd(directory), entry->d_name);
+		if (!inode || is_known(list, count, inode))
+			continue;
+		fd = syscall(SYS_pidfd_getfd, pidfd, atoi(entry->d_name), 0);
+		if (fd < 0 && errno == EPERM)
+			errx(EXIT_FAILURE,
+			     "process %d: only a user who may trace it may"
+			     " balance its sockets: run this as root",
+			     pid);
+		if (fd < 0)
+			continue;
+		list = grow(list, count, sizeof(*list));
+		if (listener_init(&list[count], fd) &&
+		    (!address || !strcmp(address, list[count].address)))
+			count++;
+		else
+			close(fd);
+	}
+	closedir(directory);
+	*listeners = list;
+	return count;
+}
+
+/* process_has_socket - whether one of a process' descriptors is this socket */
+bool process_has_socket(pid_t pid, ino_t inode)
+{
+	DIR *directory = open_descriptors(pid);
+	struct dirent *entry;
+	bool found = false;
+
+	while (directory && !found && (entry = readdir(directory)))
+		found = socket_inode(dirfd(directory), entry->d_name) == inode;
+	if (directory)
+		closedir(directory);
+	return found;
+}

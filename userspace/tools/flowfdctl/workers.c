@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The workers of a server, and how many connections each accepts: counted by the kernel's
+ * tracepoints of accept(2) and accept4(2), on all their listening sockets together.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "balance.h"
+#include "flowfdctl.h"
+
+static const char *const calls[] = { "sys_exit_accept", "sys_exit_accept4" };
+#define CALLS (sizeof(calls) / sizeof(*calls))
+
+static unsigned long call_ids[CALLS];
+
+static unsigned long tracepoint_id(const char *name)
+{
+	static const char *const places[] = { "/sys/kernel/tracing",
+					      "/sys/kernel/debug/tracing" };
+	unsigned long id = 0;
+	char path[128];
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(*places) && !id; i++) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/events/syscalls/%s/id", places[i], name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%lu", &id) != 1)
+			id = 0;
+		fclose(file);
+	}
+	return id;
+}
+
+/* workers_open - get ready to count, or end the program and say what is missing */
+void workers_open(void)
+{
+	size_t i;
+
+	for (i = 0; i < CALLS; i++) {
+		call_ids[i] = tracepoint_id(calls[i]);
+		if (!call_ids[i])
+			errx(EXIT_FAILURE,
+			     "the tracepoint syscalls:%s, which counts"
+			     " connections, is not there: mount tracefs at"
+			     " /sys/kernel/tracing, and run this as root",
+			     calls[i]);
+	}
+}
+
+/* Counts the calls of a thread, and of those that it starts, that returned a connection. */
+static int count_calls(pid_t thread, unsigned long id)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = id,
+		.inherit = 1,
+	};
+	int fd =
+		syscall(SYS_perf_event_open, &attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0"))
+		err(EXIT_FAILURE, "the filter of a tracepoint");
+	if (fd < 0 && errno != ESRCH)
+		err(EXIT_FAILURE, "counting the connections of process %d", thread);
+	return fd;
+}
+
+static void add_threads(struct worker *w)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *directory;
+	size_t i;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", w->pid);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory))) {
+		for (i = 0; isdigit((unsigned char)*entry->d_name) && i < CALLS; i++) {
+			fd = count_calls(atoi(entry->d_name), call_ids[i]);
+			if (fd < 0)
+				continue;
+			w->counters = grow(w->counters, w->count, sizeof(*w->counters));
+			w->counters[w->count++] = fd;
+		}
+	}
+	if (directory)
+		closedir(directory);
+}
+
+static uint64_t accepted(const struct worker *w)
+{
+	uint64_t number, sum = 0;
+	size_t i;
+
+	for (i = 0; i < w->count; i++)
+		if (read(w->counters[i], &number, sizeof(number)) == sizeof(number))
+			sum += number;
+	return sum;
+}
+
+static struct worker *find(struct workers *workers, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < workers->count; i++)
+		if (workers->worker[i].pid == pid)
+			return &workers->worker[i];
+	return NULL;
+}
+
+static bool may_accept(pid_t pid, const struct listener *listeners, size_t count)
+{
+	while (count--)
+		if (process_has_socket(pid, listeners[count].inode))
+			return true;
+	return false;
+}
+
+static void add(struct workers *workers, pid_t pid)
+{
+	struct worker *w;
+
+	workers->worker = grow(workers->worker, workers->count, sizeof(*w));
+	w = &workers->worker[workers->count++];
+	*w = (struct worker){ .pid = pid };
+	add_threads(w);
+}
+
+/* Of a process and its children, which the file names in one line. */
+static void add_children(struct workers *workers, pid_t pid,
+			 const struct listener *listeners, size_t count)
+{
+	char path[64];
+	FILE *file;
+	pid_t child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", &child) == 1)
+		if (!find(workers, child) && may_accept(child, listeners, count))
+			add(workers, child);
+	if (file)
+		fclose(file);
+}
+
+/*
+ * workers_update - look for new workers, and count what all have accepted
+ * @workers: those that are known; empty at first
+ * @pid: the server: it, and its children, may be workers
+ * @listeners: sockets of which a worker has one
+ * @count: their number
+ */
+void workers_update(struct workers *workers, pid_t pid, const struct listener *listeners,
+		    size_t count)
+{
+	size_t i;
+
+	if (!find(workers, pid))
+		add(workers, pid);
+	add_children(workers, pid, listeners, count);
+	for (i = 0; i < workers->count; i++)
+		workers->worker[i].accepted = accepted(&workers->worker[i]);
+}
+
+/* workers_reset - count from 0 again */
+void workers_reset(struct workers *workers)
+{
+	size_t i, k;
+
+	for (i = 0; i < workers->count; i++)
+		for (k = 0; k < workers->worker[i].count; k++)
+			ioctl(workers->worker[i].counters[k], PERF_EVENT_IOC_RESET, 0);
+}
