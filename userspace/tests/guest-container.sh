@@ -84,7 +84,7 @@ import flowfd
 ctl, shared = sys.argv[1:]
 counter = flowfd.Counter(initial=5)
 with open(f"{shared}/new", "w") as file:
-    subprocess.run([ctl, "list"], stdout=file, stderr=file)
+    subprocess.run([ctl, "list", "--pid", str(os.getpid())], stdout=file, stderr=file)
 os.rename(f"{shared}/new", f"{shared}/inside")
 while not os.path.exists(f"{shared}/done"):
     time.sleep(0.05)
@@ -102,12 +102,12 @@ exec 8<>/dev/flowfd
 exec 8<&-
 touch "$here/shared/done"
 wait $inside
-# columns FILE: ID, process and count of Python's counters
+# columns FILE COLUMN: ID, process (in that column) and count of Python's counters
 columns() {
-	awk '$10 == "python3" { print $1, $2, $4 }' "$1"
+	awk -v process="$2" '$10 == "python3" { print $1, $process, $4 }' "$1"
 }
 # shellcheck disable=SC2046 # words
-set -- $(columns "$here/shared/inside") $(columns "$here/outside")
+set -- $(columns "$here/shared/inside" 2) $(columns "$here/outside" 3)
 tap_is "$# $1 $3 $6" "6 $4 5 5" "a counter has one id inside and outside"
 tap_is "$((${2:-0} < ${5:-0}))" 1 \
 	"and another process number: $2 inside, $5 outside"
