@@ -185,6 +185,8 @@ static size_t good_structure(unsigned int request, void *at)
 		*(struct flowfd_bridge *)at =
 			(struct flowfd_bridge){ .flags = FLOWFD_BRIDGE_SOURCE };
 		return sizeof(struct flowfd_bridge);
+	case FLOWFD_IOC_BALANCE:
+		return sizeof(struct flowfd_balance);
 	default:
 		return 16;
 	}
@@ -211,6 +213,7 @@ void call_any_ioctl(const __u32 *a)
 		FLOWFD_IOC_COUNTER_STATS,
 		FLOWFD_IOC_RING_STATS,
 		FLOWFD_IOC_COUNTER_BRIDGE,
+		FLOWFD_IOC_BALANCE,
 		0,
 	};
 	/* The kernel writes as much as the largest size that a request can have. */
@@ -220,6 +223,8 @@ void call_any_ioctl(const __u32 *a)
 	size_t size = good_structure(request, space);
 	int fd;
 
+	if (request == FLOWFD_IOC_BALANCE)
+		memcpy(space, &(__s32){ any_file(a[3] / 96) }, sizeof(__s32));
 	if (a[2] % 2)
 		size = any_size(a[2] / 2);
 	if (a[3] % 4)
@@ -233,6 +238,7 @@ void call_any_ioctl(const __u32 *a)
 		   _IOC(a[1] / 8 % 4, a[1] % 16 ? 'J' : 'E', number, size),
 		   any_address(a[2] / 64, space, size));
 	if (fd > 2 && fd < FILE_BASE && (request == FLOWFD_IOC_CREATE_COUNTER ||
+					   request == FLOWFD_IOC_BALANCE ||
 					   request == FLOWFD_IOC_CREATE_RING))
 		place_fd(fd, any_file(a[0]));
 }

@@ -95,7 +95,8 @@ struct eventfd_qos {
 #define FLOWFD_FEATURE_STATS (1ULL << 7)
 /* FLOWFD_IOC_COUNTER_BRIDGE */
 #define FLOWFD_FEATURE_BRIDGE (1ULL << 8)
-#define FLOWFD_FEATURE_BALANCE (1ULL << 9) /* FLOWFD_IOC_BALANCE */
+/* FLOWFD_IOC_BALANCE */
+#define FLOWFD_FEATURE_BALANCE (1ULL << 9)
 
 /**
  * struct flowfd_query - what the loaded module can do
