@@ -41,6 +41,9 @@ cached()
 	exec 9> "$cache/lock-${name%-*}"
 	flock 9
 	if [ ! -e "$path" ]; then
+		# A run that was killed may have left file systems mounted there.
+		awk -v below="$path.new/" 'index($2, below) == 1 { print $2 }' /proc/mounts |
+			sort -r | xargs -r umount
 		rm -rf --one-file-system "$path.new"
 		"$@"
 		mv "$path.new" "$path"
