@@ -338,7 +338,7 @@ int main(int argc, char **argv)
 		err(EXIT_FAILURE, "temporary file");
 	if (json)
 		copy(result, json, arguments.json);
-	if (arguments.html)
+	if (script)
 		report(result, script, arguments.html);
 	if (fflush(stdout) || ferror(stdout))
 		err(EXIT_FAILURE, "standard output");
