@@ -6,8 +6,13 @@
 
 #include "ready.h"
 
-/* The timer of a deferred wakeup comes first, and then starts this. */
-static void ready_wait_for_due(struct ready *r)
+/**
+ * flowfd_ready_wait_for_due - have the timer expire when the delay has passed
+ * @r: of a locked counter
+ *
+ * The timer of a deferred wakeup comes first, and then starts this.
+ */
+void flowfd_ready_wait_for_due(struct ready *r)
 {
 	if (r->flow.due && !r->deferred)
 		hrtimer_start(&r->timer, ns_to_ktime(r->flow.due), HRTIMER_MODE_ABS);
@@ -29,7 +34,7 @@ bool flowfd_ready_check(struct ready *r, u64 count, bool blocked)
 	}
 	if (count && flow_needs_due(&r->flow)) {
 		flow_begin(&r->flow, ktime_get_ns());
-		ready_wait_for_due(r);
+		flowfd_ready_wait_for_due(r);
 	}
 	return false;
 }
@@ -102,7 +107,7 @@ bool flowfd_ready_expire(struct ready *r, u64 count)
 	if (!count)
 		r->flow.due = 0;
 	if (!flow_expire(&r->flow, ktime_get_ns()))
-		ready_wait_for_due(r);
+		flowfd_ready_wait_for_due(r);
 	return deferred;
 }
 
@@ -119,7 +124,7 @@ void flowfd_ready_set_bucket(struct ready *r, const struct eventfd_qos *qos)
 	r->qos = *qos;
 	bucket_init(&r->bucket, qos->token_capacity, qos->token_rate);
 	WRITE_ONCE(r->deferred, false);
-	ready_wait_for_due(r);
+	flowfd_ready_wait_for_due(r);
 }
 
 /**

@@ -34,6 +34,7 @@ struct ready {
 bool flowfd_qos_is_valid(const struct eventfd_qos *qos);
 void flowfd_ready_init(struct ready *r, const struct eventfd_qos *qos);
 void flowfd_ready_set_bucket(struct ready *r, const struct eventfd_qos *qos);
+void flowfd_ready_wait_for_due(struct ready *r);
 bool flowfd_ready_check(struct ready *r, u64 count, bool blocked);
 bool flowfd_ready_force(struct ready *r, u64 count);
 bool flowfd_ready_take_token(struct ready *r);

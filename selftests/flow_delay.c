@@ -301,7 +301,8 @@ TEST_F(flow, another_delay)
 		before = now_ns();
 		ASSERT_EQ(8, put(&self->f, 1));
 		EXPECT_EQ(POLLOUT, poll_now(self->fd));
-		ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100, .max_delay = 2 * DELAY));
+		ASSERT_EQ(0, SET_FLOW(self->fd, .set = FLOWFD_SET_MAX_DELAY,
+				      .max_delay = 2 * DELAY));
 		ASSERT_TRUE(flow_sleeper_join(&s))
 			TH_LOG("%s", way_names[way]);
 		EXPECT_LE(before + 2 * DELAY, s.woken);
