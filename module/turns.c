@@ -50,10 +50,12 @@ static bool turns_keep_readers(const struct flowfd_counter *c)
 /* What poll returns now. That of a mapped counter is computed by its poll. */
 static __poll_t turns_events(struct flowfd_counter *c)
 {
-	u64 count = store_count(&c->store);
+	u64 maximum = store_maximum(&c->store);
+	/* Programs may have put more there: then there is no room. */
+	u64 count = min(store_count(&c->store), maximum);
 
-	return count_events_at(count, store_maximum(&c->store),
-			       counter_is_ready(c, count), c->ready.flow.write_mark);
+	return count_events_at(count, maximum, counter_is_ready(c, count),
+			       c->ready.flow.write_mark);
 }
 
 /*
