@@ -65,7 +65,8 @@ static int counter_sleep_as_writer(struct flowfd_counter *c, u64 value,
 	int err;
 
 	flowfd_sleeper_join(c, &s, EPOLLOUT, value);
-	if (counter_arm_writers(c))
+	/* One that overtook all others may fit, as nobody has tried for it. */
+	if (counter_arm_writers(c) || c->writers.next == &s.node)
 		flowfd_counter_settle(c, 0, false);
 	err = flowfd_sleeper_sleep(c, &s, options->end);
 	if (err) {
