@@ -4,9 +4,11 @@
  * call when memory is not enough.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -213,9 +215,14 @@ static int notify_by_write(int fd, int error)
 	uint64_t value = 0;
 	struct iovec vector = { &value, sizeof(value) };
 
-	if (pwritev2(fd, &vector, 1, -1, RWF_NOWAIT) < 0 && errno != EAGAIN)
-		return error;
-	return 0;
+	int saved = errno;
+	bool failed;
+
+	/* Not by pwritev2(), which is a cancellation point. */
+	failed = syscall(SYS_pwritev2, fd, &vector, 1, -1L, -1L, RWF_NOWAIT) < 0 &&
+		 errno != EAGAIN;
+	errno = saved;
+	return failed ? error : 0;
 }
 
 int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
