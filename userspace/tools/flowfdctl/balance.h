@@ -30,12 +30,14 @@ struct listener {
  * @pid: its number
  * @counters: descriptors of perf events, two for each thread
  * @count: their number
- * @accepted: connections that it accepted until it ended or was last looked at
+ * @before: connections that it had accepted at the last table
+ * @accepted: connections that it has accepted since
  */
 struct worker {
 	pid_t pid;
 	int *counters;
 	size_t count;
+	uint64_t before;
 	uint64_t accepted;
 };
 

@@ -61,7 +61,10 @@ void workers_open(void)
 	}
 }
 
-/* Counts the calls of a thread, and of those that it starts, that returned a connection. */
+/*
+ * Counts the calls of a thread, and of those that it starts, that returned a connection. A
+ * process that it starts is a worker of its own.
+ */
 static int count_calls(pid_t thread, unsigned long id)
 {
 	struct perf_event_attr attr = {
@@ -69,12 +72,17 @@ static int count_calls(pid_t thread, unsigned long id)
 		.size = sizeof(attr),
 		.config = id,
 		.inherit = 1,
+		.inherit_thread = 1,
 	};
 	int fd =
 		syscall(SYS_perf_event_open, &attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0"))
 		err(EXIT_FAILURE, "the filter of a tracepoint");
+	if (fd < 0 && errno == EMFILE) {
+		warnx("too many threads: not all connections are counted");
+		return -1;
+	}
 	if (fd < 0 && errno != ESRCH)
 		err(EXIT_FAILURE, "counting the connections of process %d", thread);
 	return fd;
@@ -175,15 +183,16 @@ void workers_update(struct workers *workers, pid_t pid, const struct listener *l
 		add(workers, pid);
 	add_children(workers, pid, listeners, count);
 	for (i = 0; i < workers->count; i++)
-		workers->worker[i].accepted = accepted(&workers->worker[i]);
+		workers->worker[i].accepted =
+			accepted(&workers->worker[i]) - workers->worker[i].before;
 }
 
 /* workers_reset - count from 0 again */
 void workers_reset(struct workers *workers)
 {
-	size_t i, k;
+	size_t i;
 
+	/* The count of threads that have ended cannot be reset. */
 	for (i = 0; i < workers->count; i++)
-		for (k = 0; k < workers->worker[i].count; k++)
-			ioctl(workers->worker[i].counters[k], PERF_EVENT_IOC_RESET, 0);
+		workers->worker[i].before += workers->worker[i].accepted;
 }
