@@ -944,10 +944,11 @@ struct flowfd_balance {
 
 /*
  * On a descriptor that may create counters: returns a descriptor. As long as it is open,
- * a connection wakes the worker that was woken longest ago, of those that wait with
- * EPOLLEXCLUSIVE. Without this it is always the first that sleeps of those that began to
- * wait first. Waiters of other kinds are woken as before. Only the order changes: nobody
- * is woken who would not have been able to be, and none less than one sleeping worker.
+ * each worker that waits with EPOLLEXCLUSIVE is in turn the first to be woken by a
+ * connection; the turn of one that does not sleep goes to the next one that does. Without
+ * this it is always the first that sleeps of those that began to wait first. Other waiters
+ * are woken as before, but a multishot accept of io_uring has its turn, too, and takes it
+ * also when it is busy.
  *
  * The descriptor does not keep the socket open. It has EPOLLHUP once the socket is closed.
  * /proc/PID/fdinfo has the number of wakeups and of workers that were moved.

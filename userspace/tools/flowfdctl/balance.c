@@ -122,12 +122,14 @@ static void find_listeners(struct session *s)
 		     "process %d has no listening socket of TCP or UNIX%s%s", s->a.pid,
 		     s->a.address ? " with the address " : "", s->a.address ?: "");
 	for (i = 0; i < s->count; i++) {
-		if (s->listeners[i].reuseport)
+		if (s->listeners[i].reuseport) {
 			warnx("%s has SO_REUSEPORT: the kernel distributes its"
 			      " connections already",
 			      s->listeners[i].address);
-		else
+			close(s->listeners[i].fd);
+		} else {
 			s->listeners[kept++] = s->listeners[i];
+		}
 	}
 	s->count = kept;
 	if (!kept)
@@ -246,11 +248,12 @@ int balance_main(int argc, char **argv)
 	s.ends[0] = (struct pollfd){ syscall(SYS_pidfd_open, s.a.pid, 0), POLLIN, 0 };
 	if (s.ends[0].fd < 0)
 		err(EXIT_FAILURE, "process %d", s.a.pid);
-	s.ends[1] = (struct pollfd){ signals(), POLLIN, 0 };
 	workers_open();
 	find_listeners(&s);
 	workers_update(&s.workers, s.a.pid, s.listeners, s.count);
 	balance_all(&s);
+	/* Last: until now a signal ends the program, whatever it waits for. */
+	s.ends[1] = (struct pollfd){ signals(), POLLIN, 0 };
 	state = s.a.once ? "not balanced" : "balanced";
 	do {
 		ended = wait_interval(&s);
