@@ -62,8 +62,8 @@ flowfd_write: counter=1 value=1 count=1
 flowfd_wakeup: counter=1 count=1 slept=0
 flowfd_write: counter=1 value=1 count=2
 flowfd_held_back: counter=1 count=2 reason=bucket
-flowfd_timer: counter=1 count=2 wakes=1
 flowfd_wakeup: counter=1 count=2 slept=0
+flowfd_timer: counter=1 count=2 wakes=1
 flowfd_read: counter=1 value=2 count=0
 flowfd_counter_close: counter=2 writes=0 reads=0 wakeups=0
 flowfd_write: counter=1 value=1 count=1
