@@ -79,6 +79,8 @@ help:
 	@echo '                the packages in fresh systems: install, boot, upgrade, purge'
 	@echo '  make check-builds'
 	@echo '                compile the module for kernels that nothing else here runs'
+	@echo '  make check-bindings'
+	@echo '                the bindings of other languages, with and without the module'
 	@echo '  make check-containers'
 	@echo '                podman and units of systemd with the device, in Debian 13'
 	@echo '  make check-fleet'
@@ -228,6 +230,13 @@ check-fleet:
 		apt-get -qqy install --no-install-recommends ansible-core > /dev/null; \
 		FLOWFD_TEST_SECONDS=600 selftests/run livepatch/tests/rollout.sh'
 
+# The root that has a compiler for Rust and for Go of these years.
+BINDINGS_KERNEL := $(if $(filter file,$(origin KERNEL)),6.12,$(KERNEL))
+
+check-bindings:
+	@$(MAKE) -s build KERNEL=$(BINDINGS_KERNEL)
+	@$(SUDO) $(QUIET) bindings/check $(BINDINGS_KERNEL)
+
 check-containers:
 	@$(SUDO) $(QUIET) selftests/lab/check-matrix 6.12-containers
 
@@ -245,6 +254,6 @@ clean:
 	$(SUDO) rm -rf build
 
 .PHONY: help all all-parts build vm check check-all check-lab check-user check-debug check-matrix \
-	check-builds check-containers check-fleet demo instructions bench-native prove livepatch \
+	check-bindings check-builds check-containers check-fleet demo instructions bench-native prove livepatch \
 	check-livepatch dkms deb repository check-repository release check-release release-check \
 	lint clean fuzz simulate soak coverage analyze

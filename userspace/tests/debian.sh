@@ -45,7 +45,7 @@ listed() {
 
 said() {
 	cd "$top" && echo "$files" |
-		grep -E '^(module|uapi|userspace|selftests|docs)/' |
+		grep -E '^(module|uapi|userspace|bindings|selftests|docs)/' |
 		xargs awk -v licence="$1" '
 		FNR > 4 { nextfile }
 		/SPDX-License-Identifier:/ {
