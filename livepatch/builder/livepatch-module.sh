@@ -107,10 +107,13 @@ check_source()
 build_module()
 {
 	local root=$1 out=$2 version=$3 package=$4 builder=${5%-build} own=$6 module=$name.ko
-	local symbols built functions
+	local symbols built functions patch
 	shift 6
 	cd "$root/build" || exit
-	cp "$@" "$data"/builder/*.py .
+	cp "$data"/builder/*.py .
+	for patch; do
+		for_source "$root" "$patch" > "${patch##*/}"
+	done
 	set -- "${@##*/}"
 	restore_source "$root" "$@"
 	check_patches "$root" "$@"

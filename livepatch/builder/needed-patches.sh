@@ -2,6 +2,17 @@
 # The patches that a kernel's source still needs. Sourced by build-steps.sh.
 # shellcheck shell=bash disable=SC2154
 
+# for_source ROOT PATCH: prints the patch with the paths of this source: from 7.2 on, what was in
+# fs/userfaultfd.c is in a file of mm/ that has been there before
+for_source()
+{
+	if [ -e "$1/build/source/fs/userfaultfd.c" ]; then
+		cat "$2"
+	else
+		sed 's|fs/userfaultfd[.]c|mm/userfaultfd.c|' "$2"
+	fi
+}
+
 # needs ROOT PATCH: whether the source has all lines that the patch names
 needs()
 {
@@ -11,7 +22,7 @@ needs()
 		[ -e "$file" ] || die "$file is missing, which ${2##*/} changes:" \
 			"remove ${1%/root} to start again"
 		grep -qF "${line# }" "$file" || return
-	done < <(sed -n 's/^Needed-by: //p' "$2")
+	done < <(for_source "$1" "$2" | sed -n 's/^Needed-by: //p')
 }
 
 # needed_patches ROOT SERIES: prints their paths, one in a line
