@@ -13,16 +13,15 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "clock.h"
 #include "uffd.h"
 
 #define READERS 4
 
 enum message { FAULT, REMOVE, FORK };
 enum victim { NOBODY, FIRST, LAST, ANY };
-enum moment { AFTER_MESSAGE, BEFORE_MESSAGE, RANDOM };
+enum moment { AFTER_MESSAGE, BEFORE_MESSAGE };
 /* Which readers run on the spinner's processor. */
-enum behind { NONE, VICTIM, ALL };
+enum behind { VICTIM, ALL };
 
 struct order {
 	enum message message;
@@ -53,8 +52,6 @@ struct counts {
 	int lost;
 	/* Still pending, while all readers sleep. */
 	int missed;
-	/* Its reader has returned from read() and was killed before it served. */
-	int in_hand;
 };
 
 static int rounds_wanted(void)
@@ -138,8 +135,7 @@ static void readers_fork(struct round *r)
 		r->readers[i] = child_start();
 		if (!r->readers[i]) {
 			setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-			if (behind != NONE)
-				run_on(behind == ALL || i == r->victim);
+			run_on(behind == ALL || i == r->victim);
 			read_and_serve(&r->area, &r->shared->got[i]);
 		}
 		uffd_wait_until_asleep(&r->readers[i], SYS_read);
@@ -261,8 +257,7 @@ static void round_start(struct round *r)
 	/* Forks must not be events yet. */
 	area_unregister(&r->area);
 	readers_fork(r);
-	if (r->order->behind != NONE)
-		r->spinner = spinner_fork(r->shared);
+	r->spinner = spinner_fork(r->shared);
 	area_register(&r->area);
 }
 
@@ -289,15 +284,6 @@ static void round_end(struct round *r)
 	area_close(&r->area);
 }
 
-/* Up to two milliseconds: a message takes less. */
-static void pause_at_random(void)
-{
-	double end = now_ms(CLOCK_MONOTONIC) + 2.0 * rand() / RAND_MAX;
-
-	while (now_ms(CLOCK_MONOTONIC) < end)
-		;
-}
-
 /* As the kernel throttles the spinner after a second. */
 static bool victim_has_run(const struct round *r)
 {
@@ -309,23 +295,17 @@ static bool victim_has_run(const struct round *r)
 static bool round_run(struct round *r)
 {
 	const struct order *o = r->order;
-	bool kept = true;
+	bool kept;
 
-	if (r->spinner)
-		spinner_start(r->shared);
+	spinner_start(r->shared);
 	if (o->moment == BEFORE_MESSAGE)
 		victim_kill(r);
 	pthread_create(&r->thread, NULL, message_run, r);
-	if (o->moment == RANDOM)
-		pause_at_random();
-	else
-		wait_until_message_has_woken(r);
-	if (o->moment != BEFORE_MESSAGE)
+	wait_until_message_has_woken(r);
+	if (o->moment == AFTER_MESSAGE)
 		victim_kill(r);
-	if (r->spinner) {
-		kept = !victim_has_run(r);
-		spinner_stop(r->shared, r->spinner);
-	}
+	kept = !victim_has_run(r);
+	spinner_stop(r->shared, r->spinner);
 	if (r->victim >= 0)
 		waitid(P_PID, r->readers[r->victim], NULL, WEXITED | WNOWAIT);
 	/* The victim may have been killed before there was a message. */
@@ -345,8 +325,6 @@ static bool round_try(const struct order *order, struct shared *shared,
 	if (kept && !is_served(&r)) {
 		if (messages_pending(r.area.fd) > 0)
 			counts->missed++;
-		else if (messages_got(&r))
-			counts->in_hand++;
 		else
 			counts->lost++;
 	}
@@ -380,9 +358,6 @@ ORDER(remove_event, REMOVE, FIRST, AFTER_MESSAGE, VICTIM, SIGKILL);
 ORDER(remove_event_after_death, REMOVE, FIRST, BEFORE_MESSAGE, ALL, SIGKILL);
 ORDER(fork_event, FORK, FIRST, AFTER_MESSAGE, VICTIM, SIGKILL);
 ORDER(fork_event_after_death, FORK, FIRST, BEFORE_MESSAGE, ALL, SIGKILL);
-ORDER(first_at_random, FAULT, FIRST, RANDOM, NONE, SIGKILL);
-ORDER(last_at_random, FAULT, LAST, RANDOM, NONE, SIGKILL);
-ORDER(any_at_random, FAULT, ANY, RANDOM, NONE, SIGKILL);
 
 FIXTURE_SETUP(dying)
 {
@@ -401,18 +376,14 @@ TEST_F_TIMEOUT(dying, reader_loses_no_message, 3600)
 	struct counts counts = {};
 	int wanted = rounds_wanted(), rounds = 0, tries = 0;
 
-	if (variant->order.behind != NONE)
-		run_on(0);
+	run_on(0);
 	while (rounds < wanted && tries++ < 5 * wanted + 20)
 		rounds += round_try(&variant->order, self->shared, &counts);
-	TH_LOG("%d lost of %d, and %d died with their readers after read()",
-	       counts.lost, rounds, counts.in_hand);
+	TH_LOG("%d lost of %d", counts.lost, rounds);
 	EXPECT_EQ(wanted, rounds);
 	EXPECT_EQ(0, counts.missed);
-	/* A random kill can hit a reader that returns with the message. */
-	if (is_patched() && variant->order.moment != RANDOM) {
+	if (is_patched())
 		EXPECT_EQ(0, counts.lost);
-	}
 }
 
 TEST_HARNESS_MAIN

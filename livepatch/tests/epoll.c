@@ -7,7 +7,6 @@
 #include <kselftest_harness.h>
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -112,25 +111,6 @@ TEST_F_TIMEOUT(alone, a_file_goes_from_all_epolls, SECONDS)
 		close(ep[i]);
 	}
 	close(other);
-}
-
-TEST_F_TIMEOUT(alone, an_epoll_goes_from_all_files, SECONDS)
-{
-	int ep = epoll_create1(EPOLL_CLOEXEC), after, fd[FILES];
-
-	for (int i = 0; i < FILES; i++) {
-		fd[i] = open_file(i);
-		ASSERT_EQ(0, add(ep, fd[i]));
-	}
-	ASSERT_EQ(FILES, ready(ep));
-	close(ep);
-	after = epoll_create1(EPOLL_CLOEXEC);
-	for (int i = 0; i < FILES; i++) {
-		EXPECT_EQ(0, add(after, fd[i]));
-		close(fd[i]);
-	}
-	EXPECT_EQ(0, watched(after));
-	close(after);
 }
 
 TEST_F_TIMEOUT(alone, nested_epolls_in_any_order, SECONDS)
@@ -313,115 +293,8 @@ TEST_F_TIMEOUT(races, closes_and_adds, 24 * 3600)
 	unsigned long rounds = race_run(&r);
 
 	EXPECT_FALSE(r.wrong);
+	EXPECT_LT(0, rounds);
 	TH_LOG("%lu rounds", rounds);
-}
-
-/* A server with a new connection for each request, and its clients. */
-#define CLIENTS 4
-
-struct service {
-	struct sockaddr_in address;
-	int listener, ep;
-	unsigned long served;
-	bool stop;
-};
-
-struct client {
-	pthread_t thread;
-	struct service *service;
-	unsigned long answers;
-};
-
-static void *client_run(void *arg)
-{
-	struct client *c = arg;
-	struct service *s = c->service;
-	char byte = 'x';
-
-	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
-		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-		if (connect(fd, (struct sockaddr *)&s->address,
-			    sizeof(s->address)) == 0 &&
-		    write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 1)
-			c->answers++;
-		close(fd);
-	}
-	return NULL;
-}
-
-static bool service_open(struct service *s)
-{
-	socklen_t size = sizeof(s->address);
-
-	*s = (struct service){
-		.address = { .sin_family = AF_INET,
-			     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) },
-		.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
-		.ep = epoll_create1(EPOLL_CLOEXEC),
-	};
-	return !bind(s->listener, (struct sockaddr *)&s->address, size) &&
-	       !getsockname(s->listener, (struct sockaddr *)&s->address, &size) &&
-	       !listen(s->listener, 64) && !add(s->ep, s->listener);
-}
-
-static void service_answer(struct service *s, int fd)
-{
-	char byte;
-
-	if (fd == s->listener) {
-		add(s->ep, accept4(fd, NULL, NULL, SOCK_CLOEXEC));
-		return;
-	}
-	if (read(fd, &byte, 1) == 1 &&
-	    send(fd, &byte, 1, MSG_NOSIGNAL) == 1)
-		s->served++;
-	close(fd);
-}
-
-FIXTURE(service)
-{
-};
-
-FIXTURE_SETUP(service)
-{
-}
-
-FIXTURE_TEARDOWN(service)
-{
-}
-
-TEST_F_TIMEOUT(service, connections_come_and_go, 24 * 3600)
-{
-	struct client clients[CLIENTS];
-	struct epoll_event events[16];
-	double end = now_ms(CLOCK_MONOTONIC) + race_ms();
-	unsigned long answers = 0;
-	struct service s;
-	int running = CLIENTS;
-
-	ASSERT_TRUE(service_open(&s));
-	for (int i = 0; i < CLIENTS; i++) {
-		clients[i] = (struct client){ .service = &s };
-		ASSERT_EQ(0, pthread_create(&clients[i].thread, NULL,
-					    client_run, &clients[i]));
-	}
-	while (running) {
-		int n = epoll_wait(s.ep, events, 16, 10);
-
-		for (int i = 0; i < n; i++)
-			service_answer(&s, events[i].data.fd);
-		if (now_ms(CLOCK_MONOTONIC) > end)
-			__atomic_store_n(&s.stop, true, __ATOMIC_RELAXED);
-		while (running &&
-		       !pthread_tryjoin_np(clients[running - 1].thread, NULL))
-			answers += clients[--running].answers;
-	}
-	EXPECT_EQ(s.served, answers);
-	EXPECT_LT(0, answers);
-	TH_LOG("%lu connections", answers);
-	close(s.listener);
-	close(s.ep);
 }
 
 TEST_HARNESS_MAIN

@@ -135,29 +135,6 @@ static void pollers_start(struct poller *pollers, int n, int fd)
 	}
 }
 
-/* No reader takes the fault, so that each poller sees it. */
-TEST_F(userfaultfd, all_pollers_are_woken)
-{
-	struct faulter f = { .area = &self->area, .pages = 1, .rounds = 1 };
-	struct reader late = { .area = &self->area };
-	struct poller pollers[4];
-	int i;
-
-	uffd_catch(SIGUSR1);
-	set_nonblock(self->area.fd, true);
-	pollers_start(pollers, 4, self->area.fd);
-	ASSERT_EQ(0, pthread_create(&f.thread, NULL, faulter_run, &f));
-	for (i = 0; i < 4; i++) {
-		pthread_join(pollers[i].thread, NULL);
-		EXPECT_EQ(POLLIN, pollers[i].revents);
-	}
-	set_nonblock(self->area.fd, false);
-	ASSERT_EQ(0, pthread_create(&late.thread, NULL, reader_run, &late));
-	pthread_join(f.thread, NULL);
-	EXPECT_EQ(0, f.wrong);
-	readers_stop(&late, 1);
-}
-
 /*
  * Pollers that came first are ahead of blocked readers in the queue. With the descriptor
  * blocking again, a poller that is woken reports POLLERR and a reader takes the fault; a
@@ -232,29 +209,6 @@ TEST(failed_fork_event_wakes_the_next_reader)
 	EXPECT_EQ(0, exit_status(child));
 	EXPECT_EQ(EMFILE, exit_status(full));
 	EXPECT_EQ(0, exit_status(free_one));
-	area_close(&area);
-}
-
-/* Readers that are killed while they sleep leave the queue. */
-TEST(killed_readers_are_not_waited_for)
-{
-	struct area area;
-	struct reader reader;
-	pid_t killed[READERS];
-	int i, status;
-
-	ASSERT_EQ(0, area_open(&area, PAGES, 0));
-	for (i = 0; i < READERS; i++) {
-		killed[i] = reading_process(area.fd, 0);
-		uffd_wait_until_asleep(&killed[i], SYS_read);
-	}
-	readers_start(&reader, 1, &area);
-	for (i = 0; i < READERS; i++) {
-		ASSERT_EQ(0, kill(killed[i], SIGKILL));
-		ASSERT_EQ(killed[i], waitpid(killed[i], &status, 0));
-	}
-	EXPECT_EQ(0, faults_make(&area, 2, 1));
-	readers_stop(&reader, 1);
 	area_close(&area);
 }
 
