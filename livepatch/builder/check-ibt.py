@@ -7,15 +7,13 @@ whether it is in the module or in the kernel. In the kernel it must also keep it
 boot the kernel overwrites those that .ibt_endbr_seal lists. And a patched function
 must begin as the kernel's function of that name does. Prints nothing if all is well.
 """
-import mmap
 import re
-import struct
 import sys
+
+from elf import FUNCTION, Elf
 
 ENDBR64 = b"\xf3\x0f\x1e\xfa"
 ALLOC, EXECUTABLE = 2, 4
-RELA, SYMTAB = 4, 2
-FUNCTION = 2
 UNDEFINED, LIVEPATCH = 0, 0xFF20  # sections of the kernel's symbols
 NONE = 0  # moved by klp-build to the livepatch's own relocations
 ABSOLUTE, RELATIVE = {1, 10, 11}, {2, 4}
@@ -28,97 +26,58 @@ PLACES = re.compile(r"\.orc_|__mcount_loc|\.return_sites|\.retpoline_sites|"
                     r"__klp_relocs\.")
 
 
-class Elf:
-    def __init__(self, path):
-        with open(path, "rb") as f:
-            self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
-        offset, = struct.unpack_from("<Q", self.data, 0x28)
-        size, count, names = struct.unpack_from("<HHH", self.data, 0x3A)
-        self.sections = []
-        for i in range(count):
-            s = dict(zip(("name", "type", "flags", "address", "offset", "size",
-                          "link", "info"), struct.unpack_from(
-                              "<IIQQQQII", self.data, offset + i * size)))
-            self.sections.append(s)
-        for s in self.sections:
-            s["name"] = self.string(self.sections[names], s["name"])
-        table = next(s for s in self.sections if s["type"] == SYMTAB)
-        strings = self.sections[table["link"]]
-        self.symbols = []
-        for at in range(table["offset"], table["offset"] + table["size"], 24):
-            name, info, _, section, value, _ = struct.unpack_from(
-                "<IBBHQQ", self.data, at)
-            self.symbols.append((self.string(strings, name), info & 15,
-                                 section, value))
+def is_code(elf, index):
+    return 0 < index < len(elf.sections) and elf.sections[index].flags & EXECUTABLE
 
-    def string(self, section, at):
-        start = section["offset"] + at
-        return self.data[start:self.data.find(b"\0", start)].decode()
 
-    def is_code(self, index):
-        return (0 < index < len(self.sections) and
-                self.sections[index]["flags"] & EXECUTABLE)
-
-    def has_endbr(self, index, at):
-        start = self.sections[index]["offset"] + at
-        return self.data[start:start + 4] == ENDBR64
+def has_endbr(elf, index, at):
+    return elf.bytes(index, at, 4) == ENDBR64
 
 
 def sealed(vmlinux):
     """Addresses whose endbr64 the kernel overwrites at boot."""
     for s in vmlinux.sections:
-        if s["name"] == ".ibt_endbr_seal":
-            for at in range(0, s["size"], 4):
-                distance, = struct.unpack_from("<i", vmlinux.data,
-                                               s["offset"] + at)
-                yield s["address"] + at + distance
+        if s.name == ".ibt_endbr_seal":
+            for i, (distance,) in enumerate(vmlinux.entries(s, "<i")):
+                yield s.address + 4 * i + distance
 
 
-def is_branch(data, at):
-    """Is this the operand of a call or a jump?"""
-    return data[at - 1] in (0xE8, 0xE9) or (
-        data[at - 2] == 0x0F and data[at - 1] & 0xF0 == 0x80)
+def is_branch(before):
+    """Do these two bytes begin a call or a jump?"""
+    return before[1] in (0xE8, 0xE9) or before[0] == 0x0F and before[1] & 0xF0 == 0x80
 
 
 def references(module):
     """(where, symbol, offset) of every address that is not the target of a branch"""
-    for s in module.sections:
-        target = module.sections[s["info"]] if s["type"] == RELA else None
-        if (not target or not target["flags"] & ALLOC or
-                PLACES.match(target["name"])):
+    for index, place, kind, symbol, addend in module.relocations():
+        target = module.sections[index]
+        if not target.flags & ALLOC or PLACES.match(target.name) or kind == NONE:
             continue
-        for at in range(s["offset"], s["offset"] + s["size"], 24):
-            place, info, addend = struct.unpack_from("<QQq", module.data, at)
-            kind, symbol = info & 0xFFFFFFFF, module.symbols[info >> 32]
-            if kind == NONE:
+        where = "%s+%#x" % (target.name, place)
+        if kind in RELATIVE:
+            if target.flags & EXECUTABLE and is_branch(module.bytes(index, place - 2, 2)):
                 continue
-            where = "%s+%#x" % (target["name"], place)
-            if kind in RELATIVE:
-                if target["flags"] & EXECUTABLE and is_branch(
-                        module.data, target["offset"] + place):
-                    continue
-                addend += 4
-            elif kind not in ABSOLUTE:
-                sys.exit("%s: relocation type %d is not known" % (where, kind))
-            yield where, symbol, addend
+            addend += 4
+        elif kind not in ABSOLUTE:
+            sys.exit("%s: relocation type %d is not known" % (where, kind))
+        yield where, module.symbols[symbol], addend
 
 
 def errors(module, vmlinux):
     kernel = {}
-    for name, kind, section, value in vmlinux.symbols:
-        if kind == FUNCTION and vmlinux.is_code(section):
-            at = value - vmlinux.sections[section]["address"]
-            kernel.setdefault(name, []).append(
-                (vmlinux.has_endbr(section, at), value))
+    for s in vmlinux.symbols:
+        if s.kind == FUNCTION and is_code(vmlinux, s.section):
+            kernel.setdefault(s.name, []).append(
+                (has_endbr(vmlinux, s.section, s.value), s.value))
     seals = set(sealed(vmlinux))
     if not seals:
         yield "the kernel has no .ibt_endbr_seal: is it built for IBT?"
 
-    for where, (name, _, section, value), addend in references(module):
-        if module.is_code(section):
-            if not module.has_endbr(section, value + addend):
+    for where, (name, _, section, value, _), addend in references(module):
+        if is_code(module, section):
+            if not has_endbr(module, section, value + addend):
                 place = ((name, addend) if name else
-                         (module.sections[section]["name"], value + addend))
+                         (module.sections[section].name, value + addend))
                 yield "%s refers to %s+%#x of the module: no endbr64" % (
                     where, *place)
         elif section in (UNDEFINED, LIVEPATCH):
@@ -129,9 +88,9 @@ def errors(module, vmlinux):
                     yield "%s refers to %s of the kernel: no endbr64" % (
                         where, plain)
 
-    for name, kind, section, value in module.symbols:
-        if kind == FUNCTION and module.is_code(section) and name in kernel:
-            if all(endbr != module.has_endbr(section, value)
+    for name, kind, section, value, _ in module.symbols:
+        if kind == FUNCTION and is_code(module, section) and name in kernel:
+            if all(endbr != has_endbr(module, section, value)
                    for endbr, _ in kernel[name]):
                 yield "%s does not begin as the kernel's own does" % name
 

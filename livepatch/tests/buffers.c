@@ -94,24 +94,6 @@ static char *pages_map(size_t pages)
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-TEST_F(buffers, bad_one_leaves_the_fault_to_the_next_reader)
-{
-	struct uffd_msg message = {};
-	struct one_read bad, good;
-	struct faulter f;
-
-	if (!is_patched())
-		SKIP(return, "without the livepatch the fault is lost");
-	one_read_start(&bad, self->area.fd, bad_buffer);
-	one_read_start(&good, self->area.fd, &message);
-	fault_start(&f, &self->area, 0);
-	EXPECT_EQ(-EFAULT, one_read_end(&bad));
-	EXPECT_EQ(size, one_read_end(&good));
-	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, message.event);
-	area_fill(&self->area, message.arg.pagefault.address);
-	EXPECT_EQ(0, fault_end(&f));
-}
-
 /* A message crosses the boundary of two pages, of which only the first is there. */
 TEST_F(buffers, not_there_yet)
 {
@@ -218,28 +200,10 @@ TEST_F(buffers, in_the_area)
 
 static void *remove_run(void *arg)
 {
-	struct area *area = arg;
+	struct faulter *f = arg;
 
-	madvise(area->memory, PAGE, MADV_DONTNEED);
+	madvise(f->area->memory, PAGE, MADV_DONTNEED);
 	return NULL;
-}
-
-TEST_F(buffers, bad_one_leaves_a_remove_event)
-{
-	struct uffd_msg message = {};
-	struct one_read bad, good;
-	pthread_t thread;
-
-	if (!is_patched())
-		SKIP(return, "without the livepatch the event is lost");
-	one_read_start(&bad, self->area.fd, bad_buffer);
-	one_read_start(&good, self->area.fd, &message);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, remove_run, &self->area));
-	EXPECT_EQ(-EFAULT, one_read_end(&bad));
-	EXPECT_EQ(size, one_read_end(&good));
-	EXPECT_EQ(UFFD_EVENT_REMOVE, message.event);
-	EXPECT_EQ((unsigned long)self->area.memory, message.arg.remove.start);
-	pthread_join(thread, NULL);
 }
 
 /* The child touches its memory, which its new userfaultfd must report. */
@@ -263,30 +227,49 @@ static int next_descriptor(void)
 	return fd;
 }
 
-TEST_F(buffers, bad_one_leaves_a_fork_event)
+/* The message that a thread causes is left to the next reader. */
+static void bad_buffer_test(struct __test_metadata *_metadata, const struct area *area,
+			    void *(*cause)(void *), int event)
 {
-	struct faulter f = { .area = &self->area };
-	struct area child = self->area;
+	struct faulter f = { .area = area };
 	struct uffd_msg message = {};
+	struct area faults = *area;
 	struct one_read bad, good;
-	int next;
+	int next = next_descriptor();
 
 	if (!is_patched())
-		SKIP(return, "without the livepatch the event is lost");
-	next = next_descriptor();
-	one_read_start(&bad, self->area.fd, bad_buffer);
-	one_read_start(&good, self->area.fd, &message);
-	ASSERT_EQ(0, pthread_create(&f.thread, NULL, fork_run, &f));
+		SKIP(return, "without the livepatch the message is lost");
+	one_read_start(&bad, area->fd, bad_buffer);
+	one_read_start(&good, area->fd, &message);
+	ASSERT_EQ(0, pthread_create(&f.thread, NULL, cause, &f));
 	EXPECT_EQ(-EFAULT, one_read_end(&bad));
 	EXPECT_EQ(size, one_read_end(&good));
-	EXPECT_EQ(UFFD_EVENT_FORK, message.event);
-	EXPECT_EQ(next, (int)message.arg.fork.ufd);
-	child.fd = message.arg.fork.ufd;
-	ASSERT_EQ(size, read(child.fd, &message, size));
-	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, message.event);
-	area_fill(&child, message.arg.pagefault.address);
+	EXPECT_EQ(event, message.event);
+	if (event == UFFD_EVENT_FORK) {
+		EXPECT_EQ(next, (int)message.arg.fork.ufd);
+		faults.fd = message.arg.fork.ufd;
+		ASSERT_EQ(size, read(faults.fd, &message, size));
+	}
+	if (event != UFFD_EVENT_REMOVE)
+		area_fill(&faults, message.arg.pagefault.address);
 	EXPECT_EQ(0, fault_end(&f));
-	close(child.fd);
+	if (event == UFFD_EVENT_FORK)
+		close(faults.fd);
+}
+
+TEST_F(buffers, bad_one_leaves_a_fault)
+{
+	bad_buffer_test(_metadata, &self->area, fault_run, UFFD_EVENT_PAGEFAULT);
+}
+
+TEST_F(buffers, bad_one_leaves_a_remove_event)
+{
+	bad_buffer_test(_metadata, &self->area, remove_run, UFFD_EVENT_REMOVE);
+}
+
+TEST_F(buffers, bad_one_leaves_a_fork_event)
+{
+	bad_buffer_test(_metadata, &self->area, fork_run, UFFD_EVENT_FORK);
 }
 
 /* A thread that has an event wait for readers, and waits for its answer. */
@@ -315,7 +298,7 @@ static void *late_remove_run(void *arg)
 	struct event *e = arg;
 
 	__atomic_store_n(&e->tid, gettid(), __ATOMIC_RELEASE);
-	return remove_run(e->area);
+	return remove_run(&(struct faulter){ .area = e->area });
 }
 
 static void event_start(struct event *e, void *(*run)(void *), long call)

@@ -31,21 +31,16 @@ struct order {
 	int signal;
 };
 
-struct shared {
-	bool start, spins, stop;
-	/* Messages that each reader's read() has returned. */
-	int got[READERS];
-};
-
 struct round {
 	const struct order *order;
-	struct shared *shared;
+	/* Messages that each reader's read() has returned; shared with them. */
+	int *got;
 	struct area area;
-	pid_t readers[READERS], spinner;
+	pid_t readers[READERS];
 	int victim;
-	pthread_t thread;
+	pthread_t thread, spinner;
 	pid_t tid;
-	bool done;
+	bool spins, stop, done;
 };
 
 struct counts {
@@ -70,46 +65,29 @@ static void run_on(int processor)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A child that is killed when the test ends. */
-static pid_t child_start(void)
+static void *spinner_run(void *arg)
 {
-	pid_t pid = fork();
+	struct round *r = arg;
 
-	if (!pid)
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return pid;
-}
-
-/* Forked before the area is registered, or the fork would be an event. */
-static pid_t spinner_fork(struct shared *shared)
-{
-	struct sched_param param = { .sched_priority = 1 };
-	pid_t pid = child_start();
-
-	if (pid)
-		return pid;
 	run_on(1);
-	while (!__atomic_load_n(&shared->start, __ATOMIC_ACQUIRE))
-		uffd_nap();
-	if (sched_setscheduler(0, SCHED_FIFO, &param))
-		_exit(1);
-	__atomic_store_n(&shared->spins, true, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE))
+	if (!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }))
+		__atomic_store_n(&r->spins, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
 		;
-	_exit(0);
+	return NULL;
 }
 
-static void spinner_start(struct shared *shared)
+static void spinner_start(struct round *r)
 {
-	__atomic_store_n(&shared->start, true, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&shared->spins, __ATOMIC_ACQUIRE))
+	pthread_create(&r->spinner, NULL, spinner_run, r);
+	while (!__atomic_load_n(&r->spins, __ATOMIC_ACQUIRE))
 		uffd_nap();
 }
 
-static void spinner_stop(struct shared *shared, pid_t spinner)
+static void spinner_stop(struct round *r)
 {
-	__atomic_store_n(&shared->stop, true, __ATOMIC_RELEASE);
-	waitpid(spinner, NULL, 0);
+	__atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
+	pthread_join(r->spinner, NULL);
 }
 
 static void read_and_serve(const struct area *area, int *got)
@@ -132,11 +110,13 @@ static void readers_fork(struct round *r)
 	int i;
 
 	for (i = 0; i < READERS; i++) {
-		r->readers[i] = child_start();
+		r->readers[i] = fork();
 		if (!r->readers[i]) {
+			/* It ends with the test. */
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 			run_on(behind == ALL || i == r->victim);
-			read_and_serve(&r->area, &r->shared->got[i]);
+			read_and_serve(&r->area, &r->got[i]);
 		}
 		uffd_wait_until_asleep(&r->readers[i], SYS_read);
 	}
@@ -206,7 +186,7 @@ static int messages_got(const struct round *r)
 	int i, got = 0;
 
 	for (i = 0; i < READERS; i++)
-		got += __atomic_load_n(&r->shared->got[i], __ATOMIC_ACQUIRE);
+		got += __atomic_load_n(&r->got[i], __ATOMIC_ACQUIRE);
 	return got;
 }
 
@@ -252,12 +232,11 @@ static void round_start(struct round *r)
 	r->victim = victim == NOBODY ? -1 :
 		    victim == FIRST ? 0 :
 		    victim == LAST ? READERS - 1 : rand() % READERS;
-	*r->shared = (struct shared){};
+	memset(r->got, 0, READERS * sizeof(*r->got));
 	area_open(&r->area, 1, features[r->order->message]);
 	/* Forks must not be events yet. */
 	area_unregister(&r->area);
 	readers_fork(r);
-	r->spinner = spinner_fork(r->shared);
 	area_register(&r->area);
 }
 
@@ -287,7 +266,7 @@ static void round_end(struct round *r)
 /* As the kernel throttles the spinner after a second. */
 static bool victim_has_run(const struct round *r)
 {
-	return r->victim >= 0 && (r->shared->got[r->victim] ||
+	return r->victim >= 0 && (r->got[r->victim] ||
 				  state_of(r->readers[r->victim]) == 'Z');
 }
 
@@ -297,7 +276,7 @@ static bool round_run(struct round *r)
 	const struct order *o = r->order;
 	bool kept;
 
-	spinner_start(r->shared);
+	spinner_start(r);
 	if (o->moment == BEFORE_MESSAGE)
 		victim_kill(r);
 	pthread_create(&r->thread, NULL, message_run, r);
@@ -305,7 +284,7 @@ static bool round_run(struct round *r)
 	if (o->moment == AFTER_MESSAGE)
 		victim_kill(r);
 	kept = !victim_has_run(r);
-	spinner_stop(r->shared, r->spinner);
+	spinner_stop(r);
 	if (r->victim >= 0)
 		waitid(P_PID, r->readers[r->victim], NULL, WEXITED | WNOWAIT);
 	/* The victim may have been killed before there was a message. */
@@ -314,10 +293,9 @@ static bool round_run(struct round *r)
 }
 
 /* Returns whether the order was kept; if not, nothing is counted. */
-static bool round_try(const struct order *order, struct shared *shared,
-		      struct counts *counts)
+static bool round_try(const struct order *order, int *got, struct counts *counts)
 {
-	struct round r = { .order = order, .shared = shared };
+	struct round r = { .order = order, .got = got };
 	bool kept;
 
 	round_start(&r);
@@ -334,7 +312,7 @@ static bool round_try(const struct order *order, struct shared *shared,
 
 FIXTURE(dying)
 {
-	struct shared *shared;
+	int *got;
 };
 
 FIXTURE_VARIANT(dying)
@@ -361,14 +339,14 @@ ORDER(fork_event_after_death, FORK, FIRST, BEFORE_MESSAGE, ALL, SIGKILL);
 
 FIXTURE_SETUP(dying)
 {
-	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->shared);
+	self->got = mmap(NULL, READERS * sizeof(*self->got), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->got);
 }
 
 FIXTURE_TEARDOWN(dying)
 {
-	munmap(self->shared, sizeof(*self->shared));
+	munmap(self->got, READERS * sizeof(*self->got));
 }
 
 TEST_F_TIMEOUT(dying, reader_loses_no_message, 3600)
@@ -378,7 +356,7 @@ TEST_F_TIMEOUT(dying, reader_loses_no_message, 3600)
 
 	run_on(0);
 	while (rounds < wanted && tries++ < 5 * wanted + 20)
-		rounds += round_try(&variant->order, self->shared, &counts);
+		rounds += round_try(&variant->order, self->got, &counts);
 	TH_LOG("%d lost of %d", counts.lost, rounds);
 	EXPECT_EQ(wanted, rounds);
 	EXPECT_EQ(0, counts.missed);

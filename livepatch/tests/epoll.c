@@ -82,19 +82,19 @@ static int open_file(int i)
 /* A busy machine that emulates a KASAN kernel can need more than the usual 30 s. */
 #define SECONDS 600
 
-FIXTURE(alone)
+FIXTURE(closes)
 {
 };
 
-FIXTURE_SETUP(alone)
+FIXTURE_SETUP(closes)
 {
 }
 
-FIXTURE_TEARDOWN(alone)
+FIXTURE_TEARDOWN(closes)
 {
 }
 
-TEST_F_TIMEOUT(alone, a_file_goes_from_all_epolls, SECONDS)
+TEST_F_TIMEOUT(closes, a_file_goes_from_all_epolls, SECONDS)
 {
 	int ep[EPOLLS], fd = open_file(0), other = open_file(1);
 
@@ -113,7 +113,7 @@ TEST_F_TIMEOUT(alone, a_file_goes_from_all_epolls, SECONDS)
 	close(other);
 }
 
-TEST_F_TIMEOUT(alone, nested_epolls_in_any_order, SECONDS)
+TEST_F_TIMEOUT(closes, nested_epolls_in_any_order, SECONDS)
 {
 	/* In which order outer, middle, inner and the file are closed. */
 	for (int order = 0; order < 24; order++) {
@@ -236,8 +236,9 @@ static bool race_open(struct race *r, int round)
 	return true;
 }
 
-static unsigned long race_run(struct race *r)
+static void race_test(struct __test_metadata *_metadata, bool nested)
 {
+	struct race race = { .nested = nested }, *r = &race;
 	struct racer racers[PARTS];
 	pthread_t threads[PARTS];
 	double end = now_ms(CLOCK_MONOTONIC) + race_ms();
@@ -264,37 +265,19 @@ static unsigned long race_run(struct race *r)
 		pthread_join(threads[i], NULL);
 	close(r->kept);
 	close(r->inner);
-	return rounds;
-}
-
-FIXTURE(races)
-{
-};
-
-FIXTURE_VARIANT(races)
-{
-	bool nested;
-};
-
-FIXTURE_VARIANT_ADD(races, of_files) { .nested = false };
-FIXTURE_VARIANT_ADD(races, of_epolls) { .nested = true };
-
-FIXTURE_SETUP(races)
-{
-}
-
-FIXTURE_TEARDOWN(races)
-{
-}
-
-TEST_F_TIMEOUT(races, closes_and_adds, 24 * 3600)
-{
-	struct race r = { .nested = variant->nested };
-	unsigned long rounds = race_run(&r);
-
-	EXPECT_FALSE(r.wrong);
+	EXPECT_FALSE(r->wrong);
 	EXPECT_LT(0, rounds);
 	TH_LOG("%lu rounds", rounds);
+}
+
+TEST_F_TIMEOUT(closes, of_files_race, 24 * 3600)
+{
+	race_test(_metadata, false);
+}
+
+TEST_F_TIMEOUT(closes, of_epolls_race, 24 * 3600)
+{
+	race_test(_metadata, true);
 }
 
 TEST_HARNESS_MAIN

@@ -83,6 +83,9 @@ tap_is "$(unload; ls modules)" "unloaded" "an unload"
 tap_is "$(unload)" "not loaded" "nothing is loaded"
 module "$built" other "$current"
 tap_is "$(load)" "$built/$file is for another build of $running: build again" "another build"
+sed -i "s/vermagic=$running/vermagic=6.1.0-51-amd64/" "$built/$file"
+tap_is "$(load)" "$built/$file is for kernel 6.1.0-51-amd64; this kernel is $running" \
+	"another kernel"
 module "$built" 1234 "$current"
 # An upgrade while it waits for the lock, and what comes after the checks.
 sed '/^lock()/,/^}/!d; s/^{/{\n\tmodule "$built" other "$current"/' "$data/load.sh" > late.sh

@@ -120,16 +120,10 @@ unsign again
 tap_ok "the signature can be removed" cmp unsigned again
 sign_module with-package key certificate > /dev/null
 tap_is "$(stat -c %s "with-package/$file")" "$(stat -c %s signed)" "a second signature replaces it"
-size=$(stat -c %s unsigned)
-tap_ok "a signed module begins as the unsigned one" cmp -n "$size" unsigned signed
-tap_is "$(tail -c 28 signed)" "~Module signature appended~" "how it ends"
 length=$((16#$(tail -c 32 signed | head -c 4 | od -An -tx1 | tr -d ' ')))
-tap_is "$(stat -c %s signed)" "$((size + length + 12 + 28))" "the length of the signature"
 tail -c $((length + 40)) signed | head -c "$length" > signature
 tap_ok "the signature" openssl cms -verify -binary -inform DER -in signature \
 	-content unsigned -certfile certificate -CAfile certificate -purpose any -out checked
-tap_is "$(tail -c 40 signed | head -c 8 | od -An -tx1)" " 00 00 02 00 00 00 00 00" \
-	"the fields before its length"
 tap_is "$(sign_module built /nothing /nothing 2> /dev/null; echo "status $?"; ls built)" \
 	"status 2
 build-id

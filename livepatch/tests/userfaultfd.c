@@ -75,36 +75,6 @@ TEST_F(userfaultfd, many_faults_at_once_are_served)
 	readers_stop(readers, READERS);
 }
 
-struct interrupter {
-	pthread_t thread;
-	struct reader *readers;
-	bool stop;
-};
-
-static void *interrupter_run(void *arg)
-{
-	struct interrupter *in = arg;
-	int i = 0;
-
-	while (!__atomic_load_n(&in->stop, __ATOMIC_ACQUIRE))
-		pthread_kill(in->readers[i++ % READERS].thread, SIGUSR1);
-	return NULL;
-}
-
-/* A read that ends with EINTR consumes no wakeup. */
-TEST_F(userfaultfd, interrupted_readers_lose_nothing)
-{
-	struct reader readers[READERS];
-	struct interrupter in = { .readers = readers };
-
-	readers_start(readers, READERS, &self->area);
-	ASSERT_EQ(0, pthread_create(&in.thread, NULL, interrupter_run, &in));
-	EXPECT_EQ(0, faults_make(&self->area, 2, 5));
-	__atomic_store_n(&in.stop, true, __ATOMIC_RELEASE);
-	pthread_join(in.thread, NULL);
-	readers_stop(readers, READERS);
-}
-
 struct poller {
 	pthread_t thread;
 	pid_t tid;

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# others.sh: flowfd's livepatch beside other livepatches (vendor/), loaded before and after
-# it; and one build of it taking over from another. Meanwhile a program opens, watches and
-# closes files. Prints TAP.
+# loads.sh: flowfd's livepatch on a real kernel: beside other livepatches (vendor/), loaded before
+# and after it, while a program opens, watches and closes files; one build of it taking over
+# from another; tasks that it waits for; what is refused. The last test in the guest, as a
+# lockdown lasts until the next boot. Prints TAP.
 # shellcheck disable=SC2317 # functions that are called by name
 set -u
 
@@ -183,4 +184,64 @@ tap_is "$(tried load)" "1: $me not in force for all tasks after 20 s, and taken 
   waits for slow-call" "load that does not come to an end is taken back"
 tap_is "$(our_names "$modules")" "" "nothing is loaded"
 slow_end
+
+# What is refused.
+export FLOWFD_LIVEPATCH_DIR=/tmp/livepatch
+work=$FLOWFD_LIVEPATCH_DIR/$version
+loaded=$sysfs/$name
+mkdir -p "$work"
+cp "$built"/{flowfd_livepatch.ko,build-id} "$work"
+running=$(cat "$built/build-id")
+sed -i "s/flowfd_kernel=$running/flowfd_kernel=${running//?/0}/" "$work/flowfd_livepatch.ko"
+tool_is 1 "$me $work/flowfd_livepatch.ko is for another build of $version: build again" \
+	"wrong build id" load
+cp "$built/flowfd_livepatch.ko" "$work"
+tool_is 0 "$me in force" "load" load
+tool_is 0 "$me in force" "load again" load
+tap_is "$("$tool" status --json | grep -o '"state": "in force", "why": ""')" \
+	'"state": "in force", "why": ""' "status as JSON"
+tap_is "$("$tool" status | grep -c 'since the load: 0')" 1 "the kernel has not warned"
+
+# A task that sleeps in a patched function blocks the transition until the kernel signals it,
+# after 15 seconds. On a busy machine that is enough for one command.
+perl -e '$0 = "a\e]b\nc";
+	$fd = syscall(323, 0);
+	open $uffd, "+<&=", $fd;
+	$api = pack "QQQ", 0xaa, 0, 0;
+	ioctl $uffd, 0xc018aa3f, $api;
+	sysread $uffd, $message, 32' &
+reader=$!
+until grep -q '^0 0x3 0x[0-9a-f]* 0x20 ' "/proc/$reader/syscall"; do
+	sleep 0.1
+done
+echo 0 > "$loaded/enabled"
+tap_is "$("$tool" status | sed -n '1p; /waits for/s/, in .*//p')" "$me being unloaded
+  waits for $reader a?]b?c" "status names the task that it waits for"
+tool_is 0 "$me unloaded" "unload waits for that task" unload
+kill "$reader"
+
+# As after an unload without the tool.
+"$tool" load > /dev/null
+echo 0 > "$loaded/enabled"
+while [ -d "$loaded" ]; do
+	sleep 0.1
+done
+tool_is 0 "$me in force" "load where the module was left" load
+tool_is 0 "$me unloaded" "unload" unload
+
+# A signature that the kernel can read; it does not know the key. One that it cannot read
+# would be refused.
+cp "$FLOWFD_BUILD/livepatch-vendor/signed.ko" "$work/flowfd_livepatch.ko"
+tap_is "$(modinfo -F sig_id "$work/flowfd_livepatch.ko")" "PKCS#7" "it is signed"
+tool_is 0 "$me in force" "load a signed module" load
+tool_is 0 "$me unloaded" "unload it" unload
+cp "$built/flowfd_livepatch.ko" "$work"
+
+# As after a Secure Boot.
+mountpoint -q /sys/kernel/security ||
+	mount -t securityfs security /sys/kernel/security
+echo integrity > /sys/kernel/security/lockdown
+tool_is 1 "$me this kernel loads signed modules only (Secure Boot or lockdown), \
+and $work/flowfd_livepatch.ko is not signed: see SECURE BOOT in \
+flowfd-livepatch(8)" "lockdown" load
 tap_done
