@@ -97,23 +97,16 @@ fits_installed()
 # it is upgraded with the system, unless only what was built here fits or is up to date
 module_dir()
 {
-	local dirs=("$packaged/$1" "$state/$1") dir
-	for dir in "${dirs[@]}"; do
-		if "${2-fits}" "$dir" "$1" && ! is_outdated "$dir" "$1"; then
-			echo "$dir"
-			return
+	local dir found=
+	for dir in "$packaged/$1" "$state/$1"; do
+		if "${2-fits}" "$dir" "$1" && { [ -z "$found" ] ||
+			{ is_outdated "$found" "$1" && ! is_outdated "$dir" "$1"; }; }; then
+			found=$dir
 		fi
 	done
-	for dir in "${dirs[@]}"; do
-		if "${2-fits}" "$dir" "$1"; then
-			echo "$dir"
-			return
-		fi
-	done
-	dir=$state/$1
-	[ -e "$dir/$file" ] || [ -e "$dir/fixed" ] || [ ! -e "$packaged/$1/$file" ] ||
-		dir=$packaged/$1
-	echo "$dir"
+	[ "$found" ] || [ -e "$dir/$file" ] || [ -e "$dir/fixed" ] ||
+		[ ! -e "$packaged/$1/$file" ] || dir=$packaged/$1
+	echo "${found:-$dir}"
 }
 
 # check_fit DIR COPY: exits with an error unless COPY, of the module in DIR, is for the

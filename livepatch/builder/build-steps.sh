@@ -117,6 +117,8 @@ build()
 		return
 	fi
 	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed: apt install mmdebstrap"
+	unshare --mount --propagation private true 2> /dev/null || die "a build mounts file" \
+		"systems, which this container, or this chroot without a mount at /, does not allow"
 	[ -e "$root/build" ] || check_space "$dir" "$disk"
 	step_archive
 	if ! { root_inputs "$suites" "$builder" && echo "$package"; } | cmp -s - "$dir/made-from"; then

@@ -180,6 +180,10 @@ build_module()
 	cd "$1/build" && module "$PWD/$version" 1234 "$own" "$package" &&
 		mv "$version/$file" "$name.ko" && echo 1234 > build-id && replace_module "$2"
 }
+unshare()
+{
+	[ ! -e "$top_of_test/chroot" ]
+}
 df()
 {
 	printf 'Avail\n%sG\n' "$(cat free)"
@@ -221,8 +225,8 @@ echo 6.12.116-1 > archive
 rm -r "${state:?}/$version"
 tap_is "$(builds | tail -n 1) $(wc -l < roots)" "root:  3" "but not for another kernel"
 rm -r "${state:?}/$version"
-for name in offline free archive; do
-	rm -f "$PWD"/{offline,free,archive}
+for name in offline free archive chroot; do
+	rm -f "$PWD"/{offline,free,archive,chroot}
 	echo 100 > free
 	echo 6.12.115-2 > archive
 	case $name in
@@ -230,11 +234,13 @@ for name in offline free archive; do
 	free) echo 2 > free && wanted="a build needs 5 GB in $cache/$version, where 2 GB are free" ;;
 	archive) : > archive && wanted="the archive does not have kernel $version (any more): boot a \
 newer one" ;;
+	chroot) touch chroot && wanted="a build mounts file systems, which this container, or this \
+chroot without a mount at /, does not allow" ;;
 	esac
 	tap_is "$(builds | tail -n 2) $(wc -l < roots)" "$wanted
 root:  3" "$name: refused before anything is made"
 done
-echo 6.12.115-2 > archive
+rm chroot
 echo 6.12.115-1 > "installed-$version"
 tap_is "$(builds | tail -n 2)" "the archive does not have linux-headers-$version 6.12.115-1 (any \
 more): boot a newer kernel

@@ -9,7 +9,7 @@ set -u
 
 . selftests/tap.sh
 . livepatch/loaded-livepatch.sh
-rounds=${FLOWFD_LOADS:-50}
+rounds=${FLOWFD_LOADS:-10}
 tracing=/sys/kernel/tracing
 output=$(mktemp)
 
