@@ -252,13 +252,14 @@ static void race_test(struct __test_metadata *_metadata, bool nested)
 		racers[i] = (struct racer){ r, i };
 		pthread_create(&threads[i], NULL, racer_run, &racers[i]);
 	}
-	while (now_ms(CLOCK_MONOTONIC) < end && !r->wrong && race_open(r, rounds)) {
+	do {
+		if (!race_open(r, rounds++)) {
+			r->wrong = true;
+			break;
+		}
 		pthread_barrier_wait(&r->begin);
 		pthread_barrier_wait(&r->end);
-		rounds++;
-	}
-	if (now_ms(CLOCK_MONOTONIC) < end)
-		r->wrong = true;
+	} while (!r->wrong && now_ms(CLOCK_MONOTONIC) < end);
 	r->stop = true;
 	pthread_barrier_wait(&r->begin);
 	for (int i = 0; i < PARTS; i++)
@@ -266,7 +267,6 @@ static void race_test(struct __test_metadata *_metadata, bool nested)
 	close(r->kept);
 	close(r->inner);
 	EXPECT_FALSE(r->wrong);
-	EXPECT_LT(0, rounds);
 	TH_LOG("%lu rounds", rounds);
 }
 
