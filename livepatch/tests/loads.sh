@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# loads.sh: flowfd's livepatch on a real kernel: beside other livepatches (vendor/), loaded before
+# loads.sh: flowfd's livepatch on a real kernel: beside other livepatches (vendor.c), loaded before
 # and after it, while a program opens, watches and closes files; one build of it taking over
 # from another; tasks that it waits for; what is refused. The last test in the guest, as a
 # lockdown lasts until the next boot. Prints TAP.

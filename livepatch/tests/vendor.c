@@ -1,9 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * A livepatch in the role of a vendor's. REPLACE says whether it replaces all others,
  * FUNCTION is what it patches, and NEW what it puts in its place.
  */
-#include <linux/fs.h>
 #include <linux/livepatch.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
@@ -15,15 +14,8 @@ static int __maybe_unused vendor_version(struct seq_file *file, void *unused)
 	return 0;
 }
 
-/* For userfaultfd_read(). */
-static ssize_t __maybe_unused vendor_read(struct file *file, char __user *buf,
-					  size_t count, loff_t *pos)
-{
-	return -ESTALE;
-}
-
-/* For userfaultfd_read_iter(), which later kernels have in its place. */
-static ssize_t __maybe_unused vendor_read_iter(struct kiocb *iocb, struct iov_iter *to)
+/* For userfaultfd_read(), and userfaultfd_read_iter() of later kernels. */
+static ssize_t __maybe_unused vendor_read(void)
 {
 	return -ESTALE;
 }
