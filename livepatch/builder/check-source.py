@@ -12,7 +12,6 @@ import sys
 from elf import FUNCTION, Elf
 
 # Types of relocations, and the size of the operand that each fills in.
-CALL, NOP = 0xE8, b"\x0f\x1f\x44\x00\x00"
 SIZES = {1: 8, 2: 4, 4: 4, 9: 4, 10: 4, 11: 4, 24: 8, 41: 4, 42: 4}
 
 
@@ -41,9 +40,6 @@ def same(unit, function, kernel, there):
         return False
     for start, size in operands(unit, function):
         ours[start:start + size] = theirs[start:start + size]
-        # The kernel has a nop for the tracer's call, if objtool did not make one here.
-        if ours[start - 1] == CALL and theirs[start - 1:start + 4] == NOP:
-            ours[start - 1] = theirs[start - 1]
     return ours == theirs
 
 

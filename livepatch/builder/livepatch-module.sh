@@ -91,13 +91,16 @@ patched_functions()
 }
 
 # check_source ROOT PATCH...: exits with an error unless the source without the patches
-# compiles to the functions of the running kernel
+# compiles to the functions of the running kernel. With IBT, objtool processes only vmlinux as a
+# whole; without it, each object, and the compiler keeps the options for it. No Rust is needed.
 check_source()
 {
-	local objects
+	local objects ibt=()
+	! has_ibt || ibt=(CONFIG_X86_KERNEL_IBT= delay-objtool=
+		KCFLAGS="-fcf-protection=branch -fno-jump-tables")
 	restore_source "$@"
 	mapfile -t objects < <(patched_files "$@" | sed 's/c$/o/' | sort -u)
-	inside "$1" make -s -C linux "${objects[@]}"
+	inside "$1" make -s -C linux CONFIG_RUST= "${ibt[@]}" "${objects[@]}"
 	inside "$1" python3 check-source.py vmlinux "${objects[@]/#/linux/}" ||
 		die "this is not the source of the kernel"
 }

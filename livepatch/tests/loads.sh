@@ -95,7 +95,7 @@ for order in before after; do
 		tool_is 0 "$me unloaded" "unload" unload
 	else
 		tool_is 0 "$me unloaded" "unload" unload
-		tap_is "$(who_prints) $(state | cut -c -35)" "vendor 3: $me not in force" \
+		tap_is "$(who_prints) $(state | cut -c -33)" "vendor 3: $me not in force" \
 			"the other stays"
 		tap_ok "the other is unloaded" vendor_out vendor_beside
 	fi
