@@ -43,7 +43,8 @@ get_source()
 	mv usr/src/*/Module.symvers .
 	rm -rf linux
 	mkdir linux
-	tar -xf usr/src/*.tar.xz --strip-components=1 -C linux
+	# There, as it has xz.
+	inside "$1" sh -c 'exec tar -xf usr/src/*.tar.xz --strip-components=1 -C linux'
 	rm -rf source
 	cp -al linux source
 }
