@@ -52,8 +52,9 @@ get_source()
 # get_vmlinux ROOT VERSION PACKAGE: with debug symbols
 get_vmlinux()
 {
-	unpack "$1" . "linux-image-$2-dbg=$3" './usr/lib/debug/boot/vmlinux-*'
-	mv usr/lib/debug/boot/vmlinux-* vmlinux
+	# In boot/ or in lib/modules/; the other is a link to it.
+	unpack "$1" . "linux-image-$2-dbg=$3" './usr/lib/debug/*/vmlinux*'
+	mv "$(find usr -type f -name 'vmlinux*')" vmlinux
 	rm -r usr
 }
 
