@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The simulator, docs/simulator.md: the module's own files and two of libflowfd's, compiled
+# The simulator, docs/simulator.md: the module's own files and some of libflowfd's, compiled
 # for user space. Included by userspace/tests/build.mk; SIM_SANITIZE= makes it fast, and
 # SIM_TOP is another copy of the tree.
 
@@ -11,7 +11,7 @@ SIM_SANITIZE ?= $(SANITIZE)
 sim_left_out := main device balance trace memory objects closing watch% repoll post
 sim_module := $(filter-out $(sim_left_out:%=$(SIM_TOP)/module/%.c), \
 		$(wildcard $(SIM_TOP)/module/*.c))
-sim_library := transfer doorbell
+sim_library := transfer doorbell unpolled doze words
 sim_own := $(filter-out program harvest,$(patsubst $(SIM)/%.c,%,$(wildcard $(SIM)/*.c)))
 
 sim_out := $(O)/tests/sim.d

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ int program_yield(void);
 	({ program_step(); typeof(*(p)) old_ = *(p); *(p) |= (v); old_; })
 #define __atomic_fetch_add(p, v, order) \
 	({ program_step(); typeof(*(p)) old_ = *(p); *(p) += (v); old_; })
+#define __atomic_add_fetch(p, v, order) ({ program_step(); *(p) += (v); })
 #define __atomic_exchange_n(p, v, order) \
 	({ program_step(); typeof(*(p)) old_ = *(p); *(p) = (v); old_; })
 #define __atomic_compare_exchange_n(p, expected, desired, weak, success, failure) ({ \
@@ -51,5 +53,6 @@ int program_yield(void);
 #define syscall program_call
 #define sched_yield program_yield
 #define fcntl(fd, command) 0
+#define pthread_setcanceltype(type, old) ((void)(type), (void)(old))
 
 #endif /* FLOWFD_SIM_LIBRARY_H */

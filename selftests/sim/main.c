@@ -27,6 +27,7 @@ static const struct history_kind {
 	{ .name = "mapped-bridges", .store = IN_MEMORY, .bridges = true },
 	{ .name = "ring", .rings = true },
 	{ .name = "library", .store = WITHOUT_MODULE },
+	{ .name = "library-dying", .store = WITHOUT_MODULE, .dying = true },
 };
 
 static void live(const struct history_kind *h)
@@ -35,11 +36,11 @@ static void live(const struct history_kind *h)
 		rings_live();
 		return;
 	}
-	subject_begin(h->store, h->bridges);
+	subject_begin(h->store, h->bridges, h->dying);
 	if (h->store != WITHOUT_MODULE && sim_random(3))
 		subject_set_randomly();
 	tasks_begin(h->dying, h->hostile);
-	if (!sim_run(3000000) || !tasks_add_once())
+	if (!sim_run(3000000) || !tasks_act_once())
 		return;
 	if (!h->hostile)
 		oracle_judge();
@@ -70,7 +71,7 @@ static const struct history_kind *find_kind(const char *name)
 /* Mostly of the two kinds that have most to show. */
 static const struct history_kind *kind_of(u64 seed)
 {
-	static const u8 order[] = { 0, 1, 4, 2, 7, 0, 1, 3, 6, 5 };
+	static const u8 order[] = { 0, 1, 4, 2, 7, 0, 1, 3, 6, 5, 7, 8 };
 
 	return &histories[order[seed % ARRAY_SIZE(order)]];
 }

@@ -100,7 +100,8 @@ static void judge_waiter(const struct waiter *w, const struct state *s)
 static void judge_poll(const struct state *s)
 {
 	if (subject.store == WITHOUT_MODULE) {
-		if (s->flow.count && !(s->polled & EPOLLIN) && !subject.one_consumer)
+		if (s->flow.count && !(s->polled & EPOLLIN) && !subject.one_consumer &&
+		    !subject.no_poll)
 			sim_fail("there is a count, and it is not readable");
 		return;
 	}
@@ -120,6 +121,9 @@ void oracle_judge(void)
 	sim_note("count %llu of %llu, marks %llu and %llu, delay %llu, rate %u, overflow %u, poll %#x",
 		 s.flow.count, s.flow.maximum, s.flow.read_mark, s.flow.write_mark,
 		 s.flow.max_delay, s.flow.qos.token_rate, s.flow.overflow, s.polled);
+	if (subject.store == WITHOUT_MODULE && !program_dies &&
+	    subject.accepted != program_added + program_lost())
+		sim_fail("of adds that succeeded something is neither added nor lost");
 	if (sum != s.flow.count + s.flow.lost + rest)
 		sim_fail("sums: %llu more was added than taken, count %llu, lost %llu, at the ends %llu",
 			 (unsigned long long)sum, s.flow.count, s.flow.lost,

@@ -8,14 +8,18 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include <linux/futex.h>
+
 #include "library.h"
 
 #include "deadline.h"
 #include "doorbell.h"
+#include "futex.h"
 #include "poller.h"
 #include "program.h"
 #include "sched.h"
 #include "subject.h"
+#include "words.h"
 
 static struct flowfd_counter counter;
 static struct flowfd_counter_producer *producer;
@@ -23,7 +27,7 @@ static struct flowfd_counter_consumer *consumer;
 uint64_t program_added, program_took;
 bool program_dies;
 
-int program_map(void *pages, uint64_t maximum, bool doorbell, bool one_consumer)
+void program_map(void *pages)
 {
 	struct flowfd_counter_header *header = pages;
 
@@ -35,11 +39,24 @@ int program_map(void *pages, uint64_t maximum, bool doorbell, bool one_consumer)
 		.take = { producer, consumer },
 		.features = FLOWFD_HAS_MEMORY | FLOWFD_HAS_MAXIMUM,
 	};
-	if (!doorbell)
-		return 0;
-	header->maximum = maximum;
-	counter.doorbell = DOORBELL_USED | (one_consumer ? DOORBELL_ONE_CONSUMER : 0);
-	return flowfd__doorbell_start(&counter);
+}
+
+int program_make(void *pages, uint64_t maximum, bool one_consumer, bool no_poll,
+		 unsigned int overflow)
+{
+	struct flowfd__settings_page *settings = pages;
+
+	program_map(pages);
+	settings->header.maximum = maximum;
+	settings->overflow = overflow;
+	counter.doorbell = DOORBELL_USED | (one_consumer ? DOORBELL_ONE_CONSUMER : 0) |
+			   (no_poll ? DOORBELL_NO_POLL : 0);
+	return no_poll ? 0 : flowfd__doorbell_start(&counter);
+}
+
+uint64_t program_lost(void)
+{
+	return flowfd__producer_page(&counter)->lost;
 }
 
 void program_step(void)
@@ -68,27 +85,48 @@ int *program_errno(void)
 	return &sim_current->error;
 }
 
+static int call_futex(va_list args)
+{
+	const uint32_t *word = va_arg(args, const uint32_t *);
+	int operation = va_arg(args, int);
+	uint32_t value = va_arg(args, uint32_t);
+	const long *time = va_arg(args, const long *);
+	uint64_t deadline = time ? time[0] * SIM_SECOND + time[1] : UINT64_MAX;
+	uint32_t bits;
+
+	(void)va_arg(args, void *);
+	bits = va_arg(args, uint32_t);
+	if (operation == FUTEX_WAIT_BITSET)
+		return futex_wait(word, value, bits, deadline);
+	futex_wake(word, bits);
+	return 0;
+}
+
 /* read(2), write(2) of the eventfd; some processes have closed it. */
+static int call_eventfd(long number, va_list args)
+{
+	int fd = va_arg(args, int);
+	uint64_t *value = va_arg(args, uint64_t *);
+
+	(void)fd;
+	if (sim_current->closed)
+		return -EBADF;
+	return number == SYS_read ? subject_eventfd_take(value) :
+				    subject_eventfd_add(*value);
+}
+
 long program_call(long number, ...)
 {
-	uint64_t *value;
 	va_list args;
-	int fd, err;
+	int err;
 
 	va_start(args, number);
-	fd = va_arg(args, int);
-	value = va_arg(args, uint64_t *);
+	program_step();
+	err = number == SYS_futex ? call_futex(args) : call_eventfd(number, args);
+	program_step();
 	va_end(args);
-	(void)fd;
-	program_step();
-	if (sim_current->closed)
-		err = -EBADF;
-	else
-		err = number == SYS_read ? subject_eventfd_take(value) :
-					  subject_eventfd_add(*value);
-	program_step();
 	if (!err)
-		return sizeof(*value);
+		return sizeof(uint64_t);
 	sim_current->error = -err;
 	return -1;
 }

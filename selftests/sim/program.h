@@ -6,8 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* @pages: of the counter; @doorbell: it has no module. 0 or a negative errno. */
-int program_map(void *pages, uint64_t maximum, bool doorbell, bool one_consumer);
+/* @pages: of a counter of the module. */
+void program_map(void *pages);
+/* Without the module; @overflow: FLOWFD_OVERFLOW_*. 0 or a negative errno. */
+int program_make(void *pages, uint64_t maximum, bool one_consumer, bool no_poll,
+		 unsigned int overflow);
+uint64_t program_lost(void);
 /* As flowfd_add() and so on; a timeout of 0 is none. */
 int program_add(uint64_t value, uint64_t timeout, bool nonblock);
 int program_take(uint64_t *value, uint64_t timeout, bool nonblock);

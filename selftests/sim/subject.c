@@ -7,6 +7,7 @@
 #include <linux/flowfd.h>
 #include "ends.h"
 #include "eventfd.h"
+#include "futex.h"
 #include "program.h"
 #include "subject.h"
 #include "tasks.h"
@@ -35,13 +36,17 @@ void subject_init(void)
 		abort();
 }
 
-static void make_eventfd(u64 maximum)
+static void make_eventfd(u64 maximum, bool dying)
 {
 	eventfd_init(&eventfd, false);
+	futex_begin();
 	eventfd_maximum = maximum;
 	pages = calloc(3, PAGE_SIZE);
-	subject.one_consumer = sim_chance(4);
-	if (program_map(pages, maximum, true, subject.one_consumer))
+	subject.no_poll = dying || sim_chance(3);
+	subject.one_consumer = !subject.no_poll && sim_chance(3);
+	subject.overflow = sim_chance(4) ? sim_random(4) : FLOWFD_OVERFLOW_WAIT;
+	if (program_make(pages, maximum, subject.one_consumer, subject.no_poll,
+			 subject.overflow))
 		sim_fail("no doorbell");
 }
 
@@ -62,11 +67,11 @@ static void make_counter(u64 maximum)
 	vma = (struct vm_area_struct){ .vm_flags = VM_SHARED, .vm_mm = &ended_mm };
 	if (subject.store == IN_MEMORY) {
 		file->f_op->mmap(file, &vma);
-		program_map(vma.address, 0, false, false);
+		program_map(vma.address);
 	}
 }
 
-void subject_begin(enum store store, bool bridges)
+void subject_begin(enum store store, bool bridges, bool dying)
 {
 	u64 maximum = sim_chance(2) ? 2 + sim_random(12) : 0;
 
@@ -74,7 +79,7 @@ void subject_begin(enum store store, bool bridges)
 	subject = (struct subject){ .store = store };
 	program_added = program_took = 0;
 	if (store == WITHOUT_MODULE)
-		make_eventfd(maximum ?: U64_MAX);
+		make_eventfd(maximum ?: U64_MAX, dying);
 	else
 		make_counter(bridges && sim_chance(2) ? 0 : maximum);
 	ends_begin(bridges);
@@ -190,6 +195,8 @@ static int add(u64 value, u64 timeout, bool nonblock)
 	sim_note("add %" PRIu64 ": %d", value, err);
 	if (!err && subject.last_add < began)
 		subject.last_add = began;
+	if (!err)
+		subject.accepted += value;
 	return err;
 }
 
@@ -257,8 +264,13 @@ void subject_get(struct flowfd_flow *flow)
 		subject_ioctl(FLOWFD_IOC_GET_FLOW, flow);
 		return;
 	}
-	*flow = (struct flowfd_flow){ .maximum = eventfd_maximum, .read_mark = 1,
-				      .write_mark = 1, .count = program_count() };
+	*flow = (struct flowfd_flow){
+		.maximum = eventfd_maximum,
+		.read_mark = 1,
+		.write_mark = 1,
+		.overflow = subject.overflow,
+		.count = program_count(),
+	};
 }
 
 static void set_flow(const struct flowfd_flow *now)
@@ -315,9 +327,11 @@ void subject_set_randomly(void)
 void subject_die(void)
 {
 	sim_note("dies");
-	current->flags |= PF_EXITING;
-	vma.vm_ops->close(&vma);
-	file->f_op->flush(file, NULL);
+	if (subject.store != WITHOUT_MODULE) {
+		current->flags |= PF_EXITING;
+		vma.vm_ops->close(&vma);
+		file->f_op->flush(file, NULL);
+	}
 	tasks_one_ended();
 	sim_exit();
 }

@@ -15,9 +15,12 @@ struct subject {
 	enum store store;
 	bool semaphore;
 	bool one_consumer;
+	bool no_poll;
+	unsigned int overflow; /* without the module */
 	bool edge_per_take;
 	bool marks; /* a mark or a bucket held readers back at some time */
 	uint64_t added, took; /* by calls that succeeded */
+	uint64_t accepted; /* by adds of any kind that succeeded */
 	uint64_t last_add; /* step at which the last add that succeeded began */
 };
 
@@ -27,7 +30,8 @@ struct flowfd_flow;
 struct poll_table_struct;
 
 void subject_init(void);
-void subject_begin(enum store store, bool bridges);
+/* @dying: tasks will die */
+void subject_begin(enum store store, bool bridges, bool dying);
 /* After all tasks have ended. */
 void subject_end(void);
 

@@ -221,9 +221,12 @@ void tasks_one_ended(void)
 /* To a waiter, as to others that is none of the kernel's business. */
 static void send_signal(void)
 {
-	struct waiter *w = &waiters[sim_random(waiter_count)];
+	struct waiter *w;
 
-	if (!uses_signals || w->task->done || !w->waits)
+	if (!uses_signals || !waiter_count)
+		return;
+	w = &waiters[sim_random(waiter_count)];
+	if (w->task->done || !w->waits)
 		return;
 	sim_note("signals %s", w->task->comm);
 	w->task->signalled = true;
@@ -286,12 +289,14 @@ static const struct kind *some_kind(const struct kind *const few[])
 	return few ? few[sim_random(3)] : &kinds[sim_random(ARRAY_SIZE(kinds))];
 }
 
-/* A counter with one consumer, which is the only one that polls for the count. */
+/* A counter that nobody polls, or with one consumer, which alone polls for the count. */
 static bool is_possible(const struct kind *k)
 {
 	static bool has_consumer;
 	unsigned int i;
 
+	if (subject.no_poll && k->poll | k->epoll | k->multishot)
+		return false;
 	if (!subject.one_consumer)
 		return true;
 	for (has_consumer = false, i = 0; i < waiter_count; i++)
@@ -305,6 +310,8 @@ static void add_waiter(const struct kind *const few[])
 	const struct kind *k = some_kind(few);
 	char name[16];
 
+	if (subject.no_poll && !is_possible(k))
+		k = &kinds[sim_random(5)];
 	if (!is_possible(k))
 		return;
 	snprintf(name, sizeof(name), "%u:%.12s", waiter_count % 10, k->name);
@@ -338,7 +345,7 @@ void tasks_begin(bool dying, bool hostile)
 	narrow = sim_random(3);
 	for (i = 0, n = 1 + sim_random(5); i < n; i++)
 		add_waiter(narrow ? few : NULL);
-	some_closed = subject.store == WITHOUT_MODULE && sim_chance(4);
+	some_closed = subject.store == WITHOUT_MODULE && !subject.no_poll && sim_chance(4);
 	actors = 1 + sim_random(3);
 	for (i = 0, n = actors; i < n; i++) {
 		t = sim_spawn("actor", run_actor, NULL);
@@ -355,16 +362,19 @@ void tasks_begin(bool dying, bool hostile)
 	}
 }
 
-static void add_once(void *arg)
+/* What was closed, or died, is made up for by the next take and add of others. */
+static void act_once(void *arg)
 {
+	if (!some_closed)
+		subject_take();
 	subject_add(1);
 }
 
-bool tasks_add_once(void)
+bool tasks_act_once(void)
 {
-	if (!some_closed)
+	if (!some_closed && !(subject.store == WITHOUT_MODULE && program_dies))
 		return true;
-	sim_spawn("last", add_once, NULL);
+	sim_spawn("last", act_once, NULL);
 	return sim_run(1000000);
 }
 

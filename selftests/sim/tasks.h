@@ -33,7 +33,7 @@ void tasks_begin(bool dying, bool hostile);
 /* An actor has ended: after the last, waiters end as well, but for those that sleep. */
 void tasks_one_ended(void);
 /* One more add: it does what a task did not that had closed its descriptor. */
-bool tasks_add_once(void);
+bool tasks_act_once(void);
 /* Ends all waiters by a signal that kills; false: one does not end. */
 bool tasks_end(void);
 const char *waiter_name(const struct waiter *w);

@@ -13,7 +13,8 @@
  * copied, and used after fork(2). Its descriptor must stay open as long, also in
  * children. Less than 2^64 must be added in all while a call is being made.
  *
- * flowfd_counter_open() gives a program the same calls where the module is not loaded.
+ * flowfd_counter_open() gives a program the same calls where the module is not loaded, and
+ * flowfd_counter_export() and flowfd_counter_import() pass a counter to another process.
  *
  * The functions return a negative errno on failure and never set errno. All but
  * flowfd_counter_open() are async-signal-safe. Those that may wait (flowfd_add(), flowfd_take(),
@@ -42,14 +43,20 @@ extern "C" {
 #define FLOWFD_FALLBACK	       (1U << 0) /* without the module, use eventfd(2) */
 #define FLOWFD_OPTIONAL_BUCKET (1U << 1) /* leave it out where there is none */
 #define FLOWFD_ONE_CONSUMER    (1U << 2) /* see flowfd_counter_open() */
+#define FLOWFD_NO_POLL	       (1U << 3) /* nobody polls the descriptor */
 
 /* What flowfd_features() returns. */
-#define FLOWFD_HAS_MEMORY  (1U << 0) /* adds and takes are in memory */
-#define FLOWFD_HAS_CALLS   (1U << 1) /* read(2) and write(2) work on the count */
-#define FLOWFD_HAS_MAXIMUM (1U << 2) /* holds for all who have the descriptor */
-#define FLOWFD_HAS_BUCKET  (1U << 3) /* there can be a token bucket, but on semaphores */
-#define FLOWFD_HAS_EDGES   (1U << 4) /* edge-triggered pollers get one for each add */
-#define FLOWFD_HAS_FLOW	   (1U << 5) /* flowfd_set_flow() works on @fd */
+#define FLOWFD_HAS_MEMORY   (1U << 0) /* adds and takes are in memory */
+#define FLOWFD_HAS_CALLS    (1U << 1) /* read(2) and write(2) work on the count */
+#define FLOWFD_HAS_MAXIMUM  (1U << 2) /* holds for all who have the descriptor */
+#define FLOWFD_HAS_BUCKET   (1U << 3) /* there can be a token bucket, but on semaphores */
+#define FLOWFD_HAS_EDGES    (1U << 4) /* edge-triggered pollers get one for each add */
+#define FLOWFD_HAS_FLOW	    (1U << 5) /* flowfd_set_flow() works on @fd */
+#define FLOWFD_HAS_OVERFLOW (1U << 6) /* flowfd_counter_set_flow() sets what it can */
+#define FLOWFD_HAS_POLL	    (1U << 7) /* @fd can be polled */
+
+/* How many descriptors flowfd_counter_export() gives at most. */
+#define FLOWFD_EXPORT_MAX 2
 
 /* What a process does in memory. It then can write only the pages that this needs. */
 #define FLOWFD_PRODUCER (1U << 0) /* flowfd_add() */
@@ -68,6 +75,9 @@ extern "C" {
  *        that there never is a count
  * @features: FLOWFD_HAS_*
  * @doorbell: how the library does without the module
+ * @memory: descriptor of the pages, without the module; or -1
+ *
+ * Its size stays as it is: 80 bytes where pointers have 64 bits.
  */
 struct flowfd_counter {
 	int fd;
@@ -86,7 +96,8 @@ struct flowfd_counter {
 	uint32_t map_size;
 	uint32_t features;
 	uint32_t doorbell;
-	uint32_t reserved[3];
+	int memory;
+	uint32_t reserved[2];
 };
 
 /**
@@ -95,30 +106,35 @@ struct flowfd_counter {
  * @settings: as flowfd_counter_create_from(); FLOWFD_MAPPED is implied where it is
  *            possible: semaphores, and counters of a kernel of 32 bits, are not mapped
  * @size: sizeof(*settings) in the compiled caller, in bytes
- * @options: FLOWFD_FALLBACK, FLOWFD_OPTIONAL_BUCKET and FLOWFD_ONE_CONSUMER, or 0
+ * @options: FLOWFD_FALLBACK, FLOWFD_OPTIONAL_BUCKET, FLOWFD_ONE_CONSUMER and
+ *           FLOWFD_NO_POLL, or 0
  *
  * With FLOWFD_FALLBACK, if there is no module or this user may not use it, the counter
- * is an eventfd(2) and memory. flowfd_add() and flowfd_take() are the same. The
+ * is an eventfd(2) and a memfd_create(2). flowfd_add() and flowfd_take() are the same. The
  * descriptor is readable while there is a count (a poll that does not wait can miss it
  * for a moment, while another call settles that), and not writable after a flowfd_add()
  * that found no room, until the next take. But
  *   - the count is in memory alone: the descriptor is only for polling, and read(2) and
- *     write(2) must not be used; only this process and its children have the counter,
- *     and not a program that one of them executes (FLOWFD_KEEP_ON_EXEC is of no use)
+ *     write(2) must not be used; another process needs both descriptors, which
+ *     flowfd_counter_export() gives
  *   - an add or take in a process that closed the descriptor is not announced until the
  *     next of another process; if the number is another file, that file is written
- *   - maximum and flags cannot be changed, and there are no policies: flowfd_set_flow()
- *     returns -ENOTTY, and each wakeup is at once; FLOWFD_NONBLOCK is as it was created
+ *   - of the settings only maximum and overflow can be changed, by
+ *     flowfd_counter_set_flow(); FLOWFD_NONBLOCK is as it was created
  *   - edge-triggered pollers get an edge for the first add after a take
- *   - a signal always interrupts a call that waits (-EINTR), also with SA_RESTART
+ *   - a signal can interrupt a call that waits (-EINTR), also with SA_RESTART
  *   - a process that is killed, stopped or not run in the middle of a call can delay the
  *     wakeup of others until the next take
  *
- * With FLOWFD_ONE_CONSUMER the program says that one thread at a time takes, and that
- * the last take of all, before any thread polls the descriptor or waits in flowfd_take(),
- * has found nothing (-EAGAIN). So a signal handler that takes, and a thread that lets
- * another go on, take until flowfd_try_take() returns -EAGAIN. Without the module this
- * saves two system calls for each take.
+ * With FLOWFD_ONE_CONSUMER the program says that one thread at a time takes or polls, and
+ * that the last take of all, before any thread polls the descriptor or waits in
+ * flowfd_take(), has found nothing (-EAGAIN). So a signal handler that takes, and a thread
+ * that lets another go on, take until flowfd_try_take() returns -EAGAIN. Without the module
+ * this saves two system calls for each take, and one for each sleep in flowfd_take().
+ *
+ * With FLOWFD_NO_POLL the program says that nobody polls the descriptor: threads sleep in
+ * flowfd_add() and flowfd_take() alone. Without the module they sleep on a futex(2), there
+ * is no eventfd, and any number of threads may take.
  *
  * The environment variable FLOWFD_BACKEND is for tests of a program that sets
  * FLOWFD_FALLBACK: "module" does not fall back, "fallback" does in any case. Programs
@@ -131,6 +147,63 @@ struct flowfd_counter {
 int flowfd_counter_open(struct flowfd_counter *c,
 			const struct flowfd_create_counter *settings, size_t size,
 			unsigned int options);
+
+/**
+ * flowfd_counter_export - the descriptors that make a counter, to send to another process
+ * @c: a counter
+ * @fds: receives the descriptors, which stay those of @c
+ *
+ * Send them by SCM_RIGHTS of unix(7), or let them be inherited, in this order. Whoever
+ * has them can add, take, and disturb those who use the counter. Returns their number, 1
+ * with the module and 1 or 2 without it, or
+ *   -EOPNOTSUPP  a semaphore made without the module: its @fd is an eventfd(2)
+ *   -ENODEV      made without the module, and unmapped
+ */
+int flowfd_counter_export(const struct flowfd_counter *c, int fds[FLOWFD_EXPORT_MAX]);
+
+/**
+ * flowfd_counter_import - make a counter of descriptors from flowfd_counter_export()
+ * @c: filled in, if the call succeeds; flowfd_counter_close() ends it
+ * @fds: descriptors in the order of flowfd_counter_export(); on success they are @c's
+ * @count: their number
+ *
+ * The counter is as its maker opened it, whether with the module or without it. The sender
+ * needs no trust but for the counter itself: files that are not what they must be are
+ * refused. Returns 0, an error of flowfd_counter_map(), or
+ *   -EINVAL           @count is 0 or above FLOWFD_EXPORT_MAX
+ *   -ENOTTY           a descriptor of another kind, or in another order; or memory that
+ *                     can still shrink
+ *   -EPROTONOSUPPORT  memory of a version that this library does not know
+ */
+int flowfd_counter_import(struct flowfd_counter *c, const int *fds, unsigned int count);
+
+/**
+ * flowfd_counter_set_flow - as flowfd_set_flow(), also without the module
+ * @c: a counter
+ * @flow: as flowfd_set_flow()
+ * @size: sizeof(*flow) in the compiled caller, in bytes
+ *
+ * Without the module a counter has a maximum and what happens to an add that does not
+ * fit. With the module, a counter in memory has a bucket, too. Returns as
+ * flowfd_set_flow(), or
+ *   -EOPNOTSUPP  made without the module, and @flow has a mark above 1, a delay, a bucket
+ *                or FLOWFD_SEAL; or it is a semaphore
+ *   -ENODEV      made without the module, and unmapped
+ */
+int flowfd_counter_set_flow(const struct flowfd_counter *c,
+			    const struct flowfd_flow *flow, size_t size);
+
+/**
+ * flowfd_counter_get_flow - as flowfd_get_flow(), also without the module
+ * @c: a counter
+ * @flow: receives settings, count and what was lost
+ * @size: sizeof(*flow) in the compiled caller, in bytes
+ *
+ * Without the module the fields are not of one moment. Returns as flowfd_get_flow(), or
+ * -EOPNOTSUPP or -ENODEV as flowfd_counter_set_flow().
+ */
+int flowfd_counter_get_flow(const struct flowfd_counter *c, struct flowfd_flow *flow,
+			    size_t size);
 
 /**
  * flowfd_counter_close - unmap a counter and close its descriptor
@@ -225,6 +298,17 @@ int flowfd_counter_read_with(const struct flowfd_counter *c, uint64_t *value,
 			     uint64_t timeout, unsigned int flags);
 
 /**
+ * flowfd_take_spin - take, and look for a while before sleeping
+ * @c: a counter
+ * @value: receives the count
+ * @ns: how long to look, in ns
+ *
+ * For a count that comes sooner than a thread falls asleep and is woken, on a processor
+ * that no other thread needs meanwhile. Then it is flowfd_take(), and returns as that.
+ */
+int flowfd_take_spin(const struct flowfd_counter *c, uint64_t *value, uint64_t ns);
+
+/**
  * flowfd_counter_notify - have the count looked at
  * @c: a counter
  * @role: FLOWFD_PRODUCER: the caller has added; FLOWFD_CONSUMER: it has taken
@@ -256,9 +340,10 @@ FLOWFD_INLINE int flowfd_counter_is_mapped(const struct flowfd_counter *c);
  *
  * Returns FLOWFD_HAS_* bits. A counter of the module has all, but FLOWFD_HAS_MEMORY
  * only if it is mapped, FLOWFD_HAS_EDGES not with FLOWFD_EDGE_PER_TAKE, and
- * FLOWFD_HAS_FLOW only with FLOWFD_FEATURE_FLOW. One that
- * flowfd_counter_open() made without the module has FLOWFD_HAS_MEMORY alone, or, if it
- * is a semaphore, FLOWFD_HAS_CALLS and FLOWFD_HAS_EDGES.
+ * FLOWFD_HAS_FLOW and FLOWFD_HAS_OVERFLOW only with FLOWFD_FEATURE_FLOW. One that
+ * flowfd_counter_open() made without the module has FLOWFD_HAS_MEMORY,
+ * FLOWFD_HAS_OVERFLOW and, without FLOWFD_NO_POLL, FLOWFD_HAS_POLL; if it is a semaphore,
+ * it has FLOWFD_HAS_CALLS, FLOWFD_HAS_EDGES and FLOWFD_HAS_POLL.
  */
 FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
 

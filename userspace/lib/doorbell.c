@@ -17,6 +17,9 @@
 
 #include "deadline.h"
 #include "doorbell.h"
+#include "doze.h"
+#include "unpolled.h"
+#include "words.h"
 
 /* The states of a doorbell, in @armed. */
 enum {
@@ -28,7 +31,13 @@ enum {
 	MOVING = FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS,
 	/* A system call failed: nobody may announce what was true before. */
 	FAILED = FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS | 16,
+	/* Empty, and the one consumer sleeps on @armed, which has a number in the rest. */
+	ASLEEP = FLOWFD_ARMED_READERS | 32,
 };
+
+#define STATES 0xff /* the bits of all of them */
+
+#define TURN (STATES + 1U)
 
 /* How often to let the thread run that is moving the doorbell. */
 #define PATIENCE 16
@@ -45,28 +54,25 @@ enum {
 	AGAIN = 4,  /* the state may not be true: make system calls in any case */
 };
 
-/* How often to look for a count that was there at one moment. */
-#define LOOKS 64
+/* How often to settle, if others change the state each time: see FAILED. */
+#define ROUNDS 1024
 
-/* If others take meanwhile, all the time, it is the count or more. */
-static uint64_t count_now(const struct flowfd_counter *c)
+static uint32_t *state_word(const struct flowfd_counter *c)
 {
-	const __aligned_u64 *word = &c->take.consumer->consumed;
-	uint64_t consumed, produced;
-	unsigned int looks = LOOKS;
-
-	do {
-		consumed = __atomic_load_n(word, __ATOMIC_SEQ_CST);
-		produced = __atomic_load_n(&c->take.producer->produced, __ATOMIC_SEQ_CST);
-	} while (__atomic_load_n(word, __ATOMIC_SEQ_CST) != consumed && --looks);
-	return produced - consumed;
+	return &c->take.consumer->armed;
 }
 
-static bool has_room(const struct flowfd_counter *c, uint64_t count, uint64_t value)
+static bool is_asleep(uint32_t state)
 {
-	uint64_t maximum = c->add.header->maximum;
+	return (state & STATES) == ASLEEP;
+}
 
-	return count < maximum && maximum - count > value;
+/* ASLEEP with a number that the word has not had for long. */
+static uint32_t new_sleep(const struct flowfd_counter *c)
+{
+	uint32_t *sleeps = &flowfd__consumer_page(c)->sleeps;
+
+	return ASLEEP + TURN * __atomic_add_fetch(sleeps, 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -77,19 +83,21 @@ static bool has_room(const struct flowfd_counter *c, uint64_t count, uint64_t va
 static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
 			     uint64_t value, unsigned int how)
 {
-	uint64_t count = count_now(c);
+	uint64_t count = flowfd__count(c);
 
 	if (!count && state == QUIET)
 		return how & (MISSED | AGAIN) ? EMPTY : QUIET;
 	if (!count && (state == RUNG || state == FULL) && how == TOOK)
 		return c->doorbell & DOORBELL_ONE_CONSUMER ? QUIET : EMPTY;
 	if (!count)
-		return EMPTY;
-	if (value && !has_room(c, count, value))
+		return is_asleep(state) && !(how & (MISSED | AGAIN)) ? state : EMPTY;
+	if (value && !flowfd__has_room(c, count, value))
 		return FULL;
-	if (state == FULL && !has_room(c, count, 1))
+	if (state == FULL && !flowfd__has_room(c, count, 1))
 		return FULL;
-	return state == QUIET && !(how & AGAIN) ? QUIET : RUNG;
+	if (state == QUIET || is_asleep(state))
+		return how & AGAIN ? RUNG : QUIET;
+	return RUNG;
 }
 
 /* The eventfd does not block: -EAGAIN says that it was empty, or rung already. */
@@ -133,8 +141,8 @@ static int move(int fd, uint32_t from, uint32_t to)
 
 static bool exchange(const struct flowfd_counter *c, uint32_t from, uint32_t to)
 {
-	return __atomic_compare_exchange_n(&c->take.consumer->armed, &from, to, 0,
-					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(state_word(c), &from, to, 0, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -146,22 +154,50 @@ static bool needs_edge(const struct flowfd_counter *c, uint32_t state, unsigned 
 	return how & TOOK && state & RUNG && !(c->doorbell & DOORBELL_ONE_CONSUMER);
 }
 
+static void fail(const struct flowfd_counter *c)
+{
+	__atomic_store_n(state_word(c), FAILED, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Changes the word, so that the consumer does not go to sleep if it looked before, and
+ * wakes it. False: another was faster.
+ */
+static bool wake_consumer(const struct flowfd_counter *c, uint32_t *state)
+{
+	uint32_t told = new_sleep(c);
+
+	if (!exchange(c, *state, told))
+		return false;
+	*state = told;
+	flowfd__rouse(state_word(c), FLOWFD_ARMED_READERS);
+	return true;
+}
+
+/* An eventfd that is empty, and stays so. */
+static bool needs_no_calls(uint32_t from, uint32_t to, unsigned int how)
+{
+	return (from == QUIET || is_asleep(from)) && (to == QUIET || to == EMPTY) &&
+	       !(how & AGAIN);
+}
+
 /*
  * Announces that it makes system calls, makes them, and announces the new state. If
  * another announced one meanwhile, the order of their system calls is not known, and it
  * makes them again. Ends when the count is as it was when the state was announced (b).
  * If the descriptor was closed here, it leaves FAILED: a thread that moves the doorbell
- * repeats, or the next add or take of another process settles. Returns 0 or a negative
- * errno.
+ * repeats, or the next add or take of another process settles. The one consumer is woken
+ * before the state says so, as the process can be killed in between. Returns 0 or a
+ * negative errno.
  */
 static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int how)
 {
-	unsigned int patience = PATIENCE;
+	unsigned int patience = PATIENCE, rounds = ROUNDS;
 	uint32_t state, wanted;
 	int ret;
 
-	for (;;) {
-		state = __atomic_load_n(&c->take.consumer->armed, __ATOMIC_SEQ_CST);
+	while (rounds--) {
+		state = __atomic_load_n(state_word(c), __ATOMIC_SEQ_CST);
 		wanted = state_wanted(c, state, value, how);
 		if (state == wanted && !(how & AGAIN) && !needs_edge(c, state, how))
 			return 0;
@@ -170,20 +206,27 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 			sched_yield();
 			continue;
 		}
+		if (is_asleep(state) && !wake_consumer(c, &state))
+			continue;
+		if (needs_no_calls(state, wanted, how)) {
+			exchange(c, state, wanted);
+			continue;
+		}
 		if (!exchange(c, state, MOVING))
 			continue;
 		if (how & AGAIN || state == FAILED)
 			state = MOVING;
 		ret = move(c->fd, state, wanted);
 		if (ret) {
-			__atomic_store_n(&c->take.consumer->armed, FAILED,
-					 __ATOMIC_SEQ_CST);
+			fail(c);
 			return ret;
 		}
 		how &= ~(AGAIN | TOOK);
 		if (!exchange(c, MOVING, wanted))
 			how |= AGAIN;
 	}
+	fail(c);
+	return 0;
 }
 
 /*
@@ -197,7 +240,7 @@ int flowfd__doorbell_start(const struct flowfd_counter *c)
 	if (flowfd__eventfd_write(c->fd, FILLED) || drain(c->fd, &value) ||
 	    value != FILLED)
 		return -EOPNOTSUPP;
-	__atomic_store_n(&c->take.consumer->armed, EMPTY, __ATOMIC_SEQ_CST);
+	__atomic_store_n(state_word(c), EMPTY, __ATOMIC_SEQ_CST);
 	return settle(c, 0, 0);
 }
 
@@ -205,6 +248,10 @@ int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
 {
 	if (!c->roles)
 		return -ENODEV;
+	if (c->doorbell & DOORBELL_NO_POLL) {
+		flowfd__unpolled_notify(c);
+		return 0;
+	}
 	return settle(c, 0, role == FLOWFD_CONSUMER ? TOOK : 0);
 }
 
@@ -217,18 +264,17 @@ static bool is_doubtful(unsigned int wakeups)
 	return wakeups > 1 && !(wakeups & (wakeups - 1));
 }
 
-int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
-			 uint64_t deadline)
+/* What is refused must be announced by the next take: then pollers see room. */
+static bool is_announced(const struct flowfd_counter *c)
 {
-	unsigned int wakeups = 0;
+	return __atomic_load_n(state_word(c), __ATOMIC_SEQ_CST) == FULL;
+}
+
+static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
+{
+	unsigned int wakeups = 0, rounds = ROUNDS;
 	int ret = 0;
 
-	if (!c->roles)
-		return -ENODEV;
-	if (value >= c->add.header->maximum)
-		return -EINVAL;
-	if (c->doorbell & DOORBELL_NONBLOCK)
-		deadline = FLOWFD__AT_ONCE;
 	while (!ret) {
 		ret = settle(c, value, is_doubtful(wakeups) ? AGAIN : 0);
 		if (flowfd_counter_add(c, value))
@@ -236,7 +282,10 @@ int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
 		if (ret)
 			break;
 		/* It may have looked at an old @consumed. */
-		if (has_room(c, count_now(c), value) && !flowfd__is_over(deadline))
+		if (flowfd__has_room(c, flowfd__count(c), value) &&
+		    !flowfd__is_over(deadline))
+			continue;
+		if (deadline == FLOWFD__AT_ONCE && !is_announced(c) && --rounds)
 			continue;
 		ret = flowfd__wait_until(deadline, c->fd, POLLOUT);
 		wakeups++;
@@ -244,16 +293,33 @@ int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
 	return ret == -ETIMEDOUT && flowfd_counter_add(c, value) ? 0 : ret;
 }
 
-int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value,
-			  uint64_t deadline)
+int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
+			 uint64_t deadline)
+{
+	int ret;
+
+	if (!c->roles)
+		return -ENODEV;
+	if (c->doorbell & DOORBELL_NONBLOCK)
+		deadline = FLOWFD__AT_ONCE;
+	ret = flowfd__overflows(c, value, &deadline);
+	/* Also if nothing was added: the process that filled it may not have told. */
+	if (!ret)
+		flowfd__doorbell_notify(c, FLOWFD_PRODUCER);
+	if (ret <= 0)
+		return ret;
+	if (c->doorbell & DOORBELL_NO_POLL)
+		return flowfd__unpolled_add(c, value, deadline);
+	return add(c, value, deadline);
+}
+
+/* Many threads sleep in poll(2). */
+static int take_of_many(const struct flowfd_counter *c, uint64_t *value,
+			uint64_t deadline)
 {
 	unsigned int vain = 0;
 	int ret = 0;
 
-	if (!c->roles)
-		return -ENODEV;
-	if (c->doorbell & DOORBELL_NONBLOCK || deadline == FLOWFD__AT_ONCE)
-		return flowfd__doorbell_try_take(c, value);
 	while (!ret) {
 		/* Readable twice for nothing: once, another thread may have been faster. */
 		ret = settle(c, 0, vain > 1 ? MISSED | AGAIN : MISSED);
@@ -261,22 +327,75 @@ int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value,
 			return 0;
 		if (!ret)
 			ret = flowfd__wait_until(deadline, c->fd, POLLIN);
-		vain = count_now(c) ? 0 : vain + 1;
+		vain = flowfd__count(c) ? 0 : vain + 1;
 	}
 	/* The last look needs no wakeup. */
 	return ret == -ETIMEDOUT && flowfd_counter_take(c, value) ? 0 : ret;
 }
 
+/*
+ * If the eventfd is empty, nobody but this thread needs to be told of a count, so it is
+ * told without the eventfd. Returns what flowfd__doze() returns.
+ */
+static int sleep_alone(const struct flowfd_counter *c, uint64_t deadline)
+{
+	uint32_t state = __atomic_load_n(state_word(c), __ATOMIC_SEQ_CST);
+	uint32_t asleep;
+
+	if (state != QUIET && state != EMPTY && !is_asleep(state))
+		return settle(c, 0, MISSED);
+	asleep = new_sleep(c);
+	if (!exchange(c, state, asleep))
+		return 0;
+	/* b */
+	if (flowfd__count(c))
+		return 0;
+	return flowfd__doze(state_word(c), asleep, FLOWFD_ARMED_READERS, deadline);
+}
+
+static int take_alone(const struct flowfd_counter *c, uint64_t *value, uint64_t deadline)
+{
+	int ret = 0, settled;
+
+	while (!flowfd_counter_take(c, value)) {
+		if (ret)
+			return ret;
+		ret = sleep_alone(c, deadline);
+		if (!ret && !flowfd__count(c) && flowfd__is_over(deadline))
+			ret = -ETIMEDOUT;
+		/* The caller may poll now. */
+		settled = ret ? settle(c, 0, MISSED) : 0;
+		if (settled)
+			ret = settled;
+	}
+	return 0;
+}
+
+int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value,
+			  uint64_t deadline)
+{
+	if (!c->roles)
+		return -ENODEV;
+	if (c->doorbell & DOORBELL_NONBLOCK || deadline == FLOWFD__AT_ONCE)
+		return flowfd__doorbell_try_take(c, value);
+	if (c->doorbell & DOORBELL_NO_POLL)
+		return flowfd__unpolled_take(c, value, deadline);
+	if (c->doorbell & DOORBELL_ONE_CONSUMER)
+		return take_alone(c, value, deadline);
+	return take_of_many(c, value, deadline);
+}
+
 int flowfd__doorbell_try_take(const struct flowfd_counter *c, uint64_t *value)
 {
-	struct flowfd_counter_consumer *consumer = c->take.consumer;
 	uint32_t misses;
 	int ret;
 
 	if (!c->roles)
 		return -ENODEV;
-	misses = __atomic_load_n(&consumer->reserved, __ATOMIC_RELAXED) + 1;
-	__atomic_store_n(&consumer->reserved, misses, __ATOMIC_RELAXED);
+	if (c->doorbell & DOORBELL_NO_POLL)
+		return flowfd__unpolled_take(c, value, FLOWFD__AT_ONCE);
+	misses = __atomic_add_fetch(&flowfd__consumer_page(c)->misses, 1,
+				    __ATOMIC_RELAXED);
 	ret = settle(c, 0, misses % MISSES ? MISSED : MISSED | AGAIN);
 	if (flowfd_counter_take(c, value))
 		return 0;

@@ -14,6 +14,8 @@
 #define DOORBELL_USED	      (1U << 0)
 #define DOORBELL_NONBLOCK     (1U << 1) /* the eventfd always is; calls may sleep */
 #define DOORBELL_ONE_CONSUMER (1U << 2)
+#define DOORBELL_NO_POLL      (1U << 3) /* there is no eventfd: see unpolled.h */
+#define DOORBELL_FLAGS	      ((1U << 4) - 1)
 
 /** flowfd__eventfd_write - as write(2), no cancellation point; 0 if it is full */
 int flowfd__eventfd_write(int fd, uint64_t value);

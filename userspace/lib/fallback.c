@@ -13,6 +13,7 @@
 #include "fallback.h"
 #include "mapped.h"
 #include "memory.h"
+#include "words.h"
 
 #define FLAGS                                                                       \
 	(FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC | FLOWFD_MAPPED | \
@@ -79,57 +80,101 @@ static int open_semaphore(struct flowfd_counter *c,
 		return ret;
 	}
 	flowfd__mapped_init(c, fd, 0, NULL, 0);
-	c->features = FLOWFD_HAS_CALLS | FLOWFD_HAS_EDGES;
+	c->features = FLOWFD_HAS_CALLS | FLOWFD_HAS_EDGES | FLOWFD_HAS_POLL;
 	return 0;
 }
 
-/* Children share it after fork(2). Nobody writes the first page, as with the module. */
+static uint32_t doorbell_of(const struct flowfd_create_counter *settings,
+			    unsigned int options)
+{
+	uint32_t doorbell = DOORBELL_USED;
+
+	if (settings->flags & FLOWFD_NONBLOCK)
+		doorbell |= DOORBELL_NONBLOCK;
+	if (options & FLOWFD_ONE_CONSUMER)
+		doorbell |= DOORBELL_ONE_CONSUMER;
+	if (options & FLOWFD_NO_POLL)
+		doorbell |= DOORBELL_NO_POLL;
+	return doorbell;
+}
+
+static void write_settings(struct flowfd__settings_page *at, uint64_t maximum,
+			   size_t page, uint32_t doorbell)
+{
+	*at = (struct flowfd__settings_page){
+		.header.magic = FLOWFD_COUNTER_MAGIC,
+		.header.version = FLOWFD_COUNTER_VERSION,
+		.header.page_size = (uint32_t)page,
+		.header.flags = FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE,
+		.header.maximum = maximum,
+		.magic = FLOWFD__WORDS_MAGIC,
+		.version = FLOWFD__WORDS_VERSION,
+		.doorbell = doorbell,
+	};
+}
+
+/*
+ * Returns a descriptor. No process keeps the first page mapped for writing: a stray store
+ * of a program does not reach it.
+ */
 static int make_memory(void **map, const struct flowfd_create_counter *settings,
-		       size_t page)
+		       uint32_t doorbell, size_t page)
 {
 	struct flowfd_counter_producer *producer;
-	int ret = flowfd__map(map, FLOWFD__PAGES * page, PROT_READ | PROT_WRITE, -1, 0);
+	int fd, ret;
 
-	if (ret)
+	fd = flowfd__memfd(FLOWFD__PAGES * page,
+			   settings->flags & FLOWFD_KEEP_ON_EXEC ? 0 : MFD_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	ret = flowfd__map(map, FLOWFD__PAGES * page, PROT_READ | PROT_WRITE, fd, 0);
+	if (ret) {
+		flowfd__close(fd);
 		return ret;
-	*(struct flowfd_counter_header *)*map = (struct flowfd_counter_header){
-		.magic = FLOWFD_COUNTER_MAGIC,
-		.version = FLOWFD_COUNTER_VERSION,
-		.page_size = page,
-		.flags = FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE,
-		.maximum = maximum_of(settings),
-	};
+	}
+	write_settings(*map, maximum_of(settings), page, doorbell);
 	producer = (void *)((char *)*map + page);
 	producer->produced = settings->initial;
 	flowfd__protect(*map, page, PROT_READ);
-	return 0;
+	return fd;
 }
 
+void flowfd__fallback_init(struct flowfd_counter *c, int fd, int memory, void *map,
+			   uint32_t doorbell)
+{
+	flowfd__mapped_init(c, fd, FLOWFD__ROLES, map, sysconf(_SC_PAGESIZE));
+	c->features = FLOWFD_HAS_MEMORY | FLOWFD_HAS_OVERFLOW;
+	if (!(doorbell & DOORBELL_NO_POLL))
+		c->features |= FLOWFD_HAS_POLL;
+	c->doorbell = doorbell;
+	c->memory = memory;
+}
+
+/* The eventfd first, so that it has the lowest descriptor that is free. */
 static int open_in_memory(struct flowfd_counter *c,
 			  const struct flowfd_create_counter *settings,
 			  unsigned int options)
 {
+	uint32_t doorbell = doorbell_of(settings, options);
 	size_t page = sysconf(_SC_PAGESIZE);
 	struct flowfd_counter made;
 	void *map = NULL;
-	int ret, fd;
+	int ret = 0, fd = -1, memory;
 
-	ret = make_memory(&map, settings, page);
-	if (ret)
-		return ret;
-	fd = open_eventfd(settings, EFD_NONBLOCK);
-	if (fd < 0) {
-		flowfd__unmap(map, FLOWFD__PAGES * page);
-		return fd;
+	if (!(doorbell & DOORBELL_NO_POLL)) {
+		fd = open_eventfd(settings, EFD_NONBLOCK);
+		if (fd < 0)
+			return fd;
 	}
-	flowfd__mapped_init(&made, fd, FLOWFD__ROLES, map, page);
-	made.features = FLOWFD_HAS_MEMORY;
-	made.doorbell = DOORBELL_USED;
-	if (settings->flags & FLOWFD_NONBLOCK)
-		made.doorbell |= DOORBELL_NONBLOCK;
-	if (options & FLOWFD_ONE_CONSUMER)
-		made.doorbell |= DOORBELL_ONE_CONSUMER;
-	ret = flowfd__doorbell_start(&made);
+	memory = make_memory(&map, settings, doorbell, page);
+	if (memory < 0) {
+		if (fd >= 0)
+			flowfd__close(fd);
+		return memory;
+	}
+	flowfd__fallback_init(&made, fd < 0 ? memory : fd, memory, map, doorbell);
+	if (fd >= 0)
+		ret = flowfd__doorbell_start(&made);
 	if (ret)
 		flowfd_counter_close(&made);
 	else

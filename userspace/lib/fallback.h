@@ -16,4 +16,15 @@
 int flowfd__fallback_open(struct flowfd_counter *c,
 			  const union flowfd__settings *settings, unsigned int options);
 
+/**
+ * flowfd__fallback_init - fill in a counter
+ * @c: counter
+ * @fd: eventfd; with DOORBELL_NO_POLL @memory
+ * @memory: descriptor of the pages
+ * @map: the pages
+ * @doorbell: DOORBELL_* flags
+ */
+void flowfd__fallback_init(struct flowfd_counter *c, int fd, int memory, void *map,
+			   uint32_t doorbell);
+
 #endif /* FLOWFD_LIB_FALLBACK_H */

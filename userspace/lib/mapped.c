@@ -34,6 +34,7 @@ void flowfd__mapped_init(struct flowfd_counter *c, int fd, unsigned int roles, v
 		.roles = roles,
 		.map = map,
 		.map_size = FLOWFD__PAGES * page,
+		.memory = -1,
 	};
 	c->add.header = &nothing.header;
 	c->add.producer = (void *)&nothing.producer;
@@ -112,13 +113,14 @@ static int map_pages(void **map, int fd, unsigned int roles, size_t page)
 /* A module of before has no policies. */
 static uint32_t features_of(int fd, uint32_t flags)
 {
-	uint32_t features = FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM | FLOWFD_HAS_BUCKET;
+	uint32_t features = FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM | FLOWFD_HAS_BUCKET |
+			    FLOWFD_HAS_POLL;
 	struct flowfd_flow flow;
 
 	if (!(flags & FLOWFD_EDGE_PER_TAKE))
 		features |= FLOWFD_HAS_EDGES;
 	if (!flowfd__ioctl(fd, FLOWFD_IOC_GET_FLOW, &flow))
-		features |= FLOWFD_HAS_FLOW;
+		features |= FLOWFD_HAS_FLOW | FLOWFD_HAS_OVERFLOW;
 	return features;
 }
 
@@ -193,9 +195,11 @@ void flowfd_counter_unmap(struct flowfd_counter *c)
 
 	if (c->map)
 		flowfd__unmap(c->map, c->map_size);
+	if (c->memory >= 0 && c->memory != c->fd)
+		flowfd__close(c->memory);
 	flowfd__mapped_init(c, c->fd, 0, NULL, 0);
-	c->features = features;
 	/* The count was in the memory: the eventfd must not be used as a counter. */
+	c->features = doorbell ? 0 : features;
 	c->doorbell = doorbell;
 }
 

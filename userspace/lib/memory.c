@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* Mapping memory: that of rings and counters, which processes share, and private memory. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "memory.h"
+
+#ifndef MFD_NOEXEC_SEAL /* since Linux 6.3 */
+#define MFD_NOEXEC_SEAL 8U
+#endif
+
+#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset)
 {
@@ -18,6 +29,58 @@ int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset)
 	}
 	*at = map;
 	return 0;
+}
+
+static int memfd(unsigned int flags)
+{
+	int fd = (int)syscall(SYS_memfd_create, "flowfd", flags | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_memfd_create, "flowfd", flags);
+	return fd;
+}
+
+/* A file that may not become so large ends the process by SIGXFSZ. */
+static int may_have(size_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= size)
+		return 1;
+	errno = EFBIG;
+	return 0;
+}
+
+/* Nor can other seals be added, which would keep others from mapping it. */
+int flowfd__memfd(size_t size, unsigned int flags)
+{
+	int saved = errno, fd, error;
+
+	fd = memfd(flags | MFD_ALLOW_SEALING);
+	if (fd >= 0 && may_have(size) && !ftruncate(fd, (off_t)size) &&
+	    !fcntl(fd, F_ADD_SEALS, SIZE_SEALS | F_SEAL_SEAL)) {
+		errno = saved;
+		return fd;
+	}
+	error = -errno;
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = saved;
+	return error;
+}
+
+int flowfd__check_memfd(int fd, size_t size)
+{
+	int saved = errno, seals = fcntl(fd, F_GET_SEALS), ret = 0;
+	struct stat status;
+
+	if (seals < 0)
+		ret = errno == EBADF ? -EBADF : -ENOTTY;
+	else if ((seals & SIZE_SEALS) != SIZE_SEALS || fstat(fd, &status) ||
+		 status.st_size != (off_t)size)
+		ret = -ENOTTY;
+	errno = saved;
+	return ret;
 }
 
 int flowfd__move(void *from, size_t size, void *to)

@@ -19,6 +19,24 @@
 int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset);
 
 /**
+ * flowfd__memfd - make memory that processes share, whose size is sealed
+ * @size: bytes
+ * @flags: MFD_CLOEXEC or 0
+ *
+ * Returns a descriptor or a negative errno.
+ */
+int flowfd__memfd(size_t size, unsigned int flags);
+
+/**
+ * flowfd__check_memfd - whether a file is memory that keeps its size
+ * @fd: from anywhere
+ * @size: bytes that it must have
+ *
+ * Returns 0, -EBADF or -ENOTTY.
+ */
+int flowfd__check_memfd(int fd, size_t size);
+
+/**
  * flowfd__move - move memory
  * @from: one mapping, which is gone afterwards
  * @size: bytes

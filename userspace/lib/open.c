@@ -6,7 +6,8 @@
 #include "fallback.h"
 #include "mapped.h"
 
-#define OPTIONS (FLOWFD_FALLBACK | FLOWFD_OPTIONAL_BUCKET | FLOWFD_ONE_CONSUMER)
+#define OPTIONS \
+	(FLOWFD_FALLBACK | FLOWFD_OPTIONAL_BUCKET | FLOWFD_ONE_CONSUMER | FLOWFD_NO_POLL)
 
 /* What cannot be mapped, a semaphore, is created as it is. */
 static int create(union flowfd__settings *settings)

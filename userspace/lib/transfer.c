@@ -102,6 +102,32 @@ static int read_eventfd(int fd, uint64_t *value, uint64_t deadline)
 	return ret;
 }
 
+#define LOOKS 64 /* between two looks at the clock */
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+	__asm__ volatile("yield" : : : "memory");
+#endif
+}
+
+int flowfd_take_spin(const struct flowfd_counter *c, uint64_t *value, uint64_t ns)
+{
+	uint64_t deadline = ns && flowfd_counter_is_mapped(c) ? flowfd__deadline(ns) : 0;
+	int looks;
+
+	while (deadline && !flowfd__is_over(deadline)) {
+		for (looks = 0; looks < LOOKS; looks++) {
+			if (flowfd_counter_take(c, value))
+				return 0;
+			relax();
+		}
+	}
+	return flowfd_take(c, value);
+}
+
 static uint64_t deadline_of(uint64_t timeout, unsigned int flags)
 {
 	return flags & FLOWFD_NONBLOCK ? FLOWFD__AT_ONCE : flowfd__deadline(timeout);

@@ -60,9 +60,9 @@ static void test_values(void)
 	tap_is(open_counter(&c, settings, 0), 0, "open");
 	tap_is(flowfd_counter_is_mapped(&c), 1, "it is in memory");
 	tap_is(flowfd_features(&c),
-	       FLOWFD_HAS_MEMORY | (fallback ? 0 : FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM |
-							   FLOWFD_HAS_BUCKET |
-							   FLOWFD_HAS_FLOW),
+	       FLOWFD_HAS_MEMORY | FLOWFD_HAS_OVERFLOW | FLOWFD_HAS_POLL |
+		       (fallback ? 0 : FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM |
+					       FLOWFD_HAS_BUCKET | FLOWFD_HAS_FLOW),
 	       "what it can do");
 	tap_is(flowfd_take(&c, &value), 0, "take");
 	tap_is(value, 3, "the first count");

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/* Sleeping on a word that processes share. */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/futex.h>
+
+#include "deadline.h"
+#include "doze.h"
+
+#define SECOND_NS 1000000000ULL
+
+/* Of the system call, which has no time_t of 64 bits where a long has 32. */
+struct time {
+	long seconds;
+	long nanoseconds;
+};
+
+static struct time time_of(uint64_t deadline)
+{
+	uint64_t seconds = deadline / SECOND_NS;
+
+	return (struct time){ .seconds = seconds > LONG_MAX ? LONG_MAX : (long)seconds,
+			      .nanoseconds = (long)(deadline % SECOND_NS) };
+}
+
+int flowfd__doze(const uint32_t *word, uint32_t value, uint32_t bits, uint64_t deadline)
+{
+	const struct time time = time_of(deadline);
+	int saved = errno, type, ret = 0;
+
+	/* As poll(2): a thread that is cancelled here leaves nothing undone. */
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value,
+		    deadline == FLOWFD__NEVER ? NULL : &time, NULL, bits) < 0)
+		ret = -errno;
+	pthread_setcanceltype(type, NULL);
+	errno = saved;
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+void flowfd__rouse(const uint32_t *word, uint32_t bits)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAKE_BITSET, INT_MAX, NULL, NULL, bits);
+	errno = saved;
+}

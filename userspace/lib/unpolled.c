@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Adding and taking where nobody polls. The bits of @armed say who sleeps, as with the
+ * module; the rest of the word is a number, which changes whenever somebody arms.
+ */
+#include <errno.h>
+
+#include "deadline.h"
+#include "doze.h"
+#include "unpolled.h"
+#include "words.h"
+
+/* Added to @armed whenever a bit is set, and before anybody is woken. */
+#define TURN 8U
+
+/* How often to try to change a word that others change, too: each of them wakes. */
+#define TRIES 64
+
+static uint32_t *armed_word(const struct flowfd_counter *c)
+{
+	return &c->take.consumer->armed;
+}
+
+/* Returns the word to sleep on. Whoever calls looks at the count afterwards (b). */
+static uint32_t arm(const struct flowfd_counter *c, uint32_t bit)
+{
+	uint32_t armed = __atomic_load_n(armed_word(c), __ATOMIC_RELAXED);
+	uint32_t wanted;
+
+	do {
+		wanted = (armed | bit) + TURN;
+	} while (!__atomic_compare_exchange_n(armed_word(c), &armed, wanted, 0,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	return wanted;
+}
+
+/* Whom to tell: readers of a count, and writers of any change. */
+static uint32_t who_sleeps(const struct flowfd_counter *c, uint32_t armed)
+{
+	uint32_t who = armed & FLOWFD_ARMED_WRITERS;
+
+	if (armed & FLOWFD_ARMED_READERS && flowfd__count(c))
+		who |= FLOWFD_ARMED_READERS;
+	return who;
+}
+
+static bool exchange(const struct flowfd_counter *c, uint32_t *from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(armed_word(c), from, to, 0, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Changes the word, so that nobody goes to sleep who looked before; wakes; and clears the
+ * bits. If the process is killed in between, the bits are still there for the next add or
+ * take. Whoever arms meanwhile changes the word, and keeps its bit.
+ */
+void flowfd__unpolled_notify(const struct flowfd_counter *c)
+{
+	uint32_t armed = __atomic_load_n(armed_word(c), __ATOMIC_SEQ_CST);
+	unsigned int tries = TRIES;
+	uint32_t who, told;
+
+	do {
+		who = who_sleeps(c, armed);
+		if (!who || !tries--)
+			return;
+		told = armed + TURN;
+	} while (!exchange(c, &armed, told));
+	flowfd__rouse(armed_word(c), who);
+	exchange(c, &told, told & ~who);
+}
+
+static int add_or_sleep(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
+{
+	uint32_t armed = arm(c, FLOWFD_ARMED_WRITERS);
+
+	/* An add in memory may have looked at an old @consumed. */
+	if (flowfd__has_room(c, flowfd__count(c), value))
+		return flowfd__is_over(deadline) ? -ETIMEDOUT : 0;
+	return flowfd__doze(armed_word(c), armed, FLOWFD_ARMED_WRITERS, deadline);
+}
+
+int flowfd__unpolled_add(const struct flowfd_counter *c, uint64_t value,
+			 uint64_t deadline)
+{
+	int ret = 0;
+
+	while (!flowfd_counter_add(c, value)) {
+		if (ret)
+			return ret;
+		if (deadline != FLOWFD__AT_ONCE)
+			ret = add_or_sleep(c, value, deadline);
+		else if (!flowfd__has_room(c, flowfd__count(c), value))
+			ret = -EAGAIN;
+	}
+	return 0;
+}
+
+static int take_or_sleep(const struct flowfd_counter *c, uint64_t deadline)
+{
+	uint32_t armed = arm(c, FLOWFD_ARMED_READERS);
+
+	if (flowfd__count(c))
+		return flowfd__is_over(deadline) ? -ETIMEDOUT : 0;
+	return flowfd__doze(armed_word(c), armed, FLOWFD_ARMED_READERS, deadline);
+}
+
+int flowfd__unpolled_take(const struct flowfd_counter *c, uint64_t *value,
+			  uint64_t deadline)
+{
+	int ret = 0;
+
+	while (!flowfd_counter_take(c, value)) {
+		if (ret)
+			return ret;
+		/* For one that took and was killed. */
+		flowfd__unpolled_notify(c);
+		ret = deadline == FLOWFD__AT_ONCE ? -EAGAIN : take_or_sleep(c, deadline);
+	}
+	return 0;
+}

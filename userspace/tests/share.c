@@ -1,0 +1,650 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counters without the module that several processes share: what is sent and received, what
+ * is refused, what a hostile peer can do, policies, and counters that nobody polls.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "lib/words.h"
+#include "tests/interrupt.h"
+#include "tests/tap.h"
+
+#define SECOND 1000000000ULL
+#define SEALS  (F_SEAL_SHRINK | F_SEAL_GROW)
+
+static size_t page;
+
+static struct flowfd_counter open_with(uint64_t maximum, unsigned int options)
+{
+	const struct flowfd_create_counter settings = { .maximum = maximum };
+	struct flowfd_counter c;
+
+	if (flowfd_counter_open(&c, &settings, sizeof(settings), FLOWFD_FALLBACK | options))
+		abort();
+	return c;
+}
+
+static struct flowfd_counter import(const int *fds, unsigned int count)
+{
+	struct flowfd_counter c;
+
+	if (flowfd_counter_import(&c, fds, count))
+		abort();
+	return c;
+}
+
+/* ---- two processes that have nothing in common but a socket ---- */
+
+union message {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(FLOWFD_EXPORT_MAX * sizeof(int))];
+};
+
+static void send_counter(int socket, const struct flowfd_counter *c)
+{
+	union message message = { .bytes = { 0 } };
+	int fds[FLOWFD_EXPORT_MAX];
+	int count = flowfd_counter_export(c, fds);
+	char byte = (char)count;
+	struct iovec vector = { &byte, 1 };
+	struct msghdr header = { .msg_iov = &vector, .msg_iovlen = 1 };
+
+	header.msg_control = &message;
+	header.msg_controllen = CMSG_SPACE(count * sizeof(int));
+	message.header.cmsg_level = SOL_SOCKET;
+	message.header.cmsg_type = SCM_RIGHTS;
+	message.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(&message.header), fds, count * sizeof(int));
+	if (count < 1 || sendmsg(socket, &header, 0) != 1)
+		abort();
+}
+
+static struct flowfd_counter receive_counter(int socket)
+{
+	union message message;
+	int fds[FLOWFD_EXPORT_MAX];
+	char byte;
+	struct iovec vector = { &byte, 1 };
+	struct msghdr header = { .msg_iov = &vector, .msg_iovlen = 1 };
+
+	header.msg_control = &message;
+	header.msg_controllen = sizeof(message);
+	if (recvmsg(socket, &header, MSG_CMSG_CLOEXEC) != 1)
+		abort();
+	memcpy(fds, CMSG_DATA(&message.header), byte * sizeof(int));
+	return import(fds, byte);
+}
+
+#define ROUNDS 2000
+
+/* Answers each count with the same on the second counter. */
+static void echo(int socket)
+{
+	struct flowfd_counter there = receive_counter(socket);
+	struct flowfd_counter back = receive_counter(socket);
+	uint64_t value;
+
+	for (unsigned int sum = 0; sum < ROUNDS; sum += value)
+		if (flowfd_take(&there, &value) || flowfd_add(&back, value))
+			_exit(1);
+	flowfd_counter_close(&there);
+	flowfd_counter_close(&back);
+	_exit(0);
+}
+
+static bool poll_and_take(const struct flowfd_counter *c, uint64_t *value)
+{
+	struct pollfd poller = { .fd = c->fd, .events = POLLIN };
+
+	while (flowfd_try_take(c, value))
+		if (poll(&poller, 1, 10000) != 1)
+			return false;
+	return true;
+}
+
+static bool take(const struct flowfd_counter *c, uint64_t *value)
+{
+	return !flowfd_counter_read_with(c, value, 10 * SECOND, 0);
+}
+
+static void test_processes(const char *what, unsigned int options,
+			   bool (*receive)(const struct flowfd_counter *c, uint64_t *value))
+{
+	struct flowfd_counter there, back;
+	int sockets[2], status = -1;
+	uint64_t value;
+	pid_t child;
+	unsigned int i;
+
+	printf("# %s\n", what);
+	fflush(stdout);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		abort();
+	child = fork();
+	if (!child)
+		echo(sockets[1]);
+	there = open_with(0, options);
+	back = open_with(0, options);
+	send_counter(sockets[0], &there);
+	send_counter(sockets[0], &back);
+	for (i = 0; i < ROUNDS; i++)
+		if (flowfd_add(&there, 1) || !receive(&back, &value) || value != 1)
+			break;
+	tap_is(i, ROUNDS, "rounds in turn");
+	if (i < ROUNDS)
+		kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	tap_is(status, 0, "the other process");
+	flowfd_counter_close(&there);
+	flowfd_counter_close(&back);
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
+static void test_export(void)
+{
+	struct flowfd_create_counter settings = { .flags = FLOWFD_SEMAPHORE };
+	struct flowfd_counter c = open_with(0, 0), twin;
+	int fds[FLOWFD_EXPORT_MAX];
+	uint64_t value = 0;
+
+	tap_is(flowfd_counter_export(&c, fds), 2, "export an eventfd and memory");
+	tap_is(fds[0], c.fd, "the first is for polling");
+	tap_is(ftruncate(fds[1], 0) ? errno : 0, EPERM, "the memory cannot shrink");
+	fds[0] = dup(fds[0]);
+	fds[1] = dup(fds[1]);
+	tap_is(flowfd_counter_import(&twin, fds, 2), 0, "import them here");
+	tap_is(flowfd_features(&twin), flowfd_features(&c), "with the same features");
+	flowfd_add(&c, 7);
+	tap_is(flowfd_try_take(&twin, &value), 0, "take there what was added here");
+	tap_is(value, 7, "all of it");
+	flowfd_counter_close(&twin);
+	tap_is(fcntl(fds[0], F_GETFD), -1, "the descriptors were the counter's");
+	tap_is(fcntl(fds[1], F_GETFD), -1, "both");
+	flowfd_counter_unmap(&c);
+	tap_is(flowfd_counter_export(&c, fds), -ENODEV, "one that was unmapped");
+	tap_is(flowfd_counter_set_flow(&c, &(struct flowfd_flow){ 0 },
+				       sizeof(struct flowfd_flow)),
+	       -ENODEV, "which has no settings");
+	flowfd_counter_close(&c);
+
+	c = open_with(0, FLOWFD_NO_POLL);
+	tap_is(flowfd_counter_export(&c, fds), 1, "memory alone, if nobody polls");
+	tap_is(flowfd_features(&c), FLOWFD_HAS_MEMORY | FLOWFD_HAS_OVERFLOW,
+	       "as its features say");
+	flowfd_counter_close(&c);
+
+	if (flowfd_counter_open(&c, &settings, sizeof(settings), FLOWFD_FALLBACK))
+		abort();
+	tap_is(flowfd_counter_export(&c, fds), -EOPNOTSUPP, "a semaphore");
+	tap_is(flowfd_counter_set_flow(&c, &(struct flowfd_flow){ 0 },
+				       sizeof(struct flowfd_flow)),
+	       -EOPNOTSUPP, "which has no policies");
+	flowfd_counter_close(&c);
+}
+
+/* Descriptors for a program that is executed. */
+static void test_kept(void)
+{
+	const struct flowfd_create_counter settings = { .flags = FLOWFD_KEEP_ON_EXEC };
+	struct flowfd_counter c;
+	int fds[FLOWFD_EXPORT_MAX];
+
+	if (flowfd_counter_open(&c, &settings, sizeof(settings), FLOWFD_FALLBACK))
+		abort();
+	flowfd_counter_export(&c, fds);
+	tap_is(fcntl(fds[0], F_GETFD), 0, "kept on exec");
+	tap_is(fcntl(fds[1], F_GETFD), 0, "the memory as well");
+	flowfd_counter_close(&c);
+}
+
+/* ---- what is refused ---- */
+
+static int make_memory(size_t size, unsigned int seals)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) ||
+	    (seals && fcntl(fd, F_ADD_SEALS, seals)))
+		abort();
+	return fd;
+}
+
+static void refuse_pair(int event, int memory, int error, const char *what)
+{
+	const int fds[] = { event, memory };
+	struct flowfd_counter c = { .fd = 42 };
+	int before = fcntl(memory, F_GETFD);
+
+	errno = 4711;
+	tap_is(flowfd_counter_import(&c, fds, 2), error, what);
+	tap_is(errno, 4711, "errno stays");
+	tap_is(c.fd, 42, "nothing is filled in");
+	tap_is(fcntl(memory, F_GETFD), before, "the descriptors stay the caller's");
+}
+
+static void refuse_memory(int event, size_t size, unsigned int seals, const char *what)
+{
+	int memory = make_memory(size, seals);
+
+	refuse_pair(event, memory, -ENOTTY, what);
+	close(memory);
+}
+
+static void refuse_event(int event, int memory, const char *what)
+{
+	refuse_pair(event, memory, -ENOTTY, what);
+	close(event);
+}
+
+/* A copy of good memory with one field changed. */
+static void refuse_field(int event, size_t offset, uint32_t value, int error,
+			 const char *what)
+{
+	struct flowfd_counter good = open_with(0, 0);
+	int memory = make_memory(3 * page, SEALS);
+	uint32_t *copy = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+
+	memcpy(copy, good.map, page);
+	memcpy((char *)copy + offset, &value, sizeof(value));
+	munmap(copy, page);
+	refuse_pair(event, memory, error, what);
+	close(memory);
+	flowfd_counter_close(&good);
+}
+
+#define FIELD(name) offsetof(struct flowfd__settings_page, name)
+
+static void test_refused(void)
+{
+	struct flowfd_counter c = open_with(0, 0), alone = open_with(0, FLOWFD_NO_POLL);
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), pipes[2], fd;
+	struct flowfd_counter none = { .fd = 42 };
+	char path[64];
+
+	tap_is(flowfd_counter_import(&none, &event, 0), -EINVAL, "no descriptor");
+	tap_is(flowfd_counter_import(&none, &event, 3), -EINVAL, "three");
+	tap_is(flowfd_counter_import(&none, &event, 1), -ENOTTY, "an eventfd alone");
+	tap_is(flowfd_counter_import(&none, &(int){ -1 }, 1), -EBADF, "no file");
+	tap_is(flowfd_counter_import(&none, &c.memory, 1), -ENOTTY,
+	       "memory without its eventfd");
+	refuse_pair(event, alone.memory, -ENOTTY, "an eventfd with memory that has none");
+	refuse_pair(c.memory, c.fd, -ENOTTY, "another order");
+	refuse_pair(-1, c.memory, -EBADF, "no eventfd");
+	refuse_pair(event, -1, -EBADF, "no memory");
+
+	refuse_memory(event, 3 * page, 0, "memory without a seal");
+	refuse_memory(event, 3 * page, F_SEAL_GROW, "memory that can shrink");
+	refuse_memory(event, 2 * page, SEALS, "memory that is too small");
+	refuse_memory(event, 4 * page, SEALS, "memory that is too large");
+	refuse_memory(event, 3 * page, SEALS, "memory with nothing in it");
+	fd = make_memory(3 * page, SEALS | F_SEAL_WRITE);
+	refuse_pair(event, fd, -EPERM, "memory that cannot be written");
+	close(fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", c.memory);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	refuse_pair(event, fd, -EACCES, "memory that is open for reading");
+	close(fd);
+	refuse_field(event, FIELD(header.magic), 1, -ENOTTY, "another magic number");
+	refuse_field(event, FIELD(magic), 1, -ENOTTY, "memory of the module's kind");
+	refuse_field(event, FIELD(header.version), 99, -EPROTONOSUPPORT, "another version");
+	refuse_field(event, FIELD(version), 99, -EPROTONOSUPPORT,
+		     "another version of the library's part");
+	refuse_field(event, FIELD(header.page_size), 1, -EPROTONOSUPPORT, "a page size");
+	refuse_field(event, FIELD(doorbell), 0x81, -EPROTONOSUPPORT, "an unknown option");
+	refuse_field(event, FIELD(doorbell), 0, -EPROTONOSUPPORT, "no option");
+
+	if (pipe2(pipes, O_NONBLOCK | O_CLOEXEC))
+		abort();
+	refuse_event(pipes[0], c.memory, "a pipe");
+	close(pipes[1]);
+	refuse_event(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), c.memory,
+		     "a timer");
+	refuse_event(epoll_create1(EPOLL_CLOEXEC), c.memory, "an epoll");
+	refuse_event(eventfd(0, EFD_CLOEXEC), c.memory, "an eventfd that blocks");
+	refuse_event(open("/dev/null", O_RDWR | O_NONBLOCK | O_CLOEXEC), c.memory,
+		     "another device");
+	close(event);
+	flowfd_counter_close(&alone);
+	flowfd_counter_close(&c);
+}
+
+/* As at a limit of the process, nothing is left behind. */
+static void test_limits(void)
+{
+	const struct flowfd_create_counter settings = { .maximum = 5 };
+	struct rlimit limit, small;
+	struct flowfd_counter c;
+	int lowest = dup(0), error;
+
+	close(lowest);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	small = (struct rlimit){ .rlim_cur = lowest + 1, .rlim_max = limit.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &small);
+	error = flowfd_counter_open(&c, &settings, sizeof(settings), FLOWFD_FALLBACK);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	tap_is(error, -EMFILE, "no descriptor for the memory");
+	tap_is(dup(0), lowest, "none is left open");
+	close(lowest);
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	small = (struct rlimit){ .rlim_cur = 2 * page, .rlim_max = limit.rlim_max };
+	setrlimit(RLIMIT_FSIZE, &small);
+	error = flowfd_counter_open(&c, &settings, sizeof(settings), FLOWFD_FALLBACK);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	tap_is(error, -EFBIG, "files may not have three pages: no SIGXFSZ");
+	tap_is(dup(0), lowest, "none is left open");
+	close(lowest);
+}
+
+/* ---- a peer that stores anything ---- */
+
+static const uint32_t wild[] = { 0, 1, 2, 3, 7, 10, 19, 33, 0x121, 0xffffffff, 0x80000002 };
+
+static void test_hostile(unsigned int options)
+{
+	struct flowfd_counter c = open_with(100, options);
+	bool bounded = true;
+	uint64_t value;
+
+	for (unsigned int i = 0; i < 3 * sizeof(wild) / sizeof(*wild); i++) {
+		c.take.consumer->armed = wild[i / 3];
+		c.add.producer->produced = i % 3 == 1 ? c.take.consumer->consumed + 7000 :
+						       c.take.consumer->consumed;
+		if (i % 3 == 2)
+			c.take.consumer->consumed += 1ULL << 40;
+		flowfd_counter_write_with(&c, 1, 0, FLOWFD_NONBLOCK);
+		flowfd_counter_read_with(&c, &value, SECOND / 1000, 0);
+		flowfd_counter_write_with(&c, 200, SECOND / 1000, 0);
+		bounded &= flowfd_try_take(&c, &value) <= 0;
+		flowfd_counter_notify(&c, FLOWFD_CONSUMER);
+	}
+	tap_ok(bounded, "words of any value end no loop");
+	tap_is(flowfd_try_take(&c, &value) == -EAGAIN || !flowfd_try_take(&c, &value), 1,
+	       "the counter can be taken from");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "until it is empty");
+	tap_is(flowfd_add(&c, 3), 0, "and added to");
+	tap_is(flowfd_take(&c, &value), 0, "and taken from");
+	tap_is(value, 3, "what was added");
+
+	if (fallocate(c.memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 3 * page))
+		abort();
+	tap_is(flowfd_add(&c, 1), -EINVAL, "memory with a hole has a maximum of 0");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "and no count");
+	flowfd_counter_close(&c);
+}
+
+static struct flowfd_counter disturbed;
+static volatile bool stop;
+
+static void *disturb(void *unused)
+{
+	unsigned int i;
+
+	for (i = 0; !stop; i++)
+		__atomic_store_n(&disturbed.take.consumer->armed,
+				 wild[i % (sizeof(wild) / sizeof(*wild))], __ATOMIC_RELAXED);
+	return unused;
+}
+
+static void test_disturbed(unsigned int options)
+{
+	pthread_t thread;
+	uint64_t value;
+
+	disturbed = open_with(100, options);
+	stop = false;
+	pthread_create(&thread, NULL, disturb, NULL);
+	for (int i = 0; i < 300; i++) {
+		flowfd_counter_write_with(&disturbed, 60, SECOND / 100000, 0);
+		flowfd_counter_read_with(&disturbed, &value, SECOND / 100000, 0);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	tap_ok(true, "a peer that stores all the time keeps no call from its end");
+	flowfd_counter_close(&disturbed);
+}
+
+/* ---- policies ---- */
+
+static int set(const struct flowfd_counter *c, struct flowfd_flow flow)
+{
+	return flowfd_counter_set_flow(c, &flow, sizeof(flow));
+}
+
+static struct flowfd_flow get(const struct flowfd_counter *c)
+{
+	struct flowfd_flow flow;
+
+	if (flowfd_counter_get_flow(c, &flow, sizeof(flow)))
+		abort();
+	return flow;
+}
+
+static void test_policies(unsigned int options)
+{
+	struct flowfd_counter c = open_with(10, options), twin;
+	int fds[FLOWFD_EXPORT_MAX];
+	int number = flowfd_counter_export(&c, fds);
+	struct {
+		struct flowfd_flow flow;
+		uint64_t more;
+	} longer = { .more = 1 };
+	uint64_t value;
+
+	for (int i = 0; i < number; i++)
+		fds[i] = dup(fds[i]);
+	twin = import(fds, number);
+	tap_is(set(&c, (struct flowfd_flow){ .maximum = 10, .overflow = FLOWFD_OVERFLOW_FAIL }),
+	       0, "to fail");
+	tap_is(get(&twin).overflow, FLOWFD_OVERFLOW_FAIL, "the other process sees it");
+	tap_is(flowfd_add(&twin, 6), 0, "what fits is added");
+	tap_is(flowfd_add(&twin, 6), -EAGAIN, "what does not fails, and does not wait");
+	tap_is(flowfd_add(&twin, 10), -EINVAL, "what never fits");
+
+	tap_is(set(&c, (struct flowfd_flow){ .overflow = FLOWFD_OVERFLOW_SATURATE,
+					     .set = FLOWFD_SET_OVERFLOW }),
+	       0, "to saturate");
+	tap_is(get(&c).maximum, 10, "the maximum stays");
+	tap_is(flowfd_add(&twin, 6), 0, "is done");
+	tap_is(get(&c).count, 9, "what fits is added");
+	tap_is(get(&c).lost, 3, "the rest is lost");
+	tap_is(flowfd_add(&twin, 1), 0, "nothing fits");
+	tap_is(get(&c).lost, 4, "all is lost");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is(value, 9, "what fit");
+
+	tap_is(set(&c, (struct flowfd_flow){ .overflow = FLOWFD_OVERFLOW_DROP,
+					     .set = FLOWFD_SET_OVERFLOW }),
+	       0, "to drop");
+	tap_is(flowfd_add(&twin, 8), 0, "what fits is added");
+	tap_is(flowfd_add(&twin, 2), 0, "what does not is dropped");
+	tap_is(flowfd_add(&twin, 50), 0, "what never fits, too");
+	tap_is(get(&c).count, 8, "the count stays");
+	tap_is(get(&c).lost, 56, "what was dropped is counted");
+	tap_is(flowfd_add(&twin, UINT64_MAX), -EINVAL, "ULLONG_MAX");
+	tap_is(flowfd_add(&twin, UINT64_MAX - 1), 0, "as much as there is");
+	tap_is(flowfd_add(&twin, UINT64_MAX - 1), 0, "twice");
+	tap_ok(get(&c).lost == UINT64_MAX, "the sum stops at the highest");
+
+	tap_is(set(&c, (struct flowfd_flow){ .maximum = 8, .set = FLOWFD_SET_MAXIMUM }),
+	       -EINVAL, "a maximum at the count");
+	tap_is(set(&c, (struct flowfd_flow){ .overflow = 9 }), -EINVAL, "an unknown policy");
+	tap_is(set(&c, (struct flowfd_flow){ .set = 1U << 31 }), -EINVAL, "an unknown setting");
+	tap_is(set(&c, (struct flowfd_flow){ .reserved = 1 }), -EINVAL, "a reserved field");
+	tap_is(set(&c, (struct flowfd_flow){ .read_mark = 2 }), -EOPNOTSUPP, "a read mark");
+	tap_is(set(&c, (struct flowfd_flow){ .write_mark = 2 }), -EOPNOTSUPP, "a write mark");
+	tap_is(set(&c, (struct flowfd_flow){ .max_delay = 2 }), -EOPNOTSUPP, "a delay");
+	tap_is(set(&c, (struct flowfd_flow){ .qos = { 1, 1 } }), -EOPNOTSUPP, "a bucket");
+	tap_is(set(&c, (struct flowfd_flow){ .flags = FLOWFD_SEAL }), -EOPNOTSUPP, "a seal");
+	tap_is(get(&c).maximum, 10, "nothing has changed");
+	tap_is(flowfd_counter_set_flow(&c, &longer.flow, 8), -EINVAL, "a short size");
+	tap_is(flowfd_counter_set_flow(&c, &longer.flow, sizeof(longer)), -EPROTONOSUPPORT,
+	       "a field that nobody knows");
+	longer.more = 0;
+	tap_is(flowfd_counter_set_flow(&c, &longer.flow, sizeof(longer)), 0,
+	       "one that asks for nothing");
+	longer.more = 1;
+	tap_is(flowfd_counter_get_flow(&c, &longer.flow, sizeof(longer)), 0, "longer");
+	tap_is((long long)longer.more, 0, "what nobody knows is 0");
+	tap_is(flowfd_counter_get_flow(&c, &longer.flow, 8), -EINVAL, "a short size");
+	tap_ok(get(&c).maximum == UINT64_MAX, "no maximum");
+	flowfd_counter_close(&twin);
+	flowfd_counter_close(&c);
+}
+
+/* ---- sleepers ---- */
+
+static void rest(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+}
+
+struct sleeper {
+	pthread_t thread;
+	const struct flowfd_counter *c;
+	uint64_t value;
+	int result;
+};
+
+static void *add_now(void *argument)
+{
+	struct sleeper *s = argument;
+
+	s->result = flowfd_counter_write_with(s->c, s->value, 10 * SECOND, 0);
+	return NULL;
+}
+
+static void *take_now(void *argument)
+{
+	struct sleeper *s = argument;
+
+	s->result = flowfd_counter_read_with(s->c, &s->value, 10 * SECOND, 0);
+	return NULL;
+}
+
+static void begin(struct sleeper *s, const struct flowfd_counter *c, uint64_t value,
+		  void *(*run)(void *argument))
+{
+	*s = (struct sleeper){ .c = c, .value = value };
+	pthread_create(&s->thread, NULL, run, s);
+}
+
+static int end(struct sleeper *s)
+{
+	pthread_join(s->thread, NULL);
+	return s->result;
+}
+
+static void test_room(unsigned int options)
+{
+	struct flowfd_counter c = open_with(5, options);
+	struct sleeper writers[2];
+	uint64_t value;
+
+	flowfd_add(&c, 4);
+	begin(&writers[0], &c, 3, add_now);
+	rest();
+	tap_is(set(&c, (struct flowfd_flow){ .maximum = 20 }), 0, "a higher maximum");
+	tap_is(end(&writers[0]), 0, "wakes a writer that fits now");
+	tap_is(set(&c, (struct flowfd_flow){ .maximum = 8 }), 0, "a lower one");
+	begin(&writers[0], &c, 3, add_now);
+	begin(&writers[1], &c, 4, add_now);
+	rest();
+	tap_is(flowfd_take(&c, &value), 0, "a take");
+	tap_is(value, 7, "of all");
+	tap_is(end(&writers[0]) + end(&writers[1]), 0, "wakes all writers that fit");
+	tap_is(flowfd_counter_write_with(&c, 5, SECOND / 1000, 0), -ETIMEDOUT, "no room");
+	flowfd_counter_close(&c);
+}
+
+static void test_unpolled(void)
+{
+	struct flowfd_counter c = open_with(0, FLOWFD_NO_POLL);
+	struct sleeper readers[3];
+	struct interrupt interrupt;
+	uint64_t value, sum = 0;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		begin(&readers[i], &c, 0, take_now);
+	rest();
+	for (i = 0; i < 3; i++) {
+		flowfd_add(&c, 5);
+		rest();
+	}
+	for (i = 0; i < 3; i++)
+		if (!end(&readers[i]))
+			sum += readers[i].value;
+	tap_is((long long)sum, 15, "each add wakes one of three");
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "nothing is left");
+	tap_is(flowfd_counter_read_with(&c, &value, SECOND / 1000, 0), -ETIMEDOUT,
+	       "until the time has passed");
+	interrupt_begin(&interrupt);
+	tap_is(flowfd_take(&c, &value), -EINTR, "interrupted");
+	interrupt_end(&interrupt);
+	flowfd_counter_close(&c);
+}
+
+static void test_spin(unsigned int options)
+{
+	struct flowfd_counter c = open_with(0, options);
+	struct sleeper writer;
+	uint64_t value = 0;
+
+	flowfd_add(&c, 1);
+	tap_is(flowfd_take_spin(&c, &value, 0), 0, "take without a look");
+	begin(&writer, &c, 2, add_now);
+	tap_is(flowfd_take_spin(&c, &value, SECOND / 2), 0, "take while looking, or after");
+	tap_is(value, 2, "what another adds");
+	end(&writer);
+	flowfd_counter_close(&c);
+}
+
+int main(void)
+{
+	/* Here and in children. */
+	setenv("FLOWFD_BACKEND", "fallback", 1);
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	test_export();
+	test_kept();
+	test_processes("any number of consumers, blocking", 0, take);
+	test_processes("any number of consumers, polled", 0, poll_and_take);
+	test_processes("one consumer, blocking", FLOWFD_ONE_CONSUMER, take);
+	test_processes("one consumer, polled", FLOWFD_ONE_CONSUMER, poll_and_take);
+	test_processes("nobody polls", FLOWFD_NO_POLL, take);
+	test_refused();
+	test_limits();
+	test_hostile(0);
+	test_hostile(FLOWFD_ONE_CONSUMER);
+	test_hostile(FLOWFD_NO_POLL);
+	test_disturbed(0);
+	test_disturbed(FLOWFD_ONE_CONSUMER);
+	test_disturbed(FLOWFD_NO_POLL);
+	test_policies(0);
+	test_policies(FLOWFD_NO_POLL);
+	test_room(0);
+	test_room(FLOWFD_NO_POLL);
+	test_unpolled();
+	test_spin(0);
+	test_spin(FLOWFD_NO_POLL);
+	return tap_done();
+}
