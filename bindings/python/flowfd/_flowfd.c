@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: MIT
+/*
+ * flowfd._flowfd: a counter of libflowfd as a type of Python, in the stable ABI.
+ *
+ * What cannot wait is done with the GIL held: to release it costs more than an add in
+ * memory, and lets other threads run. What may wait is tried so first, and then done without
+ * the GIL. Then @users keeps the memory from being unmapped.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <flowfd.h>
+
+struct object {
+	PyObject_HEAD
+	struct flowfd_counter counter;
+	bool is_open;
+	bool one_consumer;
+	unsigned int users; /* calls without the GIL */
+};
+
+#define NEVER	   UINT64_MAX
+#define NANOSECOND 1000000000ULL
+
+/* A call ended with an exception that was set. */
+#define RAISED 1
+
+static PyObject *raise_error(int result)
+{
+	PyObject *arguments;
+
+	if (result == RAISED)
+		return NULL;
+	arguments = Py_BuildValue("(is)", -result, flowfd_strerror(result));
+	if (arguments) {
+		/* The subclass of OSError that the number has. */
+		PyErr_SetObject(PyExc_OSError, arguments);
+		Py_DECREF(arguments);
+	}
+	return NULL;
+}
+
+static PyObject *none_or_error(int result)
+{
+	if (result)
+		return raise_error(result);
+	Py_RETURN_NONE;
+}
+
+static struct flowfd_counter *counter_of(PyObject *self)
+{
+	struct object *object = (struct object *)self;
+
+	if (object->is_open)
+		return &object->counter;
+	PyErr_SetString(PyExc_ValueError, "operation on a closed counter");
+	return NULL;
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * NANOSECOND + time.tv_nsec;
+}
+
+/* None: never. Returns 0 or RAISED. */
+static int deadline_of(PyObject *timeout, uint64_t *deadline)
+{
+	double seconds;
+
+	*deadline = NEVER;
+	if (!timeout || timeout == Py_None)
+		return 0;
+	seconds = PyFloat_AsDouble(timeout);
+	if (PyErr_Occurred())
+		return RAISED;
+	if (!(seconds >= 0)) {
+		PyErr_SetString(PyExc_ValueError, "timeout must not be negative");
+		return RAISED;
+	}
+	/* A century is for ever. */
+	if (seconds < 3e9)
+		*deadline = now() + (uint64_t)ceil(seconds * NANOSECOND);
+	return 0;
+}
+
+/* The library may wait, and a signal's handler in Python is to run meanwhile (PEP 475). */
+static int wait_for(struct object *object, bool adds, uint64_t *value, uint64_t deadline)
+{
+	struct flowfd_counter *c = &object->counter;
+	uint64_t left = 0, time;
+	int ret;
+
+	do {
+		if (deadline != NEVER) {
+			time = now();
+			if (time >= deadline)
+				return -ETIMEDOUT;
+			left = deadline - time;
+		}
+		object->users++;
+		Py_BEGIN_ALLOW_THREADS
+		if (adds)
+			ret = flowfd_counter_write_with(c, *value, left, 0);
+		else
+			ret = flowfd_counter_read_with(c, value, left, 0);
+		Py_END_ALLOW_THREADS
+		object->users--;
+		if (ret == -EINTR && PyErr_CheckSignals())
+			return RAISED;
+	} while (ret == -EINTR);
+	return ret;
+}
+
+/* A semaphore without the module is an eventfd, which cannot say whether it would wait. */
+static bool may_wait(int result)
+{
+	return result == -EAGAIN || result == -EOPNOTSUPP;
+}
+
+/* value=1, /, *, timeout=None, or without a value. Returns 0 or RAISED. */
+static int parse(PyObject *const *arguments, Py_ssize_t count, PyObject *names,
+		 uint64_t *value, PyObject **timeout)
+{
+	Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+	Py_ssize_t most = value ? 1 : 0;
+
+	if (count > most) {
+		PyErr_Format(PyExc_TypeError, "expected at most %zd positional arguments",
+			     most);
+		return RAISED;
+	}
+	if (count)
+		*value = PyLong_AsUnsignedLongLong(arguments[0]);
+	if (PyErr_Occurred())
+		return RAISED;
+	for (Py_ssize_t i = 0; i < named; i++) {
+		PyObject *name = PyTuple_GetItem(names, i);
+
+		if (!PyUnicode_CompareWithASCIIString(name, "timeout")) {
+			*timeout = arguments[count + i];
+		} else {
+			PyErr_Format(PyExc_TypeError, "unexpected argument '%U'", name);
+			return RAISED;
+		}
+	}
+	return 0;
+}
+
+static PyObject *add(PyObject *self, PyObject *const *arguments, Py_ssize_t count,
+		     PyObject *names)
+{
+	struct flowfd_counter *c = counter_of(self);
+	PyObject *timeout = NULL;
+	uint64_t value = 1, deadline;
+	int ret;
+
+	if (!c || parse(arguments, count, names, &value, &timeout))
+		return NULL;
+	if (deadline_of(timeout, &deadline))
+		return NULL;
+	ret = flowfd_counter_write_with(c, value, 0, FLOWFD_NONBLOCK);
+	if (may_wait(ret))
+		ret = wait_for((struct object *)self, true, &value, deadline);
+	return none_or_error(ret);
+}
+
+static PyObject *try_add(PyObject *self, PyObject *const *arguments, Py_ssize_t count,
+			 PyObject *names)
+{
+	struct flowfd_counter *c = counter_of(self);
+	PyObject *timeout = NULL;
+	uint64_t value = 1;
+	int ret;
+
+	if (!c || parse(arguments, count, names, &value, &timeout))
+		return NULL;
+	if (timeout) {
+		PyErr_SetString(PyExc_TypeError, "unexpected argument 'timeout'");
+		return NULL;
+	}
+	ret = flowfd_counter_write_with(c, value, 0, FLOWFD_NONBLOCK);
+	if (ret && ret != -EAGAIN)
+		return raise_error(ret);
+	return PyBool_FromLong(!ret);
+}
+
+static PyObject *take(PyObject *self, PyObject *const *arguments, Py_ssize_t count,
+		      PyObject *names)
+{
+	struct flowfd_counter *c = counter_of(self);
+	PyObject *timeout = NULL;
+	uint64_t value, deadline;
+	int ret;
+
+	if (!c || parse(arguments, count, names, NULL, &timeout))
+		return NULL;
+	if (deadline_of(timeout, &deadline))
+		return NULL;
+	ret = flowfd_try_take(c, &value);
+	if (may_wait(ret))
+		ret = wait_for((struct object *)self, false, &value, deadline);
+	return ret ? raise_error(ret) : PyLong_FromUnsignedLongLong(value);
+}
+
+static PyObject *try_take(PyObject *self, PyObject *unused)
+{
+	struct flowfd_counter *c = counter_of(self);
+	uint64_t value;
+	int ret;
+
+	(void)unused;
+	if (!c)
+		return NULL;
+	ret = flowfd_try_take(c, &value);
+	if (ret == -EAGAIN)
+		Py_RETURN_NONE;
+	return ret ? raise_error(ret) : PyLong_FromUnsignedLongLong(value);
+}
+
+static PyObject *fileno_of(PyObject *self, PyObject *unused)
+{
+	struct flowfd_counter *c = counter_of(self);
+
+	(void)unused;
+	return c ? PyLong_FromLong(c->fd) : NULL;
+}
+
+static PyObject *close_counter(PyObject *self, PyObject *unused)
+{
+	struct object *object = (struct object *)self;
+
+	(void)unused;
+	if (object->users)
+		return raise_error(-EBUSY);
+	if (object->is_open)
+		flowfd_counter_close(&object->counter);
+	object->is_open = false;
+	Py_RETURN_NONE;
+}
+
+static PyObject *get_closed(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(!((struct object *)self)->is_open);
+}
+
+static PyObject *get_one_consumer(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(((struct object *)self)->one_consumer);
+}
+
+static PyObject *get_mapped(PyObject *self, void *unused)
+{
+	struct flowfd_counter *c = counter_of(self);
+
+	(void)unused;
+	return c ? PyBool_FromLong(flowfd_counter_is_mapped(c)) : NULL;
+}
+
+static PyObject *get_features(PyObject *self, void *unused)
+{
+	struct flowfd_counter *c = counter_of(self);
+
+	(void)unused;
+	return c ? PyLong_FromUnsignedLong(flowfd_features(c)) : NULL;
+}
+
+/* None: none. Returns 0 or RAISED. */
+static int bucket_of(PyObject *bucket, struct eventfd_qos *qos)
+{
+	if (bucket == Py_None)
+		return 0;
+	if (!PyTuple_Check(bucket)) {
+		PyErr_SetString(PyExc_TypeError, "bucket must be a tuple (capacity, rate)");
+		return RAISED;
+	}
+	if (!PyArg_ParseTuple(bucket, "II;bucket must be a tuple (capacity, rate)",
+			      &qos->token_capacity, &qos->token_rate))
+		return RAISED;
+	return 0;
+}
+
+/* "K" of PyArg_ParseTuple() takes what does not fit without an error. */
+static int number_of(PyObject *number, __u64 *value)
+{
+	if (number && number != Py_None)
+		*value = PyLong_AsUnsignedLongLong(number);
+	return PyErr_Occurred() ? RAISED : 0;
+}
+
+static int initialise(PyObject *self, PyObject *arguments, PyObject *names)
+{
+	static char *keywords[] = { "initial",	    "maximum",	"semaphore",
+				    "nonblock",	    "bucket",	"optional_bucket",
+				    "one_consumer", "fallback", NULL };
+	int semaphore = 0, nonblock = 0, optional = 0, one_consumer = 0, fallback = 1;
+	struct object *object = (struct object *)self;
+	struct flowfd_create_counter settings = { 0 };
+	PyObject *initial = NULL, *maximum = NULL, *bucket = Py_None;
+	unsigned int options;
+	int ret;
+
+	if (!PyArg_ParseTupleAndKeywords(arguments, names, "|O$OppOppp", keywords, &initial,
+					 &maximum, &semaphore, &nonblock, &bucket, &optional,
+					 &one_consumer, &fallback))
+		return -1;
+	if (object->is_open) {
+		PyErr_SetString(PyExc_ValueError, "the counter is open");
+		return -1;
+	}
+	if (semaphore && one_consumer) {
+		PyErr_SetString(PyExc_ValueError, "a semaphore has many consumers");
+		return -1;
+	}
+	if (number_of(initial, &settings.initial) || number_of(maximum, &settings.maximum) ||
+	    bucket_of(bucket, &settings.qos))
+		return -1;
+	settings.flags = (semaphore ? FLOWFD_SEMAPHORE : 0) |
+			 (nonblock ? FLOWFD_NONBLOCK : 0);
+	options = (fallback ? FLOWFD_FALLBACK : 0) |
+		  (optional ? FLOWFD_OPTIONAL_BUCKET : 0) |
+		  (one_consumer ? FLOWFD_ONE_CONSUMER : 0);
+	ret = flowfd_counter_open(&object->counter, &settings, sizeof(settings), options);
+	if (ret) {
+		raise_error(ret);
+		return -1;
+	}
+	object->is_open = true;
+	object->one_consumer = one_consumer;
+	return 0;
+}
+
+/* A class method: the counter of a descriptor, which is its own then. */
+static PyObject *from_fd(PyObject *class, PyObject *number)
+{
+	newfunc create = (newfunc)PyType_GetSlot((PyTypeObject *)class, Py_tp_new);
+	int fd = PyObject_AsFileDescriptor(number);
+	PyObject *nothing, *self;
+	struct object *object;
+	int ret;
+
+	if (fd < 0)
+		return NULL;
+	nothing = PyTuple_New(0);
+	self = nothing ? create((PyTypeObject *)class, nothing, NULL) : NULL;
+	Py_XDECREF(nothing);
+	if (!self)
+		return NULL;
+	object = (struct object *)self;
+	ret = flowfd_counter_map(&object->counter, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER);
+	if (ret) {
+		Py_DECREF(self);
+		return raise_error(ret);
+	}
+	object->is_open = true;
+	return self;
+}
+
+static void finish(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+	struct object *object = (struct object *)self;
+
+	if (object->is_open)
+		flowfd_counter_close(&object->counter);
+	release(self);
+	Py_DECREF(type);
+}
+
+#define FAST (METH_FASTCALL | METH_KEYWORDS)
+
+static PyMethodDef methods[] = {
+	{ "add", (PyCFunction)(void (*)(void))add, FAST,
+	  "add($self, value=1, /, *, timeout=None)\n--\n\n"
+	  "Add to the count. Wait until there is room, or raise TimeoutError." },
+	{ "try_add", (PyCFunction)(void (*)(void))try_add, FAST,
+	  "try_add($self, value=1, /)\n--\n\n"
+	  "Add to the count if there is room; say whether there was." },
+	{ "take", (PyCFunction)(void (*)(void))take, FAST,
+	  "take($self, /, *, timeout=None)\n--\n\n"
+	  "Take the count, which is 0 then. Wait until there is one, or raise TimeoutError." },
+	{ "try_take", try_take, METH_NOARGS,
+	  "try_take($self, /)\n--\n\n"
+	  "Take the count, or None if there is none." },
+	{ "fileno", fileno_of, METH_NOARGS,
+	  "fileno($self, /)\n--\n\n"
+	  "The descriptor, which can be polled, and stays the counter's." },
+	{ "close", close_counter, METH_NOARGS,
+	  "close($self, /)\n--\n\n"
+	  "Close the counter; OSError (EBUSY) if a thread waits in it." },
+	{ "from_fd", from_fd, METH_O | METH_CLASS,
+	  "from_fd($type, fd, /)\n--\n\n"
+	  "The counter of a descriptor that was received; it is the counter's then." },
+	{ 0 },
+};
+
+static PyGetSetDef attributes[] = {
+	{ "closed", get_closed, NULL, "Whether it is closed.", NULL },
+	{ "mapped", get_mapped, NULL, "Whether adds and takes are in memory.", NULL },
+	{ "one_consumer", get_one_consumer, NULL, "As it was made.", NULL },
+	{ "features", get_features, NULL, "HAS_* bits.", NULL },
+	{ 0 },
+};
+
+static PyType_Slot slots[] = {
+	{ Py_tp_doc, "A counter. flowfd.Counter is the class to use." },
+	{ Py_tp_init, initialise },
+	{ Py_tp_dealloc, finish },
+	{ Py_tp_methods, methods },
+	{ Py_tp_getset, attributes },
+	{ 0 },
+};
+
+static PyType_Spec counter_spec = {
+	.name = "flowfd._flowfd.Counter",
+	.basicsize = sizeof(struct object),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+	.slots = slots,
+};
+
+static const struct {
+	const char *name;
+	long value;
+} constants[] = {
+	{ "HAS_MEMORY", FLOWFD_HAS_MEMORY },   { "HAS_CALLS", FLOWFD_HAS_CALLS },
+	{ "HAS_MAXIMUM", FLOWFD_HAS_MAXIMUM }, { "HAS_BUCKET", FLOWFD_HAS_BUCKET },
+	{ "HAS_EDGES", FLOWFD_HAS_EDGES },     { "HAS_FLOW", FLOWFD_HAS_FLOW },
+};
+
+static int execute(PyObject *module)
+{
+	PyObject *type = PyType_FromModuleAndSpec(module, &counter_spec, NULL);
+
+	if (!type)
+		return -1;
+	if (PyModule_AddObject(module, "Counter", type)) {
+		Py_DECREF(type);
+		return -1;
+	}
+	for (size_t i = 0; i < sizeof(constants) / sizeof(*constants); i++)
+		if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value))
+			return -1;
+	return PyModule_AddStringConstant(module, "library_version", flowfd_version());
+}
+
+static PyModuleDef_Slot module_slots[] = {
+	{ Py_mod_exec, execute },
+	{ 0 },
+};
+
+static PyModuleDef module = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "flowfd._flowfd",
+	.m_slots = module_slots,
+};
+
+PyMODINIT_FUNC PyInit__flowfd(void)
+{
+	return PyModuleDef_Init(&module);
+}

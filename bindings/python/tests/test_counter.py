@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What Python adds to a counter: with, errors as exceptions, signals, threads, tasks."""
+
+import asyncio
+import errno
+import gc
+import os
+import select
+import signal
+import threading
+import time
+
+import pytest
+
+import flowfd
+
+BACKEND = os.environ.get("FLOWFD_BACKEND", "fallback")
+
+
+def is_open(fd):
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+def test_with_closes():
+    with flowfd.Counter() as counter:
+        fd = counter.fileno()
+        assert is_open(fd)
+        assert not counter.closed
+        assert repr(counter) == f"<flowfd.Counter fd={fd}>"
+    assert counter.closed
+    assert not is_open(fd)
+    counter.close()
+    assert "closed" in repr(counter)
+    for call in (counter.add, counter.try_add, counter.take, counter.try_take,
+                 counter.fileno):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+    for name in ("mapped", "features"):
+        with pytest.raises(ValueError, match="closed"):
+            getattr(counter, name)
+
+
+def test_garbage_is_closed_with_a_warning():
+    counter = flowfd.Counter()
+    fd = counter.fileno()
+    with pytest.warns(ResourceWarning, match="unclosed"):
+        del counter
+        gc.collect()
+    assert not is_open(fd)
+
+
+def test_arguments():
+    with flowfd.Counter() as counter:
+        for wrong in (-1, 2**64):
+            with pytest.raises(OverflowError):
+                counter.add(wrong)
+            with pytest.raises(OverflowError):
+                flowfd.Counter(initial=wrong)
+            with pytest.raises(OverflowError):
+                flowfd.Counter(maximum=wrong)
+        for wrong in ("1", 1.0, None):
+            with pytest.raises(TypeError):
+                counter.add(wrong)
+        for wrong in (-1, float("nan")):
+            with pytest.raises(ValueError, match="timeout"):
+                counter.take(timeout=wrong)
+        with pytest.raises(TypeError):
+            counter.take(timeout="1")
+        with pytest.raises(TypeError):
+            counter.take(1)
+        with pytest.raises(TypeError):
+            counter.add(1, 2)
+        with pytest.raises(TypeError, match="wait"):
+            counter.add(1, wait=1)
+        with pytest.raises(TypeError, match="timeout"):
+            counter.try_add(1, timeout=1)
+        with pytest.raises(ValueError, match="is open"):
+            counter.__init__()
+        assert counter.try_take() is None
+        counter.add(2, timeout=1)
+        counter.add(timeout=None)
+        assert counter.take(timeout=float("inf")) == 3
+    for wrong in (5, (1,), (1, 2, 3), ("a", 1)):
+        with pytest.raises(TypeError):
+            flowfd.Counter(bucket=wrong)
+    with pytest.raises(ValueError, match="many consumers"):
+        flowfd.Counter(semaphore=True, one_consumer=True)
+
+
+def test_errors_have_their_subclass():
+    with flowfd.Counter(nonblock=True) as counter:
+        with pytest.raises(BlockingIOError):
+            counter.take()
+    with flowfd.Counter() as counter:
+        with pytest.raises(TimeoutError) as caught:
+            counter.take(timeout=0)
+        assert caught.value.errno == errno.ETIMEDOUT
+    with pytest.raises(OSError) as caught:
+        flowfd.Counter.from_fd(0)
+    assert caught.value.errno == errno.ENOTTY
+
+
+@pytest.mark.skipif(BACKEND == "module", reason="the module has buckets")
+def test_what_only_the_module_has():
+    with pytest.raises(OSError) as caught:
+        flowfd.Counter(bucket=(1, 10))
+    assert caught.value.errno == errno.EOPNOTSUPP
+    flowfd.Counter(bucket=(1, 10), optional_bucket=True).close()
+    with pytest.raises(OSError) as caught:
+        flowfd.Counter(fallback=False).close()
+    if not os.path.exists("/dev/flowfd"):
+        assert caught.value.errno == errno.ENODEV
+        assert "modprobe" in str(caught.value)
+
+
+@pytest.mark.skipif(BACKEND == "fallback", reason="without the module it is not a counter")
+def test_received_descriptor():
+    with flowfd.Counter() as counter:
+        with flowfd.Counter.from_fd(os.dup(counter.fileno())) as other:
+            assert type(other) is flowfd.Counter
+            other.add(5)
+            assert counter.take() == 5
+
+
+def test_a_signal_runs_while_it_waits():
+    seen = []
+
+    def handler(number, frame):
+        seen.append(number)
+        if len(seen) == 2:
+            raise KeyError("from the handler")
+
+    old = signal.signal(signal.SIGALRM, handler)
+    try:
+        with flowfd.Counter(maximum=2) as counter:
+            signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+            with pytest.raises(KeyError):
+                counter.take()
+            assert seen == [signal.SIGALRM] * 2
+            # It goes on to wait, for what is left of the time.
+            begin = time.monotonic()
+            with pytest.raises(TimeoutError):
+                counter.take(timeout=0.2)
+            assert 0.2 <= time.monotonic() - begin < 30
+            assert len(seen) > 3
+            counter.add()
+            del seen[:]
+            with pytest.raises(KeyError):
+                counter.add()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+
+
+def test_close_while_a_thread_waits():
+    with flowfd.Counter() as counter:
+        thread = threading.Thread(target=counter.take)
+        thread.start()
+        time.sleep(0.1)
+        with pytest.raises(OSError) as caught:
+            counter.close()
+        assert caught.value.errno == errno.EBUSY
+        counter.add()
+        thread.join()
+
+
+def test_threads_run_while_one_waits():
+    items, slots, taken = 20000, [None] * 129, 0
+    with flowfd.Counter(maximum=65) as counter:
+
+        def produce():
+            for item in range(items):
+                slots[item % len(slots)] = item
+                counter.add()
+
+        producer = threading.Thread(target=produce)
+        producer.start()
+        while taken < items:
+            for _ in range(counter.take(timeout=60)):
+                assert slots[taken % len(slots)] == taken
+                taken += 1
+        producer.join()
+        assert counter.try_take() is None
+
+
+def test_children_share_it():
+    with flowfd.Counter() as counter:
+        child = os.fork()
+        if not child:
+            counter.add(7)
+            os._exit(0)
+        assert counter.take(timeout=60) == 7
+        os.waitpid(child, 0)
+
+
+def test_select():
+    with flowfd.Counter() as counter:
+        assert select.select([counter], [], [], 0) == ([], [], [])
+        counter.add()
+        assert select.select([counter], [], [], 0) == ([counter], [], [])
+
+
+def test_async_take():
+    async def main():
+        with flowfd.Counter() as counter:
+            loop = asyncio.get_running_loop()
+            loop.call_later(0.02, counter.add, 3)
+            assert await counter.take_async() == 3
+            counter.add(4)
+            assert await counter.take_async() == 4
+            thread = threading.Timer(0.02, counter.add, [5])
+            thread.start()
+            assert await counter.take_async() == 5
+            thread.join()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(counter.take_async(), 0.02)
+            assert counter._loop is None
+            total = 0
+            counter.add(1)
+            async for count in counter:
+                total += count
+                if total >= 3:
+                    break
+                counter.add(1)
+            assert total == 3
+
+    asyncio.run(main())
+
+
+def test_async_tasks_that_wait_and_are_cancelled():
+    async def main():
+        with flowfd.Counter() as counter:
+            tasks = [asyncio.create_task(counter.take_async()) for _ in range(5)]
+            await asyncio.sleep(0)
+            tasks[0].cancel()
+            counter.add(1)
+            # The one that is to be woken first is cancelled at the same time.
+            tasks[1].cancel()
+            done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            while not any(not t.cancelled() for t in done):
+                more, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+                done |= more
+            total = sum(t.result() for t in done if not t.cancelled())
+            for _ in range(len(left)):
+                counter.add(1)
+                more, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+                total += sum(t.result() for t in more)
+            assert total + (counter.try_take() or 0) == 3
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_async_close():
+    async def main():
+        counter = flowfd.Counter()
+        task = asyncio.create_task(counter.take_async())
+        await asyncio.sleep(0)
+        counter.close()
+        with pytest.raises(ValueError, match="closed"):
+            await task
+
+    asyncio.run(main())
+
+
+def test_async_one_consumer():
+    async def main():
+        with flowfd.Counter(one_consumer=True) as counter:
+            for item in range(1, 100):
+                asyncio.get_running_loop().call_soon(counter.add, item)
+                assert await counter.take_async() == item
+            task = asyncio.create_task(counter.take_async())
+            await asyncio.sleep(0)
+            with pytest.raises(RuntimeError, match="another task"):
+                await counter.take_async()
+            counter.add()
+            assert await task == 1
+
+    asyncio.run(main())
+
+
+def test_async_two_loops():
+    with flowfd.Counter() as counter:
+        first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+        task = first.create_task(counter.take_async())
+        first.run_until_complete(asyncio.sleep(0))
+        with pytest.raises(RuntimeError, match="another event loop"):
+            second.run_until_complete(counter.take_async())
+        counter.add(2)
+        assert first.run_until_complete(task) == 2
+        counter.add(3)
+        assert second.run_until_complete(counter.take_async()) == 3
+        first.close()
+        second.close()
