@@ -43,7 +43,7 @@ for program in bench run; do
 		libc.so.6 "flowfd-$program needs the C library alone"
 done
 tap_is "$("$bench" --list | cut -d' ' -f1 | xargs)" \
-	"cost ring control others memory post signal wakeup pingpong fanin loop burst latency coalesce bucket" \
+	"cost ring control others memory post signal wakeup pingpong processes fanin loop burst latency coalesce bucket" \
 	"--list names all benchmarks"
 if [ -e /dev/flowfd ]; then
 	tap_skip "says that the module is missing" "it is loaded"
@@ -56,7 +56,7 @@ fi
 tap_ok "measures what needs no module" "$bench" --short --rounds=2 --time=2 --fallback \
 	--json="$dir/result" --html="$dir/page"
 tap_is "$(facts "$dir/result" 'list(b)')" \
-	"['cost', 'post', 'signal', 'pingpong', 'fanin', 'loop']" \
+	"['cost', 'post', 'signal', 'pingpong', 'processes', 'fanin', 'loop']" \
 	"the result holds each such benchmark"
 tap_is "$(facts "$dir/result" '{len(f["values"]) for b in r["benchmarks"]
 	for row in b["rows"] for f in row.values()

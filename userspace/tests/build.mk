@@ -96,7 +96,7 @@ $(plain_test): $(plain_test).o
 	$(link) -pthread
 
 $(stepped_tests): %: %.o $(O)/libflowfd.a
-	$(link)
+	$(link) -pthread
 
 $(O)/tests/traced: $(O)/tests/programs/traced.o $(O)/libflowfd.a
 	$(link)

@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -32,12 +34,13 @@ static struct flowfd_counter open_counter(unsigned int options)
 	return c;
 }
 
-static struct flowfd_counter open_blocking(void)
+static struct flowfd_counter open_blocking(unsigned int options)
 {
 	const struct flowfd_create_counter settings = { .maximum = MAXIMUM };
 	struct flowfd_counter c;
 
-	if (flowfd_counter_open(&c, &settings, sizeof(settings), FLOWFD_FALLBACK))
+	if (flowfd_counter_open(&c, &settings, sizeof(settings),
+				FLOWFD_FALLBACK | options))
 		abort();
 	return c;
 }
@@ -100,7 +103,7 @@ static void test_values(void)
 	tap_is(doorbell(&c), 0, "takes that find nothing drain in the end");
 	flowfd_counter_close(&c);
 
-	c = open_blocking();
+	c = open_blocking(0);
 	ring_for_nothing(&c);
 	tap_is(flowfd_counter_read_with(&c, &value, 1, 0), -ETIMEDOUT,
 	       "readable for nothing, and the time has passed");
@@ -408,6 +411,103 @@ static void test_all_killed(unsigned int options)
 	test_killed("killed in a take that finds nothing", take, 0, options);
 }
 
+/* ---- threads that sleep on the word of the state ---- */
+
+#define TEN_SECONDS 10000000000ULL
+
+static void *take_asleep(void *result)
+{
+	uint64_t value;
+
+	*(int *)result = flowfd_counter_read_with(&counter, &value, TEN_SECONDS, 0);
+	return NULL;
+}
+
+static void *add_asleep(void *result)
+{
+	*(int *)result = flowfd_counter_write_with(&counter, 1, TEN_SECONDS, 0);
+	return NULL;
+}
+
+static void take_now(void)
+{
+	uint64_t value;
+
+	flowfd_try_take(&counter, &value);
+}
+
+static bool has_sleeper(unsigned int bit)
+{
+	return __atomic_load_n(&counter.take.consumer->armed, __ATOMIC_SEQ_CST) & bit;
+}
+
+/*
+ * A process is killed at each step of what wakes a sleeper. At some it leaves the sleeper
+ * asleep; the same by another wakes it.
+ */
+static void test_sleeper(const char *what, void *(*sleeper)(void *result), void (*run)(void),
+			 unsigned int before, unsigned int options)
+{
+	unsigned int bit = before ? FLOWFD_ARMED_WRITERS : FLOWFD_ARMED_READERS;
+	int instruction = 0, wrong = 0, left = 0, result;
+	pthread_t thread;
+	bool happened;
+
+	do {
+		counter = open_blocking(options);
+		if (before)
+			flowfd_add(&counter, before);
+		/* Of the one consumer this is a state that has the bit already. */
+		counter.take.consumer->armed = 0;
+		pthread_create(&thread, NULL, sleeper, &result);
+		while (!has_sleeper(bit))
+			sched_yield();
+		happened = steps_kill(run, instruction++);
+		left += happened && has_sleeper(bit) && count() == !before;
+		run();
+		pthread_join(thread, NULL);
+		wrong += result != 0;
+		flowfd_counter_close(&counter);
+	} while (happened);
+	printf("# at each of %d instructions, %d leave it asleep\n", instruction - 1, left);
+	tap_ok(left > 0, "one that is killed leaves a sleeper");
+	tap_is(wrong, 0, what);
+}
+
+/* A thread that is cancelled in its sleep takes nothing with it. */
+static void test_cancelled(unsigned int options)
+{
+	pthread_t thread;
+	uint64_t value;
+	void *end;
+	int result;
+
+	counter = open_blocking(options);
+	counter.take.consumer->armed = 0;
+	pthread_create(&thread, NULL, take_asleep, &result);
+	while (!has_sleeper(FLOWFD_ARMED_READERS))
+		sched_yield();
+	pthread_cancel(thread);
+	pthread_join(thread, &end);
+	tap_ok(end == PTHREAD_CANCELED, "a sleeper is cancelled");
+	tap_is(flowfd_add(&counter, 1), 0, "add");
+	tap_is(flowfd_take(&counter, &value), 0, "take");
+	flowfd_counter_close(&counter);
+}
+
+static void test_sleepers(void)
+{
+	printf("# sleepers\n");
+	test_sleeper("nobody polls: killed in an add", take_asleep, add_one, 0,
+		     FLOWFD_NO_POLL);
+	test_sleeper("nobody polls: killed in a take", add_asleep, take_now, 4,
+		     FLOWFD_NO_POLL);
+	test_sleeper("one consumer: killed in an add", take_asleep, add_one, 0,
+		     FLOWFD_ONE_CONSUMER);
+	test_cancelled(FLOWFD_NO_POLL);
+	test_cancelled(FLOWFD_ONE_CONSUMER);
+}
+
 static void test_all_steps(void)
 {
 	size_t i;
@@ -430,6 +530,7 @@ static void test_all_steps(void)
 	printf("# killed\n");
 	test_all_killed(0);
 	test_all_killed(FLOWFD_ONE_CONSUMER);
+	test_sleepers();
 }
 
 int main(void)

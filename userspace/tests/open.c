@@ -706,6 +706,37 @@ static void test_unmapped(void)
 	flowfd_counter_close(&c);
 }
 
+/* What another process gets, by whatever backend. */
+static void test_export(unsigned int options)
+{
+	struct flowfd_flow flow = { .overflow = FLOWFD_OVERFLOW_DROP, .maximum = 5 };
+	int fds[FLOWFD_EXPORT_MAX], count, i;
+	struct flowfd_counter c, twin;
+	uint64_t value = 0;
+
+	if (open_counter(&c, nonblock, options))
+		abort();
+	count = flowfd_counter_export(&c, fds);
+	tap_is(count, fallback && !(options & FLOWFD_NO_POLL) ? 2 : 1, "export");
+	for (i = 0; i < count; i++)
+		fds[i] = dup(fds[i]);
+	tap_is(flowfd_counter_import(&twin, fds, count), 0, "import");
+	tap_is(twin.fd, fds[0], "with the same descriptor for polling");
+	tap_is(flowfd_features(&twin), flowfd_features(&c), "and the same features");
+	tap_is(flowfd_counter_set_flow(&c, &flow, sizeof(flow)), 0, "a policy");
+	tap_is(flowfd_add(&twin, 4), 0, "add there");
+	tap_is(flowfd_add(&twin, 3), 0, "without room");
+	tap_is(flowfd_counter_get_flow(&c, &flow, sizeof(flow)), 0, "see that here");
+	tap_is(flow.count, 4, "the count");
+	tap_is(flow.lost, 3, "and what was dropped");
+	tap_is(flow.overflow, FLOWFD_OVERFLOW_DROP, "by this policy");
+	tap_is(flowfd_take_spin(&c, &value, 1000), 0, "take here");
+	tap_is(value, 4, "all of it");
+	tap_is(flowfd_take_spin(&twin, &value, 1000), -EAGAIN, "and nothing there");
+	flowfd_counter_close(&c);
+	flowfd_counter_close(&twin);
+}
+
 /* Opening is no cancellation point: the descriptor would be lost. */
 static void *open_cancelled(void *argument)
 {
@@ -762,6 +793,9 @@ static void run_backend(const char *name)
 	test_killed();
 	test_closed();
 	test_unmapped();
+	test_export(0);
+	test_export(FLOWFD_ONE_CONSUMER);
+	test_export(FLOWFD_NO_POLL);
 	test_cancelled();
 	test_writers();
 	test_all_bursts();
