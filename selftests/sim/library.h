@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -22,7 +21,6 @@ void program_step(void);
 void program_exchanged(const void *word, uint64_t old, uint64_t new);
 int *program_errno(void);
 long program_call(long number, ...);
-int program_yield(void);
 
 #define __atomic_load_n(p, order) ({ program_step(); *(volatile typeof(*(p)) *)(p); })
 #define __atomic_store_n(p, v, order) \
@@ -51,7 +49,6 @@ int program_yield(void);
 #undef errno
 #define errno (*program_errno())
 #define syscall program_call
-#define sched_yield program_yield
 #define fcntl(fd, command) 0
 #define pthread_setcanceltype(type, old) ((void)(type), (void)(old))
 

@@ -74,12 +74,6 @@ void program_exchanged(const void *word, uint64_t old, uint64_t new)
 		program_took += new - old;
 }
 
-int program_yield(void)
-{
-	program_step();
-	return 0;
-}
-
 int *program_errno(void)
 {
 	return &sim_current->error;

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -39,7 +38,11 @@ enum {
 
 #define TURN (STATES + 1U)
 
-/* How often to let the thread run that is moving the doorbell. */
+/*
+ * How often to look whether the thread that moves the doorbell has ended. It may be one that
+ * the caller has interrupted, so this is short; and no sched_yield(2), which would let all
+ * others of the processor run first.
+ */
 #define PATIENCE 16
 
 /* After so many takes that found nothing, the doorbell is made sure to be empty. */
@@ -203,7 +206,7 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 			return 0;
 		if (state == MOVING && patience) {
 			patience--;
-			sched_yield();
+			flowfd__relax();
 			continue;
 		}
 		if (is_asleep(state) && !wake_consumer(c, &state))

@@ -13,6 +13,7 @@
 
 #include "deadline.h"
 #include "doorbell.h"
+#include "words.h"
 
 int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value)
 {
@@ -104,15 +105,6 @@ static int read_eventfd(int fd, uint64_t *value, uint64_t deadline)
 
 #define LOOKS 64 /* between two looks at the clock */
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__) || defined(__arm__)
-	__asm__ volatile("yield" : : : "memory");
-#endif
-}
-
 int flowfd_take_spin(const struct flowfd_counter *c, uint64_t *value, uint64_t ns)
 {
 	uint64_t deadline = ns && flowfd_counter_is_mapped(c) ? flowfd__deadline(ns) : 0;
@@ -122,7 +114,7 @@ int flowfd_take_spin(const struct flowfd_counter *c, uint64_t *value, uint64_t n
 		for (looks = 0; looks < LOOKS; looks++) {
 			if (flowfd_counter_take(c, value))
 				return 0;
-			relax();
+			flowfd__relax();
 		}
 	}
 	return flowfd_take(c, value);

@@ -66,6 +66,16 @@ flowfd__consumer_page(const struct flowfd_counter *c)
 	return (struct flowfd__consumer_page *)c->take.consumer;
 }
 
+/* Between two looks at a word that another thread will change soon. */
+static inline void flowfd__relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+	__asm__ volatile("yield" : : : "memory");
+#endif
+}
+
 /**
  * flowfd__count - a count that was there at one moment
  * @c: counter
