@@ -70,14 +70,14 @@ static struct flowfd_bridge_state *bridge_state(struct flowfd_counter *c)
 	return other;
 }
 
-/* Puts what is left of an end whose eventfd was closed. */
+/* Puts what is left of an end that has nothing more to do: its eventfd was closed. */
 static struct bridge_end *bridge_lock_end(struct flowfd_bridge_state *b, u32 flags)
 {
 	struct bridge_end *end = flags & FLOWFD_BRIDGE_SOURCE ? &b->source : &b->sink;
 
 	if (mutex_lock_killable(&b->lock))
 		return NULL;
-	if (flowfd_bridge_is_over(b, end))
+	if (!(READ_ONCE(b->counter->bridges) & end->bit))
 		flowfd_bridge_detach(b, end);
 	return end;
 }

@@ -27,12 +27,14 @@ struct seq_file;
  * @eventfd: NULL: none. Changed under the mutex and the counter's lock
  * @queue: wait queue of @eventfd, which the reference to that keeps
  * @at_eventfd: in @queue until the last file of @eventfd is closed
+ * @bit: of the counter's @bridges while the end has something to do; fixed
  * @id: of @eventfd, as in its fdinfo, or BRIDGE_NO_ID; under the counter's lock
  */
 struct bridge_end {
 	struct eventfd_ctx *eventfd;
 	wait_queue_head_t *queue;
 	wait_queue_entry_t at_eventfd;
+	u16 bit;
 	int id;
 };
 
@@ -89,17 +91,14 @@ static inline bool bridge_is_open(const struct bridge_end *end)
 	return end->eventfd && !list_empty(&end->at_eventfd.entry);
 }
 
-/* The end has nothing more to do. */
-static inline void bridge_end_is_over(struct flowfd_bridge_state *b,
-				      struct bridge_end *end, u16 bit)
+/* The end has nothing more to do: its eventfd is closed, or removed, and nothing is left. */
+static inline void bridge_finish(struct flowfd_bridge_state *b, struct bridge_end *end)
 {
-	b->counter->bridges &= ~bit;
+	b->counter->bridges &= ~end->bit;
 	end->id = BRIDGE_NO_ID;
 }
 
 /* bridge_end.c */
-bool flowfd_bridge_is_over(const struct flowfd_bridge_state *b,
-			   const struct bridge_end *end);
 int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 			 struct file *file);
 void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end);

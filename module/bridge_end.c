@@ -11,42 +11,19 @@
 
 #include "bridge.h"
 
-static u16 end_bit(const struct flowfd_bridge_state *b, const struct bridge_end *end)
-{
-	return end == &b->source ? COUNTER_HAS_SOURCE : COUNTER_HAS_SINK;
-}
-
-/**
- * flowfd_bridge_is_over - whether an end has nothing more to do
- * @b: state, whose mutex the caller holds
- * @end: @source or @sink of it
- *
- * Its eventfd is closed, and nothing is left of what the eventfd had. Or there is none.
- */
-bool flowfd_bridge_is_over(const struct flowfd_bridge_state *b,
-			   const struct bridge_end *end)
-{
-	struct flowfd_counter *c = b->counter;
-	bool over;
-
-	spin_lock_irq(&c->wqh.lock);
-	over = !end->eventfd || !(c->bridges & end_bit(b, end));
-	spin_unlock_irq(&c->wqh.lock);
-	return over;
-}
-
 /* What a source has taken belongs to the counter, and waits for room without it. */
 static void end_leave_counter(struct flowfd_bridge_state *b, struct bridge_end *end)
 {
 	if (end == &b->sink) {
 		bridge_leave(&b->at_counter);
 		b->signal_due = false;
-	} else if (!b->waiting) {
-		bridge_leave(&b->for_room);
-	} else {
+	} else if (b->waiting) {
+		end->id = BRIDGE_NO_ID;
 		return;
+	} else {
+		bridge_leave(&b->for_room);
 	}
-	b->counter->bridges &= ~end_bit(b, end);
+	bridge_finish(b, end);
 }
 
 /**
@@ -68,7 +45,6 @@ void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 	list_del_init(&end->at_eventfd.entry);
 	end->eventfd = NULL;
 	end_leave_counter(b, end);
-	end->id = BRIDGE_NO_ID;
 	spin_unlock(&c->wqh.lock);
 	spin_unlock_irq(&end->queue->lock);
 	cancel_work_sync(&b->work);
@@ -130,8 +106,7 @@ static bool queue_has_bridge(const struct flowfd_bridge_state *b,
 /*
  * A sink of a semaphore would take 1 for each wakeup, and a write can add more. A counter
  * between two eventfds has no maximum: its sink would make room for its source, and the
- * work item would go on without a program. COUNTER_HAD_BRIDGE, which stays, keeps a counter
- * from becoming a semaphore.
+ * work item would go on without a program.
  */
 static int bridge_check(const struct flowfd_bridge_state *b, const struct bridge_end *end,
 			const wait_queue_head_t *queue)
@@ -142,7 +117,7 @@ static int bridge_check(const struct flowfd_bridge_state *b, const struct bridge
 		return -EBUSY;
 	if (end == &b->sink && c->store.semaphore)
 		return -EINVAL;
-	if (bridges_allow_maximum(c->bridges | end_bit(b, end)) ||
+	if (bridges_allow_maximum(c->bridges | end->bit) ||
 	    store_maximum(&c->store) == U64_MAX)
 		return 0;
 	return -EINVAL;
@@ -182,7 +157,7 @@ int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 	spin_lock(&c->wqh.lock);
 	err = bridge_check(b, end, queue);
 	if (!err) {
-		c->bridges |= end_bit(b, end) | COUNTER_HAD_BRIDGE;
+		c->bridges |= end->bit;
 		end->eventfd = eventfd;
 		end->queue = queue;
 		end->id = id;

@@ -40,7 +40,7 @@ static int sink_eventfd_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 	list_del_init(&entry->entry);
 	bridge_leave(&b->at_counter);
 	b->signal_due = false;
-	bridge_end_is_over(b, &b->sink, COUNTER_HAS_SINK);
+	bridge_finish(b, &b->sink);
 	spin_unlock(&b->counter->wqh.lock);
 	return 0;
 }
@@ -90,6 +90,7 @@ void flowfd_sink_signal(struct flowfd_bridge_state *b)
  */
 void flowfd_sink_init(struct flowfd_bridge_state *b)
 {
+	b->sink.bit = COUNTER_HAS_SINK;
 	b->sink.id = BRIDGE_NO_ID;
 	init_waitqueue_func_entry(&b->sink.at_eventfd, sink_eventfd_wake);
 	INIT_LIST_HEAD(&b->sink.at_eventfd.entry);

@@ -43,7 +43,7 @@ static int source_take(struct flowfd_bridge_state *b)
  * Return: 0; -EAGAIN: there may be more than fits; -EBUSY: programs changed the words of a
  * mapped counter all the time.
  */
-static int source_try(struct flowfd_bridge_state *b, bool *taken)
+static int source_try(struct flowfd_bridge_state *b)
 {
 	struct flowfd_counter *c = b->counter;
 	int err = b->waiting ? flowfd_counter_add_some(c, &b->waiting) : 0, left;
@@ -53,7 +53,6 @@ static int source_try(struct flowfd_bridge_state *b, bool *taken)
 	left = source_take(b);
 	if (!b->waiting)
 		return left;
-	*taken = true;
 	return flowfd_counter_add_some(c, &b->waiting) ?: left;
 }
 
@@ -62,14 +61,14 @@ static int source_try(struct flowfd_bridge_state *b, bool *taken)
  * takes wake the entry: before that, a reader that slept was perhaps given all that was
  * added, or a program took it in memory.
  */
-static void source_move(struct flowfd_bridge_state *b, bool *taken)
+static void source_move(struct flowfd_bridge_state *b)
 {
-	int err = source_try(b, taken);
+	int err = source_try(b);
 
 	if (err == -EAGAIN) {
 		bridge_join(b, &b->for_room);
 		flowfd_counter_want_room(b->counter);
-		err = source_try(b, taken);
+		err = source_try(b);
 	}
 	if (err != -EAGAIN)
 		bridge_leave(&b->for_room);
@@ -78,7 +77,7 @@ static void source_move(struct flowfd_bridge_state *b, bool *taken)
 		bridge_queue_work(b);
 	}
 	if (!err && !bridge_is_open(&b->source))
-		bridge_end_is_over(b, &b->source, COUNTER_HAS_SOURCE);
+		bridge_finish(b, &b->source);
 }
 
 /* Under the lock of the counter: there is room. */
@@ -106,7 +105,6 @@ static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, v
 	struct flowfd_bridge_state *b =
 		container_of(entry, struct flowfd_bridge_state, source.at_eventfd);
 	__poll_t events = key_to_poll(key);
-	bool taken = false;
 
 	if (!(events & (EPOLLIN | EPOLLHUP)))
 		return 0;
@@ -114,13 +112,13 @@ static int source_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, v
 	if (events & EPOLLHUP)
 		list_del_init(&entry->entry);
 	if (events & EPOLLHUP || list_empty(&b->for_room.entry))
-		source_move(b, &taken);
+		source_move(b);
 	spin_unlock(&b->counter->wqh.lock);
 	/* To some entries behind this one the wakeup is all: vhost, VFIO, AIO. */
 	return 0;
 }
 
-/* A writer may wait for room in the eventfd, which was full. */
+/* A writer may wait for room in the eventfd, which was perhaps full. */
 static void source_wake_writers(wait_queue_head_t *queue)
 {
 	current->in_eventfd = 1;
@@ -136,22 +134,20 @@ static void source_wake_writers(wait_queue_head_t *queue)
 void flowfd_source_move(struct flowfd_bridge_state *b)
 {
 	wait_queue_head_t *queue;
-	bool taken = false;
 
 	spin_lock_irq(&b->counter->wqh.lock);
 	queue = b->source.eventfd ? b->source.queue : NULL;
 	b->move_due = false;
 	if (!queue)
-		source_move(b, &taken);
+		source_move(b);
 	spin_unlock_irq(&b->counter->wqh.lock);
 	if (!queue)
 		return;
 	spin_lock_irq(&queue->lock);
 	spin_lock(&b->counter->wqh.lock);
-	source_move(b, &taken);
+	source_move(b);
 	spin_unlock(&b->counter->wqh.lock);
-	if (taken)
-		source_wake_writers(queue);
+	source_wake_writers(queue);
 	spin_unlock_irq(&queue->lock);
 }
 
@@ -161,6 +157,7 @@ void flowfd_source_move(struct flowfd_bridge_state *b)
  */
 void flowfd_source_init(struct flowfd_bridge_state *b)
 {
+	b->source.bit = COUNTER_HAS_SOURCE;
 	b->source.id = BRIDGE_NO_ID;
 	init_waitqueue_func_entry(&b->source.at_eventfd, source_wake);
 	INIT_LIST_HEAD(&b->source.at_eventfd.entry);

@@ -67,11 +67,10 @@ struct flowfd_counter {
 
 /*
  * Bits of @bridges: there is a source, or something that it took still waits; there is a
- * sink; there was either.
+ * sink.
  */
 #define COUNTER_HAS_SOURCE 1
 #define COUNTER_HAS_SINK   2
-#define COUNTER_HAD_BRIDGE 4
 
 /* Between two eventfds a counter has no maximum: see docs/bridge.md. */
 static inline bool bridges_allow_maximum(u16 bridges)
