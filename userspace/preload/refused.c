@@ -119,7 +119,8 @@ EXPORT int aio_submit(long context, long count, long iocbs)
 /* Versions 2.4 are those of liburing-ffi. */
 EXPORT int uring_register(int fd, unsigned int opcode, long argument, unsigned int count);
 EXPORT_VERSION(uring_register, "io_uring_register@LIBURING_2.3");
-EXPORT_VERSION(uring_register, "io_uring_register@LIBURING_2.4");
+EXPORT_ALIAS(uring_register_ffi, uring_register);
+EXPORT_VERSION(uring_register_ffi, "io_uring_register@LIBURING_2.4");
 EXPORT int uring_register(int fd, unsigned int opcode, long argument, unsigned int count)
 {
 	const long arguments[6] = { fd, opcode, argument, count };
@@ -140,7 +141,8 @@ static int register_eventfd(const struct uring *uring, unsigned int opcode, int 
 
 EXPORT int uring_eventfd(const struct uring *uring, int fd);
 EXPORT_VERSION(uring_eventfd, "io_uring_register_eventfd@LIBURING_2.0");
-EXPORT_VERSION(uring_eventfd, "io_uring_register_eventfd@LIBURING_2.4");
+EXPORT_ALIAS(uring_eventfd_ffi, uring_eventfd);
+EXPORT_VERSION(uring_eventfd_ffi, "io_uring_register_eventfd@LIBURING_2.4");
 EXPORT int uring_eventfd(const struct uring *uring, int fd)
 {
 	return register_eventfd(uring, IORING_REGISTER_EVENTFD, fd);
@@ -148,7 +150,8 @@ EXPORT int uring_eventfd(const struct uring *uring, int fd)
 
 EXPORT int uring_eventfd_async(const struct uring *uring, int fd);
 EXPORT_VERSION(uring_eventfd_async, "io_uring_register_eventfd_async@LIBURING_2.0");
-EXPORT_VERSION(uring_eventfd_async, "io_uring_register_eventfd_async@LIBURING_2.4");
+EXPORT_ALIAS(uring_eventfd_async_ffi, uring_eventfd_async);
+EXPORT_VERSION(uring_eventfd_async_ffi, "io_uring_register_eventfd_async@LIBURING_2.4");
 EXPORT int uring_eventfd_async(const struct uring *uring, int fd)
 {
 	return register_eventfd(uring, IORING_REGISTER_EVENTFD_ASYNC, fd);
