@@ -17,6 +17,7 @@
 #include "deadline.h"
 #include "doorbell.h"
 #include "doze.h"
+#include "sanitizer.h"
 #include "unpolled.h"
 #include "words.h"
 
@@ -116,8 +117,10 @@ static int transfer_result(long bytes, int saved)
 static int drain(int fd, uint64_t *value)
 {
 	int saved = errno;
+	long bytes = syscall(SYS_read, fd, value, sizeof(*value));
 
-	return transfer_result(syscall(SYS_read, fd, value, sizeof(*value)), saved);
+	flowfd__stored(value, bytes);
+	return transfer_result(bytes, saved);
 }
 
 int flowfd__eventfd_write(int fd, uint64_t value)

@@ -14,6 +14,7 @@
 
 #include "device.h"
 #include "epoll.h"
+#include "sanitizer.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
@@ -79,14 +80,16 @@ int flowfd__epoll_wait(int epoll, struct epoll_event *events, int count,
 	long ret;
 
 	if (!sleep->timeout || sleep->timeout == FLOWFD_RING_FOREVER)
-		return result_of(wait_for_ms(epoll, events, count, sleep), saved);
-	ret = syscall(SYS_epoll_pwait2, epoll, events, count, &timeout,
-		      (void *)(uintptr_t)sleep->sigmask, (size_t)MASK_SIZE);
+		ret = wait_for_ms(epoll, events, count, sleep);
+	else
+		ret = syscall(SYS_epoll_pwait2, epoll, events, count, &timeout,
+			      (void *)(uintptr_t)sleep->sigmask, (size_t)MASK_SIZE);
 	/* EPERM: a container that does not know the system call, which has no EPERM. */
 	if (ret < 0 && (errno == ENOSYS || errno == EPERM)) {
 		errno = saved;
 		ret = wait_for_ms(epoll, events, count, sleep);
 	}
+	flowfd__stored(events, ret * (long)sizeof(*events));
 	return result_of(ret, saved);
 }
 
@@ -133,6 +136,7 @@ static int read_all(int fd, void (*each)(void *argument, uint64_t tag), void *ar
 
 	do {
 		bytes = syscall(SYS_read, fd, text + rest, sizeof(text) - 1 - rest);
+		flowfd__stored(text + rest, bytes);
 		if (bytes > 0) {
 			text[rest + (size_t)bytes] = '\0';
 			rest = read_lines(text, each, argument);

@@ -13,6 +13,7 @@
 
 #include "deadline.h"
 #include "doorbell.h"
+#include "sanitizer.h"
 #include "words.h"
 
 int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value)
@@ -44,6 +45,7 @@ static int read_at_once(int fd, uint64_t *value)
 	}
 	if (bytes != sizeof(count))
 		return -EIO;
+	flowfd__stored(&count, bytes);
 	*value = count;
 	return 0;
 }
