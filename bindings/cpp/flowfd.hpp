@@ -277,7 +277,7 @@ public:
 
 		if (!time)
 			return try_take(error);
-		if (!happened(is_open() ? flowfd_counter_read_with(&c_, &value, time, 0) :
+		if (!happened(is_open() ? flowfd_take_with(&c_, &value, time, 0) :
 					  -EBADF, error))
 			return std::nullopt;
 		return value;
@@ -331,7 +331,7 @@ private:
 
 	int write_with(std::uint64_t value, std::uint64_t timeout, unsigned int flags) noexcept
 	{
-		return is_open() ? flowfd_counter_write_with(&c_, value, timeout, flags) :
+		return is_open() ? flowfd_add_with(&c_, value, timeout, flags) :
 				   -EBADF;
 	}
 

@@ -173,14 +173,14 @@ int flowfd__wait_until(uint64_t deadline, int fd, short events)
 /* Notifications are system calls of the caller, so it counts what it does there itself. */
 int program_add(uint64_t value, uint64_t timeout, bool nonblock)
 {
-	return flowfd_counter_write_with(&counter, value, timeout,
+	return flowfd_add_with(&counter, value, timeout,
 					 nonblock ? FLOWFD_NONBLOCK : 0);
 }
 
 int program_take(uint64_t *value, uint64_t timeout, bool nonblock)
 {
 	return nonblock ? flowfd_try_take(&counter, value) :
-			  flowfd_counter_read_with(&counter, value, timeout, 0);
+			  flowfd_take_with(&counter, value, timeout, 0);
 }
 
 bool program_add_in_memory(uint64_t value)

@@ -17,10 +17,10 @@
  * flowfd_counter_export() and flowfd_counter_import() pass a counter to another process.
  *
  * The functions return a negative errno on failure and never set errno. All but
- * flowfd_counter_open() are async-signal-safe. Those that may wait (flowfd_add(), flowfd_take(),
- * flowfd_counter_write(), flowfd_counter_read(), and flowfd_counter_write_with() and
- * flowfd_counter_read_with() without the module, or without timeout and flags) are
- * cancellation points while they make a system call; the others are none.
+ * flowfd_counter_open() are async-signal-safe. Those that may wait (flowfd_add(),
+ * flowfd_take(), flowfd_counter_write(), flowfd_counter_read(), and flowfd_add_with() and
+ * flowfd_take_with() without the module, or without timeout and flags) are cancellation
+ * points while they make a system call; the others are none.
  */
 #ifndef FLOWFD_COUNTER_H
 #define FLOWFD_COUNTER_H
@@ -269,7 +269,7 @@ int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value);
 int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
 
 /**
- * flowfd_counter_write_with - add, with a timeout or urgently
+ * flowfd_add_with - add, with a timeout or urgently
  * @c: a counter
  * @value: as flowfd_add()
  * @timeout: as flowfd_write_with()
@@ -280,11 +280,11 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
  * Without the module an add is urgent in any case, and a semaphore knows neither
  * @timeout nor FLOWFD_NONBLOCK (-EOPNOTSUPP), unless its descriptor is non-blocking.
  */
-int flowfd_counter_write_with(const struct flowfd_counter *c, uint64_t value,
-			      uint64_t timeout, unsigned int flags);
+int flowfd_add_with(const struct flowfd_counter *c, uint64_t value, uint64_t timeout,
+		    unsigned int flags);
 
 /**
- * flowfd_counter_read_with - take, with a timeout
+ * flowfd_take_with - take, with a timeout
  * @c: a counter
  * @value: receives the count
  * @timeout: as flowfd_read_with()
@@ -294,8 +294,8 @@ int flowfd_counter_write_with(const struct flowfd_counter *c, uint64_t value,
  * timeout and flags it is flowfd_take(). Returns as flowfd_read_with(), or
  *   -EOPNOTSUPP  a semaphore made without the module, before Linux 5.8
  */
-int flowfd_counter_read_with(const struct flowfd_counter *c, uint64_t *value,
-			     uint64_t timeout, unsigned int flags);
+int flowfd_take_with(const struct flowfd_counter *c, uint64_t *value, uint64_t timeout,
+		     unsigned int flags);
 
 /**
  * flowfd_take_spin - take, and look for a while before sleeping

@@ -32,7 +32,7 @@ int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);
  * @value: as flowfd_write()
  * @deadline: of deadline.h
  *
- * Returns as flowfd_counter_write_with().
+ * Returns as flowfd_add_with().
  */
 int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
 			 uint64_t deadline);
@@ -43,7 +43,7 @@ int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
  * @value: receives the count
  * @deadline: of deadline.h
  *
- * Returns as flowfd_counter_read_with().
+ * Returns as flowfd_take_with().
  */
 int flowfd__doorbell_take(const struct flowfd_counter *c, uint64_t *value,
 			  uint64_t deadline);

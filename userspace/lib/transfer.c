@@ -131,8 +131,8 @@ static uint64_t deadline_of(uint64_t timeout, unsigned int flags)
  * What is urgent must be a call. Without the module all is: nothing is held back. What
  * neither waits for a time nor has a flag also works with a module that is older.
  */
-int flowfd_counter_write_with(const struct flowfd_counter *c, uint64_t value,
-			      uint64_t timeout, unsigned int flags)
+int flowfd_add_with(const struct flowfd_counter *c, uint64_t value, uint64_t timeout,
+		    unsigned int flags)
 {
 	if (flags & ~(FLOWFD_URGENT | FLOWFD_NONBLOCK))
 		return -EINVAL;
@@ -147,8 +147,8 @@ int flowfd_counter_write_with(const struct flowfd_counter *c, uint64_t value,
 	return flowfd_write_with(c->fd, value, timeout, flags);
 }
 
-int flowfd_counter_read_with(const struct flowfd_counter *c, uint64_t *value,
-			     uint64_t timeout, unsigned int flags)
+int flowfd_take_with(const struct flowfd_counter *c, uint64_t *value, uint64_t timeout,
+		     unsigned int flags)
 {
 	if (flags & ~FLOWFD_NONBLOCK)
 		return -EINVAL;

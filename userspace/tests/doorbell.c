@@ -105,10 +105,10 @@ static void test_values(void)
 
 	c = open_blocking(0);
 	ring_for_nothing(&c);
-	tap_is(flowfd_counter_read_with(&c, &value, 1, 0), -ETIMEDOUT,
+	tap_is(flowfd_take_with(&c, &value, 1, 0), -ETIMEDOUT,
 	       "readable for nothing, and the time has passed");
 	tap_is(doorbell(&c), 1, "which the first look knows");
-	tap_is(flowfd_counter_read_with(&c, &value, 20000000, 0), -ETIMEDOUT,
+	tap_is(flowfd_take_with(&c, &value, 20000000, 0), -ETIMEDOUT,
 	       "readable for nothing until the time has passed");
 	tap_is(doorbell(&c), 0, "which drains it");
 	flowfd_counter_close(&c);
@@ -419,13 +419,13 @@ static void *take_asleep(void *result)
 {
 	uint64_t value;
 
-	*(int *)result = flowfd_counter_read_with(&counter, &value, TEN_SECONDS, 0);
+	*(int *)result = flowfd_take_with(&counter, &value, TEN_SECONDS, 0);
 	return NULL;
 }
 
 static void *add_asleep(void *result)
 {
-	*(int *)result = flowfd_counter_write_with(&counter, 1, TEN_SECONDS, 0);
+	*(int *)result = flowfd_add_with(&counter, 1, TEN_SECONDS, 0);
 	return NULL;
 }
 

@@ -246,28 +246,28 @@ static void test_timeouts(uint32_t flags)
 	open_counter(&c, settings, 0);
 	errno = 4711;
 	start = now();
-	tap_is(flowfd_counter_read_with(&c, &value, 20 * MS, 0), timeout, "no count");
+	tap_is(flowfd_take_with(&c, &value, 20 * MS, 0), timeout, "no count");
 	tap_ok(now() - start >= least, "not before the time has passed");
-	tap_is(flowfd_counter_read_with(&c, &value, 0, FLOWFD_NONBLOCK), -EAGAIN,
+	tap_is(flowfd_take_with(&c, &value, 0, FLOWFD_NONBLOCK), -EAGAIN,
 	       "nor without waiting");
 	tap_is(value, 42, "the value stays");
-	tap_is(flowfd_counter_write_with(&c, 4, 20 * MS, 0), 0, "fill it");
+	tap_is(flowfd_add_with(&c, 4, 20 * MS, 0), 0, "fill it");
 	start = now();
-	tap_is(flowfd_counter_write_with(&c, 1, 20 * MS, 0), timeout, "no room");
+	tap_is(flowfd_add_with(&c, 1, 20 * MS, 0), timeout, "no room");
 	tap_ok(now() - start >= least, "not before the time has passed");
-	tap_is(flowfd_counter_write_with(&c, 1, 20 * MS, FLOWFD_URGENT | FLOWFD_NONBLOCK),
+	tap_is(flowfd_add_with(&c, 1, 20 * MS, FLOWFD_URGENT | FLOWFD_NONBLOCK),
 	       -EAGAIN, "for what is urgent, either");
-	tap_is(flowfd_counter_write_with(&c, 5, 0, 0), -EINVAL, "what can never fit");
-	tap_is(flowfd_counter_write_with(&c, NONE, 0, FLOWFD_URGENT), -EINVAL,
+	tap_is(flowfd_add_with(&c, 5, 0, 0), -EINVAL, "what can never fit");
+	tap_is(flowfd_add_with(&c, NONE, 0, FLOWFD_URGENT), -EINVAL,
 	       "ULLONG_MAX");
-	tap_is(flowfd_counter_write_with(&c, 1, 0, 1U << 30), -EINVAL, "unknown flag");
-	tap_is(flowfd_counter_read_with(&c, &value, 0, FLOWFD_URGENT), -EINVAL,
+	tap_is(flowfd_add_with(&c, 1, 0, 1U << 30), -EINVAL, "unknown flag");
+	tap_is(flowfd_take_with(&c, &value, 0, FLOWFD_URGENT), -EINVAL,
 	       "a flag of writes");
-	tap_is(flowfd_counter_read_with(&c, &value, 1, 0), 0, "take at once");
+	tap_is(flowfd_take_with(&c, &value, 1, 0), 0, "take at once");
 	tap_is(value, 4, "all of it");
-	tap_is(flowfd_counter_write_with(&c, 2, 0, FLOWFD_URGENT), 0, "add urgently");
+	tap_is(flowfd_add_with(&c, 2, 0, FLOWFD_URGENT), 0, "add urgently");
 	tap_is(ready(&c), POLLIN | POLLOUT, "as poll says");
-	tap_is(flowfd_counter_read_with(&c, &value, NONE, 0), 0, "take with all the time");
+	tap_is(flowfd_take_with(&c, &value, NONE, 0), 0, "take with all the time");
 	tap_is(value, 2, "which it does not need");
 	tap_is(errno, 4711, "errno stays");
 	flowfd_counter_close(&c);
@@ -296,20 +296,20 @@ static void test_in_time(void)
 
 	open_counter(&c, settings, 0);
 	pthread_create(&thread, NULL, transfer_late, &c);
-	tap_is(flowfd_counter_read_with(&c, &value, 60000 * MS, 0), 0, "read in time");
+	tap_is(flowfd_take_with(&c, &value, 60000 * MS, 0), 0, "read in time");
 	tap_is(value, 3, "what was added");
-	tap_is(flowfd_counter_write_with(&c, 4, 0, 0), 0, "fill it");
-	tap_is(flowfd_counter_write_with(&c, 2, 60000 * MS, 0), 0, "write in time");
+	tap_is(flowfd_add_with(&c, 4, 0, 0), 0, "fill it");
+	tap_is(flowfd_add_with(&c, 2, 60000 * MS, 0), 0, "write in time");
 	pthread_join(thread, &taken);
 	tap_is((uintptr_t)taken, 4, "after all was taken");
 	tap_is(flowfd_try_take(&c, &value), 0, "take");
 	tap_is(value, 2, "what was written then");
 	flowfd_counter_unmap(&c);
-	tap_is(flowfd_counter_write_with(&c, 1, 1, 0), fallback ? -ENODEV : 0, "unmapped");
-	tap_is(flowfd_counter_read_with(&c, &value, 1, 0), fallback ? -ENODEV : 0,
+	tap_is(flowfd_add_with(&c, 1, 1, 0), fallback ? -ENODEV : 0, "unmapped");
+	tap_is(flowfd_take_with(&c, &value, 1, 0), fallback ? -ENODEV : 0,
 	       "for reads, too");
 	flowfd_counter_close(&c);
-	tap_is(flowfd_counter_read_with(&c, &value, 1, 0), fallback ? -ENODEV : -EBADF,
+	tap_is(flowfd_take_with(&c, &value, 1, 0), fallback ? -ENODEV : -EBADF,
 	       "closed");
 }
 
@@ -323,13 +323,13 @@ static void test_semaphore_timeouts(uint32_t flags)
 	uint64_t value = 0;
 
 	open_counter(&c, settings, 0);
-	tap_is(flowfd_counter_read_with(&c, &value, 20 * MS, 0),
+	tap_is(flowfd_take_with(&c, &value, 20 * MS, 0),
 	       blocking ? -ETIMEDOUT : -EAGAIN, "semaphore: none in time");
-	tap_is(flowfd_counter_write_with(&c, 1, 1, 0), unknown, "timed write");
-	tap_is(flowfd_counter_write_with(&c, 1, 0, FLOWFD_NONBLOCK), unknown,
+	tap_is(flowfd_add_with(&c, 1, 1, 0), unknown, "timed write");
+	tap_is(flowfd_add_with(&c, 1, 0, FLOWFD_NONBLOCK), unknown,
 	       "write without waiting");
-	tap_is(flowfd_counter_write_with(&c, 1, 0, FLOWFD_URGENT), 0, "urgent write");
-	tap_is(flowfd_counter_read_with(&c, &value, 20 * MS, 0), 0, "read");
+	tap_is(flowfd_add_with(&c, 1, 0, FLOWFD_URGENT), 0, "urgent write");
+	tap_is(flowfd_take_with(&c, &value, 20 * MS, 0), 0, "read");
 	tap_is(value, 1, "one");
 	flowfd_counter_close(&c);
 }
@@ -345,11 +345,11 @@ static void test_policies(void)
 	tap_is(flowfd_set_flow(c.fd, &flow, sizeof(flow)), fallback ? -ENOTTY : 0,
 	       "set policies");
 	tap_is(flowfd_add(&c, 2), 0, "add");
-	tap_is(flowfd_counter_write_with(&c, 20, 0, 0), 0, "what is lost, or added");
+	tap_is(flowfd_add_with(&c, 20, 0, 0), 0, "what is lost, or added");
 	tap_is(ready(&c) & POLLIN, POLLIN, "ready");
 	tap_is(flowfd_take(&c, &value), 0, "take");
 	tap_is(value, fallback ? 22 : 2, "what was not lost");
-	tap_is(flowfd_counter_write_with(&c, 1, 0, FLOWFD_URGENT), 0, "what is urgent");
+	tap_is(flowfd_add_with(&c, 1, 0, FLOWFD_URGENT), 0, "what is urgent");
 	tap_is(ready(&c) & POLLIN, POLLIN, "is ready");
 	tap_is(flowfd_try_take(&c, &value), 0, "take");
 	tap_is(value, 1, "it");
@@ -368,7 +368,7 @@ static void test_signal(void)
 	tap_is(flowfd_take(&c, &value), -EINTR, "a take interrupted");
 	tap_is(flowfd_add(&c, 4), 0, "fill it");
 	tap_is(flowfd_add(&c, 1), -EINTR, "an add interrupted");
-	tap_is(flowfd_counter_write_with(&c, 1, 600000 * MS, 0), -EINTR,
+	tap_is(flowfd_add_with(&c, 1, 600000 * MS, 0), -EINTR,
 	       "a timed add interrupted");
 	interrupt_end(&interrupt);
 	tap_is(flowfd_take(&c, &value), 0, "take");

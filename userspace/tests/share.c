@@ -122,7 +122,7 @@ static bool poll_and_take(const struct flowfd_counter *c, uint64_t *value)
 
 static bool take(const struct flowfd_counter *c, uint64_t *value)
 {
-	return !flowfd_counter_read_with(c, value, 10 * SECOND, 0);
+	return !flowfd_take_with(c, value, 10 * SECOND, 0);
 }
 
 static void test_processes(const char *what, unsigned int options,
@@ -371,9 +371,9 @@ static void test_hostile(unsigned int options)
 						       c.take.consumer->consumed;
 		if (i % 3 == 2)
 			c.take.consumer->consumed += 1ULL << 40;
-		flowfd_counter_write_with(&c, 1, 0, FLOWFD_NONBLOCK);
-		flowfd_counter_read_with(&c, &value, SECOND / 1000, 0);
-		flowfd_counter_write_with(&c, 200, SECOND / 1000, 0);
+		flowfd_add_with(&c, 1, 0, FLOWFD_NONBLOCK);
+		flowfd_take_with(&c, &value, SECOND / 1000, 0);
+		flowfd_add_with(&c, 200, SECOND / 1000, 0);
 		bounded &= flowfd_try_take(&c, &value) <= 0;
 		flowfd_counter_notify(&c, FLOWFD_CONSUMER);
 	}
@@ -414,8 +414,8 @@ static void test_disturbed(unsigned int options)
 	stop = false;
 	pthread_create(&thread, NULL, disturb, NULL);
 	for (int i = 0; i < 300; i++) {
-		flowfd_counter_write_with(&disturbed, 60, SECOND / 100000, 0);
-		flowfd_counter_read_with(&disturbed, &value, SECOND / 100000, 0);
+		flowfd_add_with(&disturbed, 60, SECOND / 100000, 0);
+		flowfd_take_with(&disturbed, &value, SECOND / 100000, 0);
 	}
 	stop = true;
 	pthread_join(thread, NULL);
@@ -529,7 +529,7 @@ static void *add_now(void *argument)
 {
 	struct sleeper *s = argument;
 
-	s->result = flowfd_counter_write_with(s->c, s->value, 10 * SECOND, 0);
+	s->result = flowfd_add_with(s->c, s->value, 10 * SECOND, 0);
 	return NULL;
 }
 
@@ -537,7 +537,7 @@ static void *take_now(void *argument)
 {
 	struct sleeper *s = argument;
 
-	s->result = flowfd_counter_read_with(s->c, &s->value, 10 * SECOND, 0);
+	s->result = flowfd_take_with(s->c, &s->value, 10 * SECOND, 0);
 	return NULL;
 }
 
@@ -572,7 +572,7 @@ static void test_room(unsigned int options)
 	tap_is(flowfd_take(&c, &value), 0, "a take");
 	tap_is(value, 7, "of all");
 	tap_is(end(&writers[0]) + end(&writers[1]), 0, "wakes all writers that fit");
-	tap_is(flowfd_counter_write_with(&c, 5, SECOND / 1000, 0), -ETIMEDOUT, "no room");
+	tap_is(flowfd_add_with(&c, 5, SECOND / 1000, 0), -ETIMEDOUT, "no room");
 	flowfd_counter_close(&c);
 }
 
@@ -596,7 +596,7 @@ static void test_unpolled(void)
 			sum += readers[i].value;
 	tap_is((long long)sum, 15, "each add wakes one of three");
 	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "nothing is left");
-	tap_is(flowfd_counter_read_with(&c, &value, SECOND / 1000, 0), -ETIMEDOUT,
+	tap_is(flowfd_take_with(&c, &value, SECOND / 1000, 0), -ETIMEDOUT,
 	       "until the time has passed");
 	interrupt_begin(&interrupt);
 	tap_is(flowfd_take(&c, &value), -EINTR, "interrupted");

@@ -110,9 +110,9 @@ static int wait_for(struct object *object, bool adds, uint64_t *value, uint64_t 
 		object->users++;
 		Py_BEGIN_ALLOW_THREADS
 		if (adds)
-			ret = flowfd_counter_write_with(c, *value, left, 0);
+			ret = flowfd_add_with(c, *value, left, 0);
 		else
-			ret = flowfd_counter_read_with(c, value, left, 0);
+			ret = flowfd_take_with(c, value, left, 0);
 		Py_END_ALLOW_THREADS
 		object->users--;
 		if (ret == -EINTR && PyErr_CheckSignals())
@@ -168,7 +168,7 @@ static PyObject *add(PyObject *self, PyObject *const *arguments, Py_ssize_t coun
 		return NULL;
 	if (deadline_of(timeout, &deadline))
 		return NULL;
-	ret = flowfd_counter_write_with(c, value, 0, FLOWFD_NONBLOCK);
+	ret = flowfd_add_with(c, value, 0, FLOWFD_NONBLOCK);
 	if (may_wait(ret))
 		ret = wait_for((struct object *)self, true, &value, deadline);
 	return none_or_error(ret);
@@ -188,7 +188,7 @@ static PyObject *try_add(PyObject *self, PyObject *const *arguments, Py_ssize_t 
 		PyErr_SetString(PyExc_TypeError, "unexpected argument 'timeout'");
 		return NULL;
 	}
-	ret = flowfd_counter_write_with(c, value, 0, FLOWFD_NONBLOCK);
+	ret = flowfd_add_with(c, value, 0, FLOWFD_NONBLOCK);
 	if (ret && ret != -EAGAIN)
 		return raise_error(ret);
 	return PyBool_FromLong(!ret);
