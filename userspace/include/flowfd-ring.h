@@ -15,7 +15,8 @@
  * flowfd_ring_harvest(), a cursor from its begin to its end), revive posts
  * (flowfd_ring_revive_post()) or wait (flowfd_ring_wait(), flowfd_ring_wait_with());
  * threads may hand all of that over under a lock of their own. Programs compiled with
- * FLOWFD_DEBUG defined abort if two threads take events at the same time. Any thread may
+ * FLOWFD_DEBUG defined abort if two threads take events at the same time, and if a file is
+ * added that blocks. Any thread may
  * poll the descriptor, post, and add, change and remove files and posts, at any time.
  * flowfd_ring_destroy() must be called when no other function uses the ring. All
  * functions except flowfd_ring_strerror() are async-signal-safe, but a signal handler

@@ -162,7 +162,9 @@ int flowfd_balance(int listener, unsigned int flags);
 
 /**
  * flowfd_write - add to the count
- * @fd: a counter
+ * @fd: a counter of the module; with a struct flowfd_counter call flowfd_add(), as the
+ *      descriptor of one without the module has no count: nobody would get @value. Programs
+ *      compiled with FLOWFD_DEBUG defined abort there
  * @value: 0 to ULLONG_MAX - 1
  *
  * Waits until count + @value is below the maximum, in the order of those that wait; a
@@ -179,7 +181,7 @@ int flowfd_write(int fd, uint64_t value);
 
 /**
  * flowfd_read - take the count
- * @fd: a counter
+ * @fd: a counter of the module; with a struct flowfd_counter call flowfd_take()
  * @value: receives the count, which becomes 0; for a semaphore 1, and the count
  *         is decremented
  *
@@ -303,3 +305,8 @@ const char *flowfd_strerror(int error);
 #include "flowfd-ring.h"
 
 #endif /* FLOWFD_H */
+/* The library's own files define and call the functions themselves. */
+#if defined(FLOWFD_DEBUG) && !defined(FLOWFD_LIBRARY)
+#include "flowfd-debug.h"
+#endif
+

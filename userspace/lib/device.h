@@ -7,6 +7,7 @@
 
 /* Objects are compiled with hidden visibility; declarations of <flowfd.h> are public. */
 #pragma GCC visibility push(default)
+#define FLOWFD_LIBRARY
 #include <flowfd.h>
 #pragma GCC visibility pop
 

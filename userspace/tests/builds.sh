@@ -99,6 +99,60 @@ set -- "$@" "-std=c++11 -pedantic" "-std=c++20 -pedantic"
 dialects "$cxx" c++ "$@"
 dialects clang++ c++ "$@"
 
+# With FLOWFD_DEBUG, mistakes that lose a count or hang a loop end the program.
+cat >"$here/debug.c" <<'END'
+#include <flowfd.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	const struct flowfd_create_counter settings = { .maximum = 4 };
+	struct flowfd_ring_entry entry = { .op = FLOWFD_RING_ADD };
+	struct flowfd_counter counter;
+	struct flowfd_ring ring;
+	uint64_t value;
+	int ends[2];
+
+	if (argc < 2 || pipe(ends) || flowfd_ring_create(&ring, 4, FLOWFD_FALLBACK) ||
+	    flowfd_counter_open(&counter, &settings, sizeof(settings), FLOWFD_FALLBACK))
+		return 2;
+	entry.fd = ends[0];
+	entry.events = EPOLLIN | EPOLLET;
+	switch (atoi(argv[1])) {
+	case 1:
+		return flowfd_ring_add(&ring, ends[0], EPOLLIN | EPOLLET, 1);
+	case 2:
+		return flowfd_ring_add_pinned(&ring, ends[0], EPOLLIN | EPOLLET, 1);
+	case 3:
+		return flowfd_ring_control(&ring, &entry, 1);
+	case 4:
+		return flowfd_write(counter.fd, 1);
+	case 5:
+		return flowfd_read(counter.fd, &value);
+	default:
+		/* None of these is a mistake. */
+		return flowfd_ring_add(&ring, -1, EPOLLIN | EPOLLET, 1) != -EBADF ||
+		       flowfd_ring_add(&ring, counter.fd, EPOLLIN | EPOLLET, 1) ||
+		       flowfd_write(-1, 1) != -EBADF;
+	}
+}
+END
+tap_ok "a program with FLOWFD_DEBUG" made "$cc" -DFLOWFD_DEBUG -D_GNU_SOURCE \
+	-o "$here/debug" "$here/debug.c"
+export FLOWFD_BACKEND=fallback
+for mistake in 1 2 3; do
+	tap_is "$("$here/debug" $mistake 2>&1 | grep -o "is blocking, and is added")" \
+		"is blocking, and is added" "mistake $mistake: a blocking file"
+done
+for mistake in 4 5; do
+	tap_is "$("$here/debug" $mistake 2>&1 | grep -o "call flowfd_add() and flowfd_take()")" \
+		"call flowfd_add() and flowfd_take()" "mistake $mistake: a count that is lost"
+done
+tap_ok "what is no mistake" "$here/debug" 0
+unset FLOWFD_BACKEND
+
 # A macro of the compiler says what the machine has.
 less="-U__GCC_ATOMIC_LLONG_LOCK_FREE -D__GCC_ATOMIC_LLONG_LOCK_FREE=1"
 # shellcheck disable=SC2086 # flags are separate words
