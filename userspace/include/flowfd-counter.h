@@ -109,8 +109,10 @@ struct flowfd_counter {
  * @options: FLOWFD_FALLBACK, FLOWFD_OPTIONAL_BUCKET, FLOWFD_ONE_CONSUMER and
  *           FLOWFD_NO_POLL, or 0
  *
- * With FLOWFD_FALLBACK, if there is no module or this user may not use it, the counter
- * is an eventfd(2) and a memfd_create(2). flowfd_add() and flowfd_take() are the same. The
+ * With FLOWFD_FALLBACK, if the module is not there or out of reach (not loaded, or of
+ * another version; the device or a request is refused to this user; RLIMIT_MEMLOCK would
+ * be exceeded), the counter is an eventfd(2) and a memfd_create(2). flowfd_add() and
+ * flowfd_take() are the same. The
  * descriptor is readable while there is a count (a poll that does not wait can miss it
  * for a moment, while another call settles that), and not writable after a flowfd_add()
  * that found no room, until the next take. But
@@ -228,7 +230,7 @@ void flowfd_counter_close(struct flowfd_counter *c);
  *   -EPROTONOSUPPORT  a counter of a version that this library does not know
  *   -EPERM            on older kernels, with the personality READ_IMPLIES_EXEC; or a
  *                     filter of seccomp(2) refuses a call, such as fstatfs(2)
- *   -ENOMEM           no memory
+ *   -ENOMEM           no memory, or RLIMIT_MEMLOCK would be exceeded after mlockall(2)
  */
 int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles);
 

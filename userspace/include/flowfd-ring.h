@@ -101,8 +101,8 @@ struct flowfd_event {
  * @max_items: how many files and posts it can have, 1 to FLOWFD_RING_ITEMS_MAX
  * @flags: FLOWFD_KEEP_ON_EXEC, FLOWFD_FALLBACK, or 0
  *
- * With FLOWFD_FALLBACK, if there is no module or this user may not use it, the ring is an
- * epoll(7), an eventfd(2) for posts, and memory. Events are taken as from any ring, and
+ * With FLOWFD_FALLBACK, if the module is not there or out of reach (as for
+ * flowfd_counter_open(), or no ring can be mapped: -EPERM below), the ring is an epoll(7), an eventfd(2) for posts, and memory. Events are taken as from any ring, and
  * posts are the same. But
  *   - events arrive with a wait alone. Before it polls the descriptor, a consumer must
  *     have taken all; after that, it calls flowfd_ring_wait(), perhaps with a timeout of

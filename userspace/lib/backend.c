@@ -23,9 +23,28 @@ int flowfd__backend(int may_fall_back)
 	return -EINVAL;
 }
 
+/*
+ * Where the program would run without the module, loading it must not end that: it may be
+ * of another version than the library until the next boot, charge memory that the user may
+ * not lock, or need a call that a filter of seccomp(2) refuses.
+ */
+static int module_is_out_of_reach(int error)
+{
+	switch (error) {
+	case -ENODEV:
+	case -EACCES:
+	case -EPERM:
+	case -ENOMEM:
+	case -EPROTONOSUPPORT:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 int flowfd__falls_back(int backend, int error)
 {
 	if (backend == FLOWFD__ANY)
-		return error == -ENODEV || error == -EACCES;
+		return module_is_out_of_reach(error);
 	return backend == FLOWFD__FALLBACK;
 }

@@ -16,6 +16,15 @@
 
 #define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
+/*
+ * Why memory was not mapped. EAGAIN is for RLIMIT_MEMLOCK if the process has called
+ * mlockall(2): for callers it is no memory, as EAGAIN means to try again.
+ */
+static int map_error(void)
+{
+	return errno == EAGAIN ? -ENOMEM : -errno;
+}
+
 int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset)
 {
 	int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0);
@@ -23,7 +32,7 @@ int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset)
 	void *map = mmap(NULL, size, protection, flags, fd, offset);
 
 	if (map == MAP_FAILED) {
-		error = -errno;
+		error = map_error();
 		errno = saved;
 		return error;
 	}
@@ -89,7 +98,7 @@ int flowfd__move(void *from, size_t size, void *to)
 
 	if (mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
 		return 0;
-	error = -errno;
+	error = map_error();
 	errno = saved;
 	return error;
 }
@@ -104,7 +113,7 @@ int flowfd__map_wiped_on_fork(void **at, size_t size)
 		*at = map;
 		return 0;
 	}
-	error = -errno;
+	error = map_error();
 	if (map != MAP_FAILED)
 		munmap(map, size);
 	errno = saved;

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -801,6 +803,84 @@ static void run_backend(const char *name)
 	test_all_bursts();
 }
 
+/* In a child: as a user who may lock no more than @limit bytes. */
+static void become_limited(rlim_t limit)
+{
+	const struct rlimit memory = { limit, limit };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &memory))
+		_exit(100);
+	if (!getuid() && (setgid(65534) || setuid(65534)))
+		_exit(100);
+}
+
+/* Returns what a child exits with: the negative of an error of @attempt, or 0. */
+static int as_limited(rlim_t limit, int (*attempt)(void))
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		become_limited(limit);
+		_exit(-attempt());
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : 1;
+}
+
+static int open_many(void)
+{
+	struct flowfd_counter c;
+	int ret = 0;
+
+	for (int i = 0; i < 64 && !ret; i++)
+		ret = open_counter(&c, plain, 0);
+	return ret;
+}
+
+static int create_ring(void)
+{
+	struct flowfd_ring ring;
+
+	return flowfd_ring_create(&ring, 1024, FLOWFD_FALLBACK);
+}
+
+/* Not mlockall(), which does nothing under AddressSanitizer. */
+static int open_many_locked(void)
+{
+	return syscall(SYS_mlockall, MCL_FUTURE) ? 100 : open_many();
+}
+
+static int create_ring_locked(void)
+{
+	return syscall(SYS_mlockall, MCL_FUTURE) ? 100 : create_ring();
+}
+
+/*
+ * A container with little memory that may be locked: what runs without the module runs
+ * with it, too. A real-time program: EAGAIN of mmap(2) does not mean to try again.
+ */
+static void test_locked_memory(void)
+{
+	bool module = access(FLOWFD_DEVICE, F_OK) == 0;
+
+	unsetenv("FLOWFD_BACKEND");
+	tap_is(as_limited(0, open_many), 0, "counters of a user who may lock nothing");
+	tap_is(as_limited(0, create_ring), 0, "a ring");
+	tap_is(as_limited(65536, open_many), 0, "more counters than may be locked");
+	tap_is(as_limited(65536, open_many_locked), -ENOMEM,
+	       "counters of a program that locks its memory");
+	tap_is(as_limited(16384, create_ring_locked), -ENOMEM, "its ring");
+	setenv("FLOWFD_BACKEND", "module", 1);
+	tap_is(as_limited(0, open_many), module ? -ENOMEM : -ENODEV,
+	       "only with the module: says why not");
+	tap_is(as_limited(0, create_ring), module ? -ENOMEM : -ENODEV,
+	       "and why there is no ring");
+	unsetenv("FLOWFD_BACKEND");
+}
+
 static void test_choice(void)
 {
 	bool module = access(FLOWFD_DEVICE, F_OK) == 0;
@@ -824,6 +904,7 @@ static void test_choice(void)
 int main(void)
 {
 	test_choice();
+	test_locked_memory();
 	run_backend("fallback");
 	run_backend("module");
 	return tap_done();
