@@ -84,6 +84,31 @@ done
 tap_is "$(sed -n 's/.*\(flowfd_[a-z_]*\) (3).*/\1/p' "$top"/man/*.[1-9] |
 	grep -vxF "$documented")" "" "references to section 3"
 
+# members FILE STRUCT: types and names, as a program's compiler sees them
+members() {
+	sed 's|/\*.*\*/||' "$1" | awk -v name="$2" '
+		$1 == "struct" && $2 == name && /{/ { inside = 1; next }
+		inside && $1 == ".EE" || /^}/ { inside = 0 }
+		inside && /;/ { sub(/__aligned_u64/, "__u64"); print $1, $2 }' | tr -d ';'
+}
+
+# Pages show the structures of the ABI with the header's types: to print or compare a
+# __u64 as another type is a warning, or an error.
+for struct in $(sed -n 's/^struct \(flowfd_[a-z_]*\) {$/\1/p' "$top/../uapi/linux/flowfd.h"); do
+	for page in $(grep -l "^struct $struct {" "$top"/man/*.3); do
+		case $struct in
+		# Nested in one that a page shows whole.
+		flowfd_flow | flowfd_create_counter)
+			nested="token_capacity\|token_rate\|qos" ;;
+		*)
+			nested=none ;;
+		esac
+		tap_is "$(members "$page" "$struct" | grep -v " $nested")" \
+			"$(members "$top/../uapi/linux/flowfd.h" "$struct" | grep -v "$nested")" \
+			"${page##*/}: types of struct $struct"
+	done
+done
+
 # The macros of the library, and the errors of watching: each has its own text.
 macros=$(sed -n 's/^#define \(FLOWFD_[A-Z]*\)(.*/\1/p' "$top"/include/*.h)
 for name in $macros; do
