@@ -140,8 +140,9 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned in
  * Continues where the previous consumer stopped. That consumer must not take events any
  * more. If it was killed in the middle of a harvest, perhaps nothing more can be taken from
  * this ring: poll(2) reports events, and a harvest finds none. Make a new one then, and add
- * the files to it. A process may also attach only to post. Processes that map a ring must trust each other: each can write
- * its memory, and harvesting uses the numbers in the index unchecked. Returns 0, or
+ * the files to it. A process may also attach only to post. Processes that map a ring must
+ * trust each other: each can write its memory, and harvesting uses the numbers in the index
+ * unchecked. Returns 0, or
  *   -EPROTONOSUPPORT  a ring of a version that this library does not know
  *   -ENOTTY           not a ring, or one without the module
  *   -EBADF            not a descriptor

@@ -4,17 +4,17 @@
  *
  * A counter is an eventfd(2) with two additions: a maximum that makes fast
  * writers wait (backpressure) and a token bucket that limits how often readers
- * are woken; and with policies for both (flowfd_set_flow()). read(2), write(2), poll(2), epoll(7) and io_uring(7) work on its
- * descriptor as on an eventfd; close(2) destroys it. A ring watches files as epoll(7)
- * does and is harvested without system calls: see flowfd-ring.h. A mapped counter is
- * added to and taken from in memory: see flowfd-counter.h.
+ * are woken; and with policies for both (flowfd_set_flow()). read(2), write(2), poll(2),
+ * epoll(7) and io_uring(7) work on its descriptor as on an eventfd; close(2) destroys it.
+ * A ring watches files as epoll(7) does and is harvested without system calls: see
+ * flowfd-ring.h. A mapped counter is added to and taken from in memory, and runs without
+ * the module, too: see flowfd-counter.h.
  *
  * Every function returns a negative errno on failure and never sets errno. Where this
  * file says -ENOTTY, an epoll(7) is -EINVAL since Linux 6.9.
  * Any number of threads may read and write one counter. Only one thread at a time
  * may take events from a ring or wait on it: see flowfd-ring.h. All functions
- * except flowfd_counter_open(), flowfd_strerror() and flowfd_ring_strerror() are
- * async-signal-safe.
+ * except flowfd_counter_open() and those that describe errors are async-signal-safe.
  * Source of the ideas: Wen Yang's eventfd patches of 2024 (token bucket) and 2026
  * (maximum); see flowfd(7).
  */
@@ -291,11 +291,32 @@ const char *flowfd_version(void);
  * flowfd_strerror - describe an error of this library
  * @error: a negative errno
  *
- * For -ENODEV, -EPROTONOSUPPORT, -EACCES and -EOPNOTSUPP the text says what to do, for
- * -ETIMEDOUT what happened, for all others it is strerror(3)'s; flowfd_ring_strerror() describes more errors of a ring. The
- * caller must not free the string; strerror(3)'s rules for threads apply to it.
+ * For -ENODEV, -EPROTONOSUPPORT, -EACCES, -EOPNOTSUPP, -ENOTTY, -EINVAL, -EIO and -ENOMEM
+ * the text says what can be the cause or what to do, for -ETIMEDOUT what happened, for all
+ * others it is strerror(3)'s. flowfd_flow_strerror(), flowfd_bridge_strerror() and
+ * flowfd_ring_strerror() describe more errors of policies, bridges and rings. A positive
+ * errno is taken as the negative one. The caller must not free the string; strerror(3)'s
+ * rules for threads apply to it.
  */
 const char *flowfd_strerror(int error);
+
+/**
+ * flowfd_flow_strerror - describe an error of the calls that set or read policies
+ * @error: a negative errno of flowfd_set_flow(), flowfd_get_flow(), flowfd_set_maximum(),
+ *         flowfd_set_bucket(), flowfd_write_with(), flowfd_read_with() or
+ *         flowfd_counter_stats()
+ *
+ * Other errors than its own are described by flowfd_strerror(), whose rules apply.
+ */
+const char *flowfd_flow_strerror(int error);
+
+/**
+ * flowfd_bridge_strerror - describe an error of flowfd_bridge()
+ * @error: a negative errno
+ *
+ * Other errors than its own are described by flowfd_strerror(), whose rules apply.
+ */
+const char *flowfd_bridge_strerror(int error);
 
 #ifdef __cplusplus
 }
@@ -304,9 +325,9 @@ const char *flowfd_strerror(int error);
 #include "flowfd-counter.h"
 #include "flowfd-ring.h"
 
-#endif /* FLOWFD_H */
 /* The library's own files define and call the functions themselves. */
 #if defined(FLOWFD_DEBUG) && !defined(FLOWFD_LIBRARY)
 #include "flowfd-debug.h"
 #endif
 
+#endif /* FLOWFD_H */

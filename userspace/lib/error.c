@@ -29,9 +29,15 @@ static const char *mismatch(void)
 	       " and 'modprobe flowfd' as root";
 }
 
+/* A result without its sign is the usual mistake. */
+static int negative(int error)
+{
+	return error > 0 ? -error : error;
+}
+
 const char *flowfd_strerror(int error)
 {
-	switch (error) {
+	switch (negative(error)) {
 	case -ENODEV:
 		return "the flowfd module is not loaded: run 'modprobe flowfd'"
 		       " as root (package flowfd-dkms)";
@@ -44,10 +50,71 @@ const char *flowfd_strerror(int error)
 		return "only the flowfd module can do this (a token bucket, a semaphore"
 		       " with a maximum or a timed write, a ring that is kept on exec):"
 		       " run 'modprobe flowfd' as root (package flowfd-dkms)";
+	case -ENOTTY:
+		return "this descriptor is not a counter of the flowfd module: one that"
+		       " flowfd_counter_open() made without the module has flowfd_add()"
+		       " and flowfd_take() alone";
+	case -EIO:
+		return "this descriptor is not a counter: it does not transfer 8 bytes";
+	case -EINVAL:
+		return "a value or a count that is not below the maximum; a maximum that"
+		       " is not above the count; a bucket without capacity, with a rate"
+		       " above 1000000000, or on a semaphore; an unknown flag or option;"
+		       " or a reserved field that is not 0";
+	case -ENOMEM:
+		return "no memory, or RLIMIT_MEMLOCK (ulimit -l) would be exceeded";
 	case -ETIMEDOUT:
 		return "the time for the call has passed";
 	default:
-		return strerror(-error);
+		return strerror(-negative(error));
+	}
+}
+
+_Static_assert(FLOWFD_TOKEN_RATE_MAX == 1000000000, "the texts say 1000000000");
+_Static_assert(FLOWFD_MAX_DELAY_MAX == 3600000000000, "the text below says an hour");
+
+const char *flowfd_flow_strerror(int error)
+{
+	switch (negative(error)) {
+	case -EINVAL:
+		return "the maximum must be above the count and both marks; a bucket has a"
+		       " capacity, and a rate of 1000000000 at most; max_delay is an hour"
+		       " at most; a semaphore has no bucket, no delay and no read mark"
+		       " above 1; a mapped counter has no marks and no delay, and one with a"
+		       " source and a sink no maximum; overflow is FLOWFD_OVERFLOW_*;"
+		       " other flags and fields are 0";
+	case -EPERM:
+		return "the settings of this counter are sealed (FLOWFD_SEAL)";
+	case -ENOTTY:
+		return "this descriptor is not a counter of the flowfd module, and one"
+		       " without the module has no policies: FLOWFD_HAS_FLOW of"
+		       " flowfd_features() tells";
+	default:
+		return flowfd_strerror(error);
+	}
+}
+
+const char *flowfd_bridge_strerror(int error)
+{
+	switch (negative(error)) {
+	case -EINVAL:
+		return "the flags must be FLOWFD_BRIDGE_SOURCE or FLOWFD_BRIDGE_SINK, perhaps"
+		       " with FLOWFD_BRIDGE_REMOVE; the other end must be from eventfd(2);"
+		       " a semaphore has no sink; and a counter with a source and a sink has"
+		       " no maximum";
+	case -EBADF:
+		return "not a descriptor; or the counter is not open for writing (source)"
+		       " or reading (sink)";
+	case -EBUSY:
+		return "this counter has such a bridge already, or the eventfd is in"
+		       " another bridge";
+	case -ENOENT:
+		return "this counter has no such bridge";
+	case -ENOTTY:
+		return "this descriptor is not a counter of the flowfd module: only these"
+		       " have bridges; or the module is too old (FLOWFD_FEATURE_BRIDGE)";
+	default:
+		return flowfd_strerror(error);
 	}
 }
 
@@ -55,7 +122,7 @@ _Static_assert(FLOWFD_RING_ITEMS_MAX == 1048576, "the text below says 1048576");
 
 const char *flowfd_ring_strerror(int error)
 {
-	switch (error) {
+	switch (negative(error)) {
 	case -EINVAL:
 		return "events must include EPOLLET, and may include EPOLLIN,"
 		       " EPOLLPRI, EPOLLOUT, EPOLLRDHUP and EPOLLONESHOT, not"

@@ -172,7 +172,40 @@ static void test_texts(void)
 	tap_is(strcmp(flowfd_strerror(-EBADF), strerror(EBADF)), 0,
 	       "others as strerror()");
 	tap_is(strcmp(flowfd_strerror(0), strerror(0)), 0, "success, too");
+	tap_is(strcmp(flowfd_strerror(ENODEV), flowfd_strerror(-ENODEV)), 0,
+	       "a positive number is the same error");
+	tap_ok(strstr(flowfd_strerror(-EINVAL), "below the maximum"),
+	       "EINVAL says what is refused");
+	tap_ok(strstr(flowfd_strerror(-ENOMEM), "RLIMIT_MEMLOCK"),
+	       "ENOMEM names the limit");
+	tap_ok(strstr(flowfd_strerror(-ENOTTY), "flowfd_add()"),
+	       "ENOTTY says what a counter without the module has");
+	tap_ok(strstr(flowfd_strerror(-EIO), "not a counter"), "EIO speaks of no disk");
 	tap_is(strcmp(flowfd_version(), FLOWFD_VERSION), 0, "version");
+}
+
+/* Each of these is another one's words in strerror(). */
+static void test_flow_texts(void)
+{
+	static const int policies[] = { EINVAL, EPERM, ENOTTY, EPROTONOSUPPORT, ENOMEM };
+	static const int bridges[] = { EINVAL, EBADF, EBUSY, ENOENT, ENOTTY, ENOMEM };
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
+		tap_ok(strcmp(flowfd_flow_strerror(-policies[i]),
+			      strerror(policies[i])) != 0,
+		       strerrorname_np(policies[i]));
+	for (size_t i = 0; i < sizeof(bridges) / sizeof(bridges[0]); i++)
+		tap_ok(strcmp(flowfd_bridge_strerror(-bridges[i]),
+			      strerror(bridges[i])) != 0,
+		       strerrorname_np(bridges[i]));
+	tap_ok(strstr(flowfd_flow_strerror(-EINVAL), "max_delay"), "policies: EINVAL");
+	tap_ok(strstr(flowfd_flow_strerror(ENOTTY), "FLOWFD_HAS_FLOW"),
+	       "policies: ENOTTY says how a program can ask");
+	tap_ok(strstr(flowfd_bridge_strerror(-EINVAL), "eventfd(2)"), "bridges: EINVAL");
+	tap_is(strcmp(flowfd_flow_strerror(-EINTR), strerror(EINTR)), 0,
+	       "policies: others as strerror()");
+	tap_is(strcmp(flowfd_bridge_strerror(EINTR), strerror(EINTR)), 0,
+	       "bridges: others as strerror()");
 }
 
 /* The remedy depends on the cause, which strerror() does not know. */
@@ -286,6 +319,7 @@ int main(void)
 	test_short_transfers();
 	test_errno();
 	test_texts();
+	test_flow_texts();
 	test_ring_texts();
 	test_times();
 	return tap_done();
