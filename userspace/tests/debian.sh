@@ -12,6 +12,10 @@ tap_is "$(sed -n '1s/^flowfd (\([^)]*\)).*/\1/p' "$debian/changelog")" \
 	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf")" \
 	"changelog and dkms.conf: version"
 
+# What newer DKMS calls deprecated. It takes this one silently.
+tap_is "$(grep -E '^(CLEAN|REMAKE_INITRD|MODULES_CONF|MODULES_CONF_OBSOLETES)' "$top/dkms.conf")" \
+	'CLEAN="true"' "dkms.conf: nothing that is deprecated"
+
 # Which has that of the suite as well, in a repository.
 tap_is "$(grep -v '^#' "$top/livepatch/builder/version")" \
 	"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf" | sed 's/+deb.*//')" \
