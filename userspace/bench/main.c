@@ -14,6 +14,7 @@
 #include <flowfd.h>
 
 #include "bench.h"
+#include "tools/output.h"
 
 const char *argp_program_version = "flowfd-bench " FLOWFD_VERSION;
 
@@ -318,6 +319,7 @@ int main(int argc, char **argv)
 	FILE *json, *result;
 	bool met;
 
+	output_check_at_exit(EXIT_FAILURE);
 	if (argp_parse(&argp, argc, argv, 0, NULL, &arguments))
 		return EXIT_FAILURE;
 	if (settings.fallback)
@@ -341,7 +343,5 @@ int main(int argc, char **argv)
 		copy(result, json, arguments.json);
 	if (script)
 		report(result, script, arguments.html);
-	if (fflush(stdout) || ferror(stdout))
-		err(EXIT_FAILURE, "standard output");
 	return met ? EXIT_SUCCESS : EXIT_FAILURE;
 }

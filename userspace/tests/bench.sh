@@ -79,6 +79,10 @@ tap_is "$? $(tail -n 1 "$dir/err")" \
 	"1 flowfd-bench: /dev/full: No space left on device" \
 	"a result that cannot be written is an error"
 
+tap_is "$("$bench" --help 2>&1 >/dev/full; echo "status $?")" \
+	"flowfd-bench: standard output: No space left on device
+status 1" "nor help"
+
 echo '{}' >"$dir/empty"
 "$report" -o "$dir/none" "$dir/empty" 2>"$dir/err"
 tap_is "$? $(cat "$dir/err")" \

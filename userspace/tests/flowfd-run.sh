@@ -81,6 +81,9 @@ tap_is "$?" 125 "option without its value"
 tap_is "$("$run" --version)" "flowfd-run $(sed -n 's/^Version: //p' \
 	"$build/libflowfd.pc")" "version"
 tap_ok "help" "$run" --help
+tap_is "$("$run" --help 2>&1 >/dev/full; echo "status $?")" \
+	"flowfd-run: standard output: No space left on device
+status 125" "help that cannot be written"
 
 [ ! -e /dev/flowfd ] ||
 	tap_skip_all "flowfd-run without the module" "the module is loaded"

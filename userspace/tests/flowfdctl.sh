@@ -97,6 +97,12 @@ for value in 0 -1 1x "" 2147483648 self 0x1; do
 		list --pid="$value"
 done
 tap_is "$("$ctl" help)" "$("$ctl" --help)" "help is --help"
+for words in --help --version help "list --help" "top --usage"; do
+	# shellcheck disable=SC2086 # separate words
+	tap_is "$("$ctl" $words 2>&1 >/dev/full; echo "status $?")" \
+		"flowfdctl: standard output: No space left on device
+status 1" "$words that cannot be written"
+done
 
 version=$(sed -n 's/^Version: //p' "$build/libflowfd.pc")
 for command in "" info list top balance --prometheus; do

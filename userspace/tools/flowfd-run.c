@@ -17,6 +17,7 @@
 #include <flowfd.h>
 
 #include "preload/settings.h"
+#include "tools/output.h"
 
 #define SHIM "libflowfd-preload.so"
 
@@ -319,6 +320,7 @@ int main(int argc, char **argv)
 	struct flowfd_query query;
 	int error;
 
+	output_check_at_exit(EXIT_USAGE);
 	settings_init(&run.settings);
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);

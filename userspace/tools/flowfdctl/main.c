@@ -12,6 +12,7 @@
 #include <flowfd.h>
 
 #include "flowfdctl.h"
+#include "tools/output.h"
 
 const char *argp_program_version = "flowfdctl " FLOWFD_VERSION;
 
@@ -119,16 +120,13 @@ static const struct argp argp = {
 int main(int argc, char **argv)
 {
 	struct call call = { 0 };
-	int status;
 
 	/* Messages have this prefix, whatever argv[0] is. */
 	argv[0] = program_invocation_short_name;
+	output_check_at_exit(EXIT_FAILURE);
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &call))
 		return EXIT_FAILURE;
 	if (asprintf(call.argv, "flowfdctl %s", call.command->name) < 0)
 		err(EXIT_FAILURE, "arguments");
-	status = call.command->main(call.argc, call.argv);
-	if (fflush(stdout) || ferror(stdout))
-		err(EXIT_FAILURE, "standard output");
-	return status;
+	return call.command->main(call.argc, call.argv);
 }
