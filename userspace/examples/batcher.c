@@ -25,33 +25,33 @@ static void check(const char *what, int result)
 static void *produce(void *argument)
 {
 	const struct timespec pause = { .tv_nsec = 10000 };
-	const int *counter = argument;
+	const struct flowfd_counter *counter = argument;
 
 	for (int i = 0; i < ITEMS; i++) {
-		check("write", flowfd_write(*counter, 1));
+		check("add", flowfd_add(counter, 1));
 		nanosleep(&pause, NULL);
 	}
 	return NULL;
 }
 
-/* Receives all items and prints how many reads that took. */
-static void receive(const char *how, int counter)
+/* Receives all items and prints how many takes that took. */
+static void receive(const char *how, struct flowfd_counter *counter)
 {
 	uint64_t items = 0;
 	pthread_t producer;
-	int reads = 0;
+	int takes = 0;
 
-	check("thread", -pthread_create(&producer, NULL, produce, &counter));
+	check("thread", -pthread_create(&producer, NULL, produce, counter));
 	while (items < ITEMS) {
 		uint64_t count;
 
 		/* Sleeps until the counter is ready. */
-		check("read", flowfd_read(counter, &count));
+		check("take", flowfd_take(counter, &count));
 		items += count;
-		reads++;
+		takes++;
 	}
 	pthread_join(producer, NULL);
-	printf("%s: %" PRIu64 " items in %d reads\n", how, items, reads);
+	printf("%s: %" PRIu64 " items in %d takes\n", how, items, takes);
 }
 
 int main(void)
@@ -60,11 +60,20 @@ int main(void)
 		.read_mark = 64,
 		.max_delay = FLOWFD_MS(2),
 	};
-	int counter = flowfd_counter_create(0, 0);
+	struct flowfd_counter counter;
+	int fd = flowfd_counter_create(0, 0);
+	int error;
 
-	check("create", counter);
-	receive("no mark", counter);
-	check("policies", flowfd_set_flow(counter, &flow, sizeof(flow)));
-	receive("mark 64, 2 ms", counter);
+	/* Not flowfd_counter_open(): a counter in memory has no marks. */
+	check("create", fd);
+	check("map", flowfd_counter_map(&counter, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER));
+	receive("no mark", &counter);
+	error = flowfd_set_flow(fd, &flow, sizeof(flow));
+	if (error) {
+		fprintf(stderr, "batcher: policies: %s\n", flowfd_flow_strerror(error));
+		return EXIT_FAILURE;
+	}
+	receive("mark 64, 2 ms", &counter);
+	flowfd_counter_close(&counter);
 	return EXIT_SUCCESS;
 }

@@ -2,7 +2,7 @@
 /*
  * A logger whose program never waits for the disk: a line for which there is no room is
  * dropped, and the log says how many were. The descriptor blocks, as the logger's own
- * thread sleeps in a read; only writes fail at once.
+ * thread sleeps in a take; only adds fail at once.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +25,7 @@ struct line {
 };
 
 static struct line lines[SLOTS];
-static int counter;
+static struct flowfd_counter counter;
 
 static void check(const char *what, int result)
 {
@@ -42,20 +42,20 @@ static void *log_lines(void *unused)
 
 	for (int number = 0; number < LINES; number++) {
 		lines[slot] = (struct line){ number, dropped };
-		result = flowfd_write(counter, 1);
+		result = flowfd_add(&counter, 1);
 		if (result == -EAGAIN) {
 			dropped++;
 			continue;
 		}
-		check("write", result);
+		check("add", result);
 		slot = (slot + 1) % SLOTS;
 		dropped = 0;
 	}
 	/* The end is worth waiting for. */
 	lines[slot] = (struct line){ LINES, dropped };
-	while ((result = flowfd_write(counter, 1)) == -EAGAIN)
+	while ((result = flowfd_add(&counter, 1)) == -EAGAIN)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-	check("last write", result);
+	check("last add", result);
 	return unused;
 }
 
@@ -66,21 +66,25 @@ static void write_to_slow_disk(void)
 
 int main(void)
 {
+	const struct flowfd_create_counter settings = { .maximum = DEPTH + 1 };
 	const struct flowfd_flow flow = {
-		.maximum = DEPTH + 1,
 		.overflow = FLOWFD_OVERFLOW_FAIL,
+		.set = FLOWFD_SET_OVERFLOW,
 	};
-	int slot = 0, next = 0, written = 0, dropped = 0;
+	int slot = 0, next = 0, written = 0, dropped = 0, error;
 	pthread_t program;
 
-	counter = flowfd_counter_create(0, 0);
-	check("create", counter);
-	check("policies", flowfd_set_flow(counter, &flow, sizeof(flow)));
+	check("open", flowfd_counter_open(&counter, &settings, sizeof(settings), 0));
+	error = flowfd_set_flow(counter.fd, &flow, sizeof(flow));
+	if (error) {
+		fprintf(stderr, "logger: policies: %s\n", flowfd_flow_strerror(error));
+		return EXIT_FAILURE;
+	}
 	check("thread", -pthread_create(&program, NULL, log_lines, NULL));
 	while (next <= LINES) {
 		uint64_t batch;
 
-		check("read", flowfd_read(counter, &batch));
+		check("take", flowfd_take(&counter, &batch));
 		for (; batch > 0; batch--, slot = (slot + 1) % SLOTS) {
 			const struct line *line = &lines[slot];
 
@@ -97,5 +101,6 @@ int main(void)
 	pthread_join(program, NULL);
 	printf("%d lines: %d written, %d dropped\n", written + dropped, written,
 	       dropped);
+	flowfd_counter_close(&counter);
 	return EXIT_SUCCESS;
 }

@@ -16,7 +16,7 @@
 #define FRAMES 20000
 #define LINK_ONE 4000 /* the link changes once in so many frames */
 
-static int counter;
+static struct flowfd_counter counter;
 static atomic_int link_changes;
 
 static void check(const char *what, int result)
@@ -41,10 +41,10 @@ static void *receive_frames(void *unused)
 	for (int i = 1; i <= FRAMES; i++) {
 		if (i % LINK_ONE == 0) {
 			atomic_fetch_add(&link_changes, 1);
-			check("urgent write",
-			      flowfd_write_with(counter, 1, 0, FLOWFD_URGENT));
+			check("urgent add",
+			      flowfd_add_with(&counter, 1, 0, FLOWFD_URGENT));
 		} else {
-			check("write", flowfd_write(counter, 1));
+			check("add", flowfd_add(&counter, 1));
 		}
 		nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 	}
@@ -60,17 +60,22 @@ int main(void)
 		.qos = { .token_capacity = 1, .token_rate = 1000 },
 	};
 	uint64_t frames = 0, count;
-	int interrupts = 0, changes = 0;
+	int fd = flowfd_counter_create(0, 0);
+	int interrupts = 0, changes = 0, error;
 	double start = now(), seconds;
 	pthread_t card;
 
-	counter = flowfd_counter_create(0, 0);
-	check("create", counter);
-	check("policies", flowfd_set_flow(counter, &flow, sizeof(flow)));
+	/* Not flowfd_counter_open(): a counter in memory has no marks. */
+	check("create", fd);
+	check("map", flowfd_counter_map(&counter, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER));
+	error = flowfd_set_flow(fd, &flow, sizeof(flow));
+	if (error) {
+		fprintf(stderr, "moderation: policies: %s\n", flowfd_flow_strerror(error));
+		return EXIT_FAILURE;
+	}
 	check("thread", -pthread_create(&card, NULL, receive_frames, NULL));
 	while (frames < FRAMES) {
-		check("read",
-		      flowfd_read_with(counter, &count, FLOWFD_SEC(10), 0));
+		check("take", flowfd_take_with(&counter, &count, FLOWFD_SEC(10), 0));
 		interrupts++;
 		changes += atomic_exchange(&link_changes, 0);
 		frames += count;
@@ -80,5 +85,6 @@ int main(void)
 	printf("%" PRIu64
 	       " frames and %d link changes in %d interrupts, %.0f a second\n",
 	       frames, changes, interrupts, interrupts / seconds);
+	flowfd_counter_close(&counter);
 	return EXIT_SUCCESS;
 }

@@ -24,6 +24,11 @@ for backend in $backends; do
 		output=$("$build/examples/mapped" 2>&1)
 		tap_is "$? $output" "0 1000000 items" "mapped, $backend, $i"
 	done
+	for i in 1 2 3; do
+		output=$("$build/examples/peer" 2>&1)
+		tap_is "$? $output" "0 1000 items, then the producer was gone" \
+			"peer, $backend, $i"
+	done
 	output=$(LD_LIBRARY_PATH="$build" python3 "$examples/mapped.py" 2>&1)
 	tap_is "$? $output" "0 40000 adds, fewer wakeups" "mapped.py, $backend"
 	# Nothing is lost, and the maximum bounds how many items wait.
@@ -80,11 +85,11 @@ start=$(date +%s%N)
 output=$("$build/examples/rate-limited" 2>&1)
 status=$?
 spent=$((($(date +%s%N) - start) / 1000000))
-reads=$(echo "$output" | sed -n 's/^100 a second, burst 2: 2000 events in \([0-9]*\) reads$/\1/p')
-free=$(echo "$output" | sed -n 's/^no limit: 2000 events in \([0-9]*\) reads$/\1/p')
+reads=$(echo "$output" | sed -n 's/^100 a second, burst 2: 2000 events in \([0-9]*\) takes$/\1/p')
+free=$(echo "$output" | sed -n 's/^no limit: 2000 events in \([0-9]*\) takes$/\1/p')
 tap_is "$status" 0 "rate-limited, in $spent ms"
-# $spent has both parts of the program, so this allows more reads than necessary.
-tap_is "$((${reads:-999999} <= spent / 10 + 3))" 1 "limits reads: $reads"
+# $spent has both parts of the program, so this allows more takes than necessary.
+tap_is "$((${reads:-999999} <= spent / 10 + 3))" 1 "limits takes: $reads"
 tap_is "$((${free:-0} > 3 * ${reads:-999999}))" 1 "which are $free otherwise"
 
 # Each line is written or counted as dropped, and the disk is too slow for all.
@@ -96,10 +101,10 @@ tap_is "$? $(echo "$output" | sed 's/[1-9][0-9]* written, [1-9][0-9]* dropped/N,
 # is fast enough for 64 in 2 ms.
 output=$("$build/examples/batcher" 2>&1)
 status=$?
-free=$(echo "$output" | sed -n 's/^no mark: 6410 items in \([0-9]*\) reads$/\1/p')
-marked=$(echo "$output" | sed -n 's/^mark 64, 2 ms: 6410 items in \([0-9]*\) reads$/\1/p')
+free=$(echo "$output" | sed -n 's/^no mark: 6410 items in \([0-9]*\) takes$/\1/p')
+marked=$(echo "$output" | sed -n 's/^mark 64, 2 ms: 6410 items in \([0-9]*\) takes$/\1/p')
 tap_is "$status $((${free:-0} > 4 * ${marked:-999999}))" "0 1" \
-	"batcher: ${free:-none} reads, and ${marked:-none} with a mark"
+	"batcher: ${free:-none} takes, and ${marked:-none} with a mark"
 
 # 20,000 frames, a thousand interrupts a second and those of the link.
 output=$("$build/examples/moderation" 2>&1)
