@@ -11,6 +11,11 @@
 #include <flowfd.h>
 #pragma GCC visibility pop
 
+/* musl has it from 1.2.5 on. */
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 0x8
+#endif
+
 /* Two underscores, as names of the static library must not collide with a program's. */
 
 /**
