@@ -117,7 +117,8 @@ all-parts:
 	fi
 	$(MAKE) -C userspace O='$(OUT)/user'
 	rm -rf '$(OUT)/usr'
-	$(MAKE) -C userspace O='$(OUT)/user' DESTDIR='$(OUT)' install-man
+	$(MAKE) -C userspace O='$(OUT)/user' DESTDIR='$(OUT)' PREFIX=/usr \
+		MANUALS='man/*.[1-9]' install-man
 	$(MAKE) -C selftests O='$(OUT)/selftests'
 
 # A debug kernel may want the module instrumented, and is slow.

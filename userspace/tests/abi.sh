@@ -37,6 +37,15 @@ tap_is "$(for name in $map; do
 	find "$here" -path "*/man3/$name.3" -exec cat {} + |
 		sed '/^\.SH SYNOPSIS/q' | grep -ow "$name"
 done | sort -u)" "$map" "each function's page is found by its name"
+# By default it keeps away from what packages install, and can be removed.
+tap_ok "install to /usr/local" test -x "$here/usr/local/bin/flowfdctl"
+tap_is "$(find "$here" -name 'flowfd-livepatch*')" "" "no page of what is not installed"
+mkdir "$here/other"
+tap_ok "install elsewhere" make -C "$top" O="$build" DESTDIR="$here/other" install
+mkdir -p "$here/other/usr/local/share/doc/another"
+tap_ok "uninstall" make -C "$top" O="$build" DESTDIR="$here/other" uninstall
+tap_is "$(find "$here/other" ! -type d -o -name '*flowfd*')" "" "nothing is left of it"
+tap_ok "and all that is not its own" test -d "$here/other/usr/local/share/doc/another"
 if ! command -v pkg-config >/dev/null; then
 	tap_skip_all "pkg-config" "pkg-config is not installed"
 fi
