@@ -109,6 +109,20 @@ for struct in $(sed -n 's/^struct \(flowfd_[a-z_]*\) {$/\1/p' "$top/../uapi/linu
 	done
 done
 
+# flowfd(7) leads to all other pages, and "man flowfd", which shows section 4, to it.
+for page in "$top"/man/*.[1-9]; do
+	[ "${page##*/}" != flowfd.7 ] || continue
+	name=${page##*/}
+	section=${name##*.}
+	name=${name%.*}
+	tap_ok "flowfd(7), see also: $name($section)" sh -c \
+		'sed "1,/^.SH SEE ALSO/d; s/[\\]//g" "$1" | grep -q "^.BR $2 ($3)"' \
+		sh "$top/man/flowfd.7" "$name" "$section"
+done
+tap_ok "flowfd(4) begins with flowfd(7)" sh -c \
+	'sed -n "/^.SH DESCRIPTION/,/^.PP/p" "$1" | grep -q "^.BR flowfd (7)"' \
+	sh "$top/man/flowfd.4"
+
 # The macros of the library, and the errors of watching: each has its own text.
 macros=$(sed -n 's/^#define \(FLOWFD_[A-Z]*\)(.*/\1/p' "$top"/include/*.h)
 for name in $macros; do
