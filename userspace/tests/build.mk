@@ -181,22 +181,25 @@ variant_flags_O0 := -O0
 variant_flags_m32 := -m32
 variant_flags_m32-debug := -m32 -DFLOWFD_DEBUG
 variant_flags_tsan := -fsanitize=thread
+variant_flags_msan := -fsanitize=memory
 variant_tests_debug := ring mapped
 variant_tests_debug-only := post
 variant_tests_linked := ring mapped
 variant_tests_O0 := mapped post overtake
 variant_tests_m32 := ring mapped post doorbell overtake
 variant_tests_m32-debug := mapped
+variant_tests_msan := ring-epoll post
 variant_tests_tsan := ring mapped post overtake open ring-epoll
 
 # able FLAGS: whether the compiler makes programs with these flags
 able = $(shell printf '\043include <stdint.h>\nint main(void) { return 0; }\n' | \
 	$(CC) $(1) -x c -o /dev/null - 2>/dev/null && echo yes)
 # 32 bits have the code of all architectures except x86-64. ThreadSanitizer does not
-# support the fence that the others use.
+# support the fence that the others use. MemorySanitizer is clang's.
 variants := debug-only linked O0 $(if $(call able,$(SANITIZE)),debug) \
 	$(if $(call able,-m32),m32 m32-debug) \
-	$(if $(filter x86_64,$(shell uname -m)),$(if $(call able,-fsanitize=thread),tsan))
+	$(if $(filter x86_64,$(shell uname -m)),$(if $(call able,-fsanitize=thread),tsan)) \
+	$(if $(call able,-fsanitize=memory),msan)
 
 define variant
 $(1)_library := $(patsubst %.c,$(O)/tests/$(1)/%.o,$(wildcard lib/*.c))
