@@ -144,9 +144,9 @@ static __always_inline bool watch_announce(struct flowfd_watch *w, __poll_t even
 
 	/*
 	 * Slow path: no events, which wraps to U32_MAX, and the flag above all events.
-	 * One comparison catches both.
+	 * One comparison catches both. An error is checked first.
 	 */
-	if (unlikely(bits - 1 >= WATCH_SLOW_PATH - 1))
+	if (unlikely(bits - 1 >= WATCH_SLOW_PATH - 1 || bits & (__force u32)EPOLLERR))
 		return false;
 	flowfd_publish(w, (__force __poll_t)bits, sync, true);
 	return true;

@@ -14,6 +14,11 @@
 
 /* A socket sets these in each wakeup, whether they are true or not. */
 #define WATCH_CLAIMS (EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND)
+/*
+ * A poll checks these before they are published: programs close a connection for an error,
+ * and a listener that is shut down announces one that it does not have.
+ */
+#define WATCH_CHECKED (WATCH_CLAIMS | EPOLLERR)
 
 static struct kmem_cache *watch_cache;
 
@@ -78,12 +83,12 @@ static __poll_t watch_key(u32 mask)
 /*
  * The worker holds a reference to the watch, so removal need not wait for it.
  *
- * A wakeup without a key gets its place in the index now, so that events are there in the
- * order of their causes. Listeners are told now, too: whatever finds the entry there tells
+ * A wakeup of which nothing is published yet (@has_facts) gets its place in the index now,
+ * so that events are there in the order of their causes. Listeners are told now, too: whatever finds the entry there tells
  * nobody, and the poll may find nothing. A task that waits for the ring polls such a file
  * itself; if it sleeps it is woken for that, and need not wait for the worker.
  */
-static void watch_queue_repoll(struct flowfd_watch *w, bool has_key)
+static void watch_queue_repoll(struct flowfd_watch *w, bool has_facts)
 {
 	bool at_once = w->repoll.class == REPOLL_KERNEL;
 	bool entered = false;
@@ -91,7 +96,7 @@ static void watch_queue_repoll(struct flowfd_watch *w, bool has_key)
 	if (!flowfd_repoll_claim(&w->repoll))
 		return;
 	refcount_inc(&w->refs);
-	if (at_once && !has_key)
+	if (at_once && !has_facts)
 		entered = publish_entry(w, true);
 	/* Before listeners are woken: the worker's turn is before that of pollers. */
 	flowfd_repoll_queue(w->ring, &w->repoll);
@@ -173,12 +178,13 @@ static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync, voi
 		container_of(wait, struct flowfd_watch_queue, wait);
 	struct flowfd_watch *w = wait->private;
 	__poll_t events = key_to_poll(key);
-	__poll_t claims = events & WATCH_CLAIMS;
+	__poll_t claims = events & WATCH_CHECKED;
+	__poll_t facts = events & ~WATCH_CHECKED;
 	u32 mask = READ_ONCE(w->mask);
 
-	watch_publish(w, events & ~WATCH_CLAIMS, sync);
+	watch_publish(w, facts, sync);
 	if (mask && (!events || mask & (__force u32)claims))
-		watch_queue_repoll(w, events);
+		watch_queue_repoll(w, facts);
 
 	/*
 	 * The wait queue is freed before the file. This is the last use of it, and of

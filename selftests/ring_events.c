@@ -125,6 +125,51 @@ TEST(only_bits_that_are_true)
 	close(ep);
 }
 
+/*
+ * A listener that is shut down announces an error and has none; a refused connection has
+ * one. Each as the epoll has it, without a wait of the worker's.
+ */
+TEST(only_errors_that_are_true)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t length = sizeof(address);
+	struct ring_event event;
+	int listener, client, ep;
+	struct user_ring r;
+
+	ASSERT_EQ(0, ring_open(&r, 2));
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	client = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	ASSERT_EQ(0, bind(listener, (struct sockaddr *)&address, sizeof(address)));
+	ASSERT_EQ(0, getsockname(listener, (struct sockaddr *)&address, &length));
+	ASSERT_EQ(0, listen(listener, 1));
+	ep = epoll_on(listener, EPOLLIN | EPOLLET);
+	ASSERT_EQ(0, ring_add(&r, listener, EPOLLIN, 1));
+	ASSERT_EQ(0, shutdown(listener, SHUT_RDWR));
+	EXPECT_EQ(EPOLLHUP, epoll_take(ep, PATIENCE_MS) & (EPOLLHUP | EPOLLERR));
+	sleep_ms(QUIET_MS);
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_EQ(EPOLLHUP, event.events & (EPOLLHUP | EPOLLERR));
+	EXPECT_FALSE(ring_take(&r, &event));
+	close(listener);
+	close(ep);
+
+	ep = epoll_on(client, EPOLLIN | EPOLLET);
+	ASSERT_EQ(0, ring_add(&r, client, EPOLLIN, 2));
+	while (ring_take(&r, &event))
+		;
+	epoll_take(ep, 0);
+	connect(client, (struct sockaddr *)&address, sizeof(address));
+	EXPECT_TRUE(epoll_take(ep, PATIENCE_MS) & EPOLLERR);
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_TRUE(event.events & EPOLLERR);
+	EXPECT_EQ(2, event.data);
+	ring_close(&r);
+	close(client);
+	close(ep);
+}
+
 /* After each step ring and epoll must report the same edge. */
 FIXTURE(edges)
 {
