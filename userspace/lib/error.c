@@ -86,9 +86,13 @@ const char *flowfd_flow_strerror(int error)
 	case -EPERM:
 		return "the settings of this counter are sealed (FLOWFD_SEAL)";
 	case -ENOTTY:
-		return "this descriptor is not a counter of the flowfd module, and one"
-		       " without the module has no policies: FLOWFD_HAS_FLOW of"
-		       " flowfd_features() tells";
+		return "this descriptor is not a counter of the flowfd module"
+		       " (FLOWFD_HAS_FLOW of flowfd_features() tells): for a struct"
+		       " flowfd_counter there is flowfd_counter_set_flow()";
+	case -EOPNOTSUPP:
+		return "only the flowfd module can do this: without it a counter has a"
+		       " maximum and a policy for overflow, but neither marks, delay nor"
+		       " bucket, and a semaphore has none of it";
 	default:
 		return flowfd_strerror(error);
 	}

@@ -187,7 +187,8 @@ static void test_texts(void)
 /* Each of these is another one's words in strerror(). */
 static void test_flow_texts(void)
 {
-	static const int policies[] = { EINVAL, EPERM, ENOTTY, EPROTONOSUPPORT, ENOMEM };
+	static const int policies[] = { EINVAL, EPERM, ENOTTY, EOPNOTSUPP,
+					EPROTONOSUPPORT, ENOMEM };
 	static const int bridges[] = { EINVAL, EBADF, EBUSY, ENOENT, ENOTTY, ENOMEM };
 
 	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
