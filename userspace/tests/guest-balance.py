@@ -14,6 +14,7 @@ import time
 PROGRAM = os.path.join(sys.argv[1], "flowfdctl")
 WORKERS = 4
 CONNECTIONS = 200
+PATIENCE = 60
 number = 0
 
 
@@ -79,27 +80,50 @@ def accepted(answer):
     return max(counts) / (sum(counts) / WORKERS), sum(counts)
 
 
+def begin(*arguments):
+    """A command that has found the workers and waits for its end, as its last step is to
+    open a descriptor for signals. Its only table comes at its end."""
+    process = start("--json", "--interval=3600", *arguments)
+    directory = f"/proc/{process.pid}/fd/"
+    end = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < end:
+        if any("signalfd" in link_of(directory + fd) for fd in os.listdir(directory)):
+            break
+        time.sleep(0.01)
+    return process
+
+
+def link_of(path):
+    try:
+        return os.readlink(path)
+    except FileNotFoundError:
+        return ""
+
+
 def measure(listener, *arguments):
-    """Connections during one interval of a command; its answer."""
-    process = start("--json", *arguments)
-    time.sleep(1)
+    """What a command says of connections."""
+    process = begin(*arguments)
     connect(listener, CONNECTIONS)
-    return process, json.loads(process.stdout.readline())
+    process.terminate()
+    output, error = process.communicate()
+    if process.returncode:
+        sys.exit(error)
+    return json.loads(output)
 
 
 def check(name, listener, address):
     server = serve(listener)
     time.sleep(1)
     pid = ["--pid", str(server)]
-    process, answer = measure(listener, "--once", "--interval=8", *pid)
+    answer = measure(listener, "--once", *pid)
     before, count = accepted(answer)
-    report(process.wait() == 0 and before > 2 and count == CONNECTIONS,
-           f"{name}: once", answer)
+    report(before > 2 and count == CONNECTIONS, f"{name}: once", answer)
     report(answer["state"] == "not balanced" and answer["listeners"] == [address],
            f"{name}: what --once says", answer)
-    process, answer = measure(listener, "--interval=8", *pid)
+    answer = measure(listener, *pid)
     after, count = accepted(answer)
     report(after <= 1.2 and count == CONNECTIONS, f"{name}: balanced", answer)
+    process = begin(*pid)
     second = start(*pid)
     report(second.wait() == 1 and second.stderr.read() ==
            f"flowfdctl: {address}: it is balanced already, by another process\n",
@@ -107,13 +131,73 @@ def check(name, listener, address):
     process.kill()
     process.wait()
     # Nothing is left of a killed one.
-    process = start("--listen", address, *pid)
-    time.sleep(1)
+    process = begin("--listen", address, *pid)
     os.kill(server, signal.SIGTERM)
     os.waitpid(server, 0)
-    report(process.wait(timeout=20) == 0, f"{name}: ends with the server",
+    report(process.wait(timeout=PATIENCE) == 0, f"{name}: ends with the server",
            process.stderr.read())
-    report(" connections, " in process.stdout.read(), f"{name}: its last table")
+    report('"state": "balanced"' in process.stdout.read(), f"{name}: its last table")
+
+
+def listen_abstract(name):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(name)
+    listener.listen(64)
+    listener.setblocking(False)
+    return listener
+
+
+def check_ended():
+    """A worker that ends is in one more table; the name of the socket is hostile."""
+    listener = listen_abstract(b"\0a\0\x1b[2Jb")
+    server = serve(listener)
+    time.sleep(1)
+    process = start("--json", "--interval=2", "--pid", str(server))
+    pids = worker_pids(process)
+    with open(f"/proc/{server}/task/{server}/children", encoding="ascii") as file:
+        children = {int(child) for child in file.read().split()}
+    report(pids == children, "the children are the workers", (pids, children))
+    end = min(pids)
+    os.kill(end, signal.SIGKILL)
+    report(end in worker_pids(process) and worker_pids(process) == pids - {end},
+           "a worker that has ended is in one more table", (end, pids))
+    process.kill()
+    answer = start("--once", "--json", "--interval=0.1", "--pid", str(server))
+    report(json.loads(answer.communicate()[0])["listeners"] ==
+           [r"unix:@a@\x1b[2Jb"], "an abstract name is escaped")
+    answer = start("--once", "--json", "--interval=0.1", "--pid", str(server),
+                   "--listen", r"unix:@a@\x1b[2Jb")
+    report(not answer.wait(), "and found by what is shown", answer.stderr.read())
+    os.kill(server, signal.SIGTERM)
+    os.waitpid(server, 0)
+    listener.close()
+
+
+def worker_pids(process):
+    return {w["pid"] for w in json.loads(process.stdout.readline())["workers"]}
+
+
+def check_reuseport():
+    """One socket that workers share, and one for each of them."""
+    sockets = []
+    for _ in range(2):
+        sockets.append(shared := socket.socket())
+        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        shared.bind(sockets[0].getsockname() if len(sockets) > 1 else ("127.0.0.1", 0))
+        shared.listen()
+        if len(sockets) == 1:
+            process = start("--json", "--interval=0.1", "--pid", str(os.getpid()))
+            answer = process.stdout.readline()
+            report('"state": "balanced"' in answer, "one socket with SO_REUSEPORT",
+                   process.stderr.read() if not answer else answer)
+            process.kill()
+            process.wait()
+    refused("one socket for each worker", "there is nothing to balance",
+            "--pid", str(os.getpid()))
+    process = start("--once", "--interval=0.1", "--pid", str(os.getpid()))
+    report(process.wait() == 0, "they can be counted", process.stderr.read())
+    for shared in sockets:
+        shared.close()
 
 
 def refused(name, message, *arguments):
@@ -137,15 +221,13 @@ def main():
         unix.close()
         refused("no server", "--pid is missing")
         refused("no number", "not the number of a process", "--pid=nginx")
+        refused("a number that is too large", "not the number of a process",
+                f"--pid={2 ** 32 + os.getpid()}")
         refused("no process", "No such process", "--pid=4194303")
         refused("no socket", f"process {os.getpid()} has no listening socket",
                 "--pid", str(os.getpid()))
-        shared = socket.socket()
-        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        shared.bind(("127.0.0.1", 0))
-        shared.listen()
-        refused("reuseport", "there is nothing to balance", "--pid", str(os.getpid()))
-        shared.close()
+        check_ended()
+        check_reuseport()
     print(f"1..{number}")
 
 

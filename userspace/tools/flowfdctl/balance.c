@@ -59,14 +59,11 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
-	char *end = "";
+	char *end;
 
 	switch (key) {
 	case 'p':
-		errno = 0;
-		a->pid = strtol(arg, &end, 10);
-		if (*end || errno || a->pid < 1)
-			argp_error(state, "--pid '%s': not the number of a process", arg);
+		a->pid = parse_pid(state, arg);
 		return 0;
 	case 'l':
 		a->address = arg;
@@ -114,25 +111,28 @@ static const char *balance_error(int error)
 
 static void find_listeners(struct session *s)
 {
-	size_t i, kept = 0;
+	struct listener *all;
+	size_t count, i;
 
-	s->count = listeners_find(s->ends[0].fd, s->a.pid, s->a.address, &s->listeners);
-	if (!s->count)
+	count = listeners_find(s->ends[0].fd, s->a.pid, s->a.address, &all);
+	if (!count)
 		errx(EXIT_FAILURE,
 		     "process %d has no listening socket of TCP or UNIX%s%s", s->a.pid,
 		     s->a.address ? " with the address " : "", s->a.address ?: "");
-	for (i = 0; i < s->count; i++) {
-		if (s->listeners[i].reuseport) {
-			warnx("%s has SO_REUSEPORT: the kernel distributes its"
-			      " connections already",
-			      s->listeners[i].address);
-			close(s->listeners[i].fd);
-		} else {
-			s->listeners[kept++] = s->listeners[i];
+	for (i = 0; i < count; i++) {
+		if (!s->a.once && listener_is_of_one_worker(&all[i], all, count)) {
+			if (!i || strcmp(all[i].address, all[i - 1].address))
+				warnx("%s has SO_REUSEPORT, and a socket for each worker:"
+				      " the kernel distributes its connections already",
+				      all[i].address);
+			close(all[i].fd);
+			continue;
 		}
+		s->listeners = grow(s->listeners, s->count, sizeof(*all));
+		s->listeners[s->count++] = all[i];
 	}
-	s->count = kept;
-	if (!kept)
+	free(all);
+	if (!s->count)
 		errx(EXIT_FAILURE, "there is nothing to balance");
 }
 
@@ -155,6 +155,12 @@ static void balance_all(struct session *s)
 	}
 }
 
+/* A process that accepted nothing and has workers is their parent, and no worker. */
+static bool is_worker(const struct session *s, const struct worker *w)
+{
+	return w->accepted || w->pid != s->a.pid || s->workers.count == 1;
+}
+
 static void print_json(const struct session *s, const char *state)
 {
 	const char *separator = "";
@@ -169,17 +175,15 @@ static void print_json(const struct session *s, const char *state)
 	printf("], \"workers\": [");
 	separator = "";
 	for (i = 0; i < s->workers.count; i++) {
-		printf("%s{\"pid\": %d, \"accepted\": %" PRIu64 "}", separator,
-		       s->workers.worker[i].pid, s->workers.worker[i].accepted);
+		const struct worker *w = &s->workers.worker[i];
+
+		if (!is_worker(s, w))
+			continue;
+		printf("%s{\"pid\": %d, \"accepted\": %" PRIu64 "}", separator, w->pid,
+		       w->accepted);
 		separator = ", ";
 	}
 	puts("]}");
-}
-
-/* A process that accepted nothing and has workers is their parent, and no worker. */
-static bool is_worker(const struct session *s, const struct worker *w)
-{
-	return w->accepted || w->pid != s->a.pid || s->workers.count == 1;
 }
 
 static void print_table(const struct session *s, const char *state)

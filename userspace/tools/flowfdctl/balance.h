@@ -8,14 +8,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* "unix:" and a path, or an address of IPv6 in brackets with its port. */
-#define ADDRESS_SIZE 128
+/* "unix:" and a path, of which each byte can become four. */
+#define ADDRESS_SIZE 440
 
 /**
  * struct listener - a listening socket of a server
  * @fd: descriptor of this process
  * @inode: number of the socket, the same in all processes that have it
- * @reuseport: each worker has a socket of its own, so there is nothing to balance
+ * @reuseport: others may have the same address
  * @address: as text: "127.0.0.1:80", "[::]:80", "unix:/run/server.sock"
  */
 struct listener {
@@ -28,6 +28,8 @@ struct listener {
 /**
  * struct worker - a process that may accept connections
  * @pid: its number
+ * @pidfd: shows its end; -1: it could not be opened any more
+ * @ended: it has ended, so @accepted is final
  * @counters: descriptors of perf events, two for each thread
  * @count: their number
  * @before: connections that it had accepted at the last table
@@ -35,6 +37,8 @@ struct listener {
  */
 struct worker {
 	pid_t pid;
+	int pidfd;
+	bool ended;
 	int *counters;
 	size_t count;
 	uint64_t before;
@@ -49,6 +53,8 @@ struct workers {
 /* listeners.c */
 size_t listeners_find(int pidfd, pid_t pid, const char *address,
 		      struct listener **listeners);
+bool listener_is_of_one_worker(const struct listener *l, const struct listener *all,
+			       size_t count);
 bool process_has_socket(pid_t pid, ino_t inode);
 
 /* workers.c */

@@ -192,6 +192,7 @@ void text_events(char out[EVENTS_SIZE], uint32_t events);
 #define DURATION_SIZE 32
 void text_duration(char out[DURATION_SIZE], double ns);
 struct argp_state;
+pid_t parse_pid(struct argp_state *state, const char *text);
 int parse_other(int key, char *arg, struct argp_state *state);
 
 /* Most columns of a table. */
@@ -266,7 +267,7 @@ void rows_sort(struct row *rows, size_t count, const struct order *order);
 int info_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int top_main(int argc, char **argv);
-int prometheus_main(int argc, char **argv);
-int balance_main(int argc, char **argv); /* metrics.c */
+int prometheus_main(int argc, char **argv); /* metrics.c */
+int balance_main(int argc, char **argv);
 
 #endif /* FLOWFDCTL_H */

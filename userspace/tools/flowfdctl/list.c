@@ -54,15 +54,6 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static pid_t parse_pid(struct argp_state *state, const char *text)
-{
-	unsigned long value = strtoul(text, NULL, 10);
-
-	if (!*text || text[strspn(text, "0123456789")] || !value || value > INT_MAX)
-		argp_error(state, "--pid '%s': not the number of a process", text);
-	return (pid_t)value;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;

@@ -27,14 +27,19 @@ union address {
 static void unix_text(char out[ADDRESS_SIZE], const struct sockaddr_un *un,
 		      socklen_t size)
 {
-	size_t length = size - offsetof(struct sockaddr_un, sun_path);
+	size_t i, length = size - offsetof(struct sockaddr_un, sun_path);
 	char path[sizeof(un->sun_path) + 1] = "";
 
+	/* A path of full length has no 0 byte at its end, but is counted with one. */
+	if (length > sizeof(un->sun_path))
+		length = sizeof(un->sun_path);
 	memcpy(path, un->sun_path, length);
-	/* A name that is not in the file system begins with a 0 byte. */
-	if (length && !*path)
-		*path = '@';
-	snprintf(out, ADDRESS_SIZE, "unix:%s", path);
+	/* A name that is not in the file system begins with a 0 byte, and can have more. */
+	for (i = 0; length && !*un->sun_path && i < length; i++)
+		if (!path[i])
+			path[i] = '@';
+	strcpy(out, "unix:");
+	text_escape(out + 5, ADDRESS_SIZE - 5, path);
 }
 
 static bool address_text(char out[ADDRESS_SIZE], int fd)
@@ -163,6 +168,20 @@ size_t listeners_find(int pidfd, pid_t pid, const char *address,
 	closedir(directory);
 	*listeners = list;
 	return count;
+}
+
+/*
+ * listener_is_of_one_worker - whether other sockets of the server have the same address:
+ * then the kernel distributes connections to them, and each worker waits for its own
+ */
+bool listener_is_of_one_worker(const struct listener *l, const struct listener *all,
+			       size_t count)
+{
+	while (l->reuseport && count--)
+		if (all[count].inode != l->inode &&
+		    !strcmp(all[count].address, l->address))
+			return true;
+	return false;
 }
 
 /* process_has_socket - whether one of a process' descriptors is this socket */

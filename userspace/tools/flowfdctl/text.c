@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Escapes text that other users control, names of processes, for a terminal and for
- * JSON. Names EPOLL* bits, units of time, and arguments that no command accepts.
+ * JSON. Names EPOLL* bits and units of time. Parses arguments that commands share.
  */
 #include <argp.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -142,6 +144,16 @@ void text_duration(char out[DURATION_SIZE], double ns)
 	for (; i < 3 && ns >= 999.5; i++)
 		ns /= 1000;
 	snprintf(out, DURATION_SIZE, ns >= 999.5 ? "%.0f%s" : "%.3g%s", ns, units[i]);
+}
+
+/* parse_pid - parse the value of --pid */
+pid_t parse_pid(struct argp_state *state, const char *text)
+{
+	unsigned long value = strtoul(text, NULL, 10);
+
+	if (!*text || text[strspn(text, "0123456789")] || !value || value > INT_MAX)
+		argp_error(state, "--pid '%s': not the number of a process", text);
+	return (pid_t)value;
 }
 
 /* parse_other - parse arguments that no command accepts */

@@ -8,7 +8,7 @@
 #include <err.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,6 +23,7 @@ static const char *const calls[] = { "sys_exit_accept", "sys_exit_accept4" };
 
 static unsigned long call_ids[CALLS];
 
+/* Returns 0 and sets errno if there is none, EPERM where the kernel is locked down. */
 static unsigned long tracepoint_id(const char *name)
 {
 	static const char *const places[] = { "/sys/kernel/tracing",
@@ -36,6 +37,8 @@ static unsigned long tracepoint_id(const char *name)
 
 		snprintf(path, sizeof(path), "%s/events/syscalls/%s/id", places[i], name);
 		file = fopen(path, "re");
+		if (!file && errno == EPERM)
+			return 0;
 		if (!file)
 			continue;
 		if (fscanf(file, "%lu", &id) != 1)
@@ -52,6 +55,10 @@ void workers_open(void)
 
 	for (i = 0; i < CALLS; i++) {
 		call_ids[i] = tracepoint_id(calls[i]);
+		if (!call_ids[i] && errno == EPERM)
+			errx(EXIT_FAILURE,
+			     "this kernel is locked down (lockdown=confidentiality), and"
+			     " has no tracepoints to count connections with");
 		if (!call_ids[i])
 			errx(EXIT_FAILURE,
 			     "the tracepoint syscalls:%s, which counts"
@@ -67,6 +74,7 @@ void workers_open(void)
  */
 static int count_calls(pid_t thread, unsigned long id)
 {
+	static bool warned;
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
@@ -80,7 +88,9 @@ static int count_calls(pid_t thread, unsigned long id)
 	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0"))
 		err(EXIT_FAILURE, "the filter of a tracepoint");
 	if (fd < 0 && errno == EMFILE) {
-		warnx("too many threads: not all connections are counted");
+		if (!warned)
+			warnx("too many threads: not all connections are counted");
+		warned = true;
 		return -1;
 	}
 	if (fd < 0 && errno != ESRCH)
@@ -122,12 +132,20 @@ static uint64_t accepted(const struct worker *w)
 	return sum;
 }
 
+/* Once it is true, the worker's number may be that of another process. */
+static bool has_ended(const struct worker *w)
+{
+	struct pollfd end = { w->pidfd, POLLIN, 0 };
+
+	return w->pidfd < 0 || poll(&end, 1, 0) > 0;
+}
+
 static struct worker *find(struct workers *workers, pid_t pid)
 {
 	size_t i;
 
 	for (i = 0; i < workers->count; i++)
-		if (workers->worker[i].pid == pid)
+		if (workers->worker[i].pid == pid && !workers->worker[i].ended)
 			return &workers->worker[i];
 	return NULL;
 }
@@ -146,7 +164,7 @@ static void add(struct workers *workers, pid_t pid)
 
 	workers->worker = grow(workers->worker, workers->count, sizeof(*w));
 	w = &workers->worker[workers->count++];
-	*w = (struct worker){ .pid = pid };
+	*w = (struct worker){ .pid = pid, .pidfd = syscall(SYS_pidfd_open, pid, 0) };
 	add_threads(w);
 }
 
@@ -177,22 +195,42 @@ static void add_children(struct workers *workers, pid_t pid,
 void workers_update(struct workers *workers, pid_t pid, const struct listener *listeners,
 		    size_t count)
 {
+	struct worker *w;
 	size_t i;
 
-	if (!find(workers, pid))
+	for (i = 0; i < workers->count; i++)
+		workers->worker[i].ended = has_ended(&workers->worker[i]);
+	if (!workers->count)
 		add(workers, pid);
 	add_children(workers, pid, listeners, count);
-	for (i = 0; i < workers->count; i++)
-		workers->worker[i].accepted =
-			accepted(&workers->worker[i]) - workers->worker[i].before;
+	for (i = 0; i < workers->count; i++) {
+		w = &workers->worker[i];
+		w->accepted = accepted(w) - w->before;
+	}
 }
 
-/* workers_reset - count from 0 again */
+static void close_worker(struct worker *w)
+{
+	while (w->count)
+		close(w->counters[--w->count]);
+	free(w->counters);
+	close(w->pidfd);
+}
+
+/* workers_reset - count from 0 again, without those that have ended */
 void workers_reset(struct workers *workers)
 {
-	size_t i;
+	size_t i, kept = 0;
 
-	/* The count of threads that have ended cannot be reset. */
-	for (i = 0; i < workers->count; i++)
-		workers->worker[i].before += workers->worker[i].accepted;
+	for (i = 0; i < workers->count; i++) {
+		struct worker *w = &workers->worker[i];
+
+		/* The count of threads that have ended cannot be reset. */
+		w->before += w->accepted;
+		if (w->ended)
+			close_worker(w);
+		else
+			workers->worker[kept++] = *w;
+	}
+	workers->count = kept;
 }
