@@ -40,16 +40,6 @@ _flowfd_value()
 	fi
 }
 
-# _flowfd_columns CURRENT: the headings by which flowfdctl top can sort
-_flowfd_columns()
-{
-	local columns="again change coalesced command count counter deferred"
-	columns+=" held-back highest lost maximum most-pending pending pid produced"
-	columns+=" published reads ring sleeps taken uid wait waits wakeups watches writes"
-	# shellcheck disable=SC2086 # words
-	_flowfd_words "$1" $columns
-}
-
 _flowfdctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} word command=
@@ -60,9 +50,6 @@ _flowfdctl()
 	done
 	case $(_flowfd_value) in
 	--interval | --count | --pid | --listen | -i | -n | -p | -l) return ;;
-	--sort)
-		_flowfd_columns "${current#=}"
-		return ;;
 	esac
 	if [[ $current = -* ]]; then
 		_flowfd_options "$current" "$1" ${command:+"$command"}

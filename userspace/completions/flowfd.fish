@@ -30,11 +30,6 @@ function __flowfd_options
             case ''
             case FILE OUTPUT RESULT
                 set -a option -r -F
-            case COLUMN
-                set -a option -x -a 'again change coalesced command count counter
-                    deferred held-back highest lost maximum most-pending pending
-                    pid produced published reads ring sleeps taken uid wait waits wakeups
-                    watches writes'
             case POLICY
                 set -a option -x -a 'wait fail saturate drop'
             case SUBJECT

@@ -29,11 +29,6 @@ _flowfd_action()
 {
 	case $1 in
 	FILE | OUTPUT | RESULT) action=_files ;;
-	COLUMN)
-		action='(again change coalesced command count counter deferred'
-		action+=' held-back highest lost maximum most-pending pending pid'
-		action+=' produced published reads ring sleeps taken uid wait waits'
-		action+=' wakeups watches writes)' ;;
 	POLICY) action='(wait fail saturate drop)' ;;
 	SUBJECT) action='(eventfd flowfd)' ;;
 	*) action=' ' ;;	# nothing to offer: zsh shows the name of the value

@@ -51,15 +51,7 @@ tap_is "$nospace" "-o nospace" "and no blank after it"
 offers "" flowfdctl top --interval ""
 offers "" flowfdctl top --interval = ""
 offers "--count=" flowfdctl top --interval = 0.5 --c
-offers "--sort=" flowfdctl top --s
-offers "held-back highest" flowfdctl top --sort = h
 offers "" flowfdctl --prometheus ""
-_flowfd_columns ""
-for column in "${COMPREPLY[@]}"; do
-	refusal=$("$build/flowfdctl" top --sort="$column" --interval=x 2>&1 | head -n 1)
-	tap_is "${refusal#flowfdctl top: --interval}" \
-		" 'x': not a number from 0.1 to 3600" "a column: $column"
-done
 offers "" flowfdctl list --pid ""
 
 offers "$(long flowfd-run)" flowfd-run -

@@ -206,7 +206,7 @@ static void test_values(void)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		uint64_t overflow;
 
-		tap_ok(overflow_from_name(names[i], strlen(names[i]), &overflow) &&
+		tap_ok(overflow_from_name(names[i], &overflow) &&
 		       !strcmp(overflow_name(overflow), names[i]), "overflow policies");
 	}
 

@@ -44,11 +44,6 @@ for value in 0 1000000001 -1 5x "" 18446744073709551617; do
 	refused "count '$value'" "flowfdctl top: --count '$value': $count" \
 		top --count="$value"
 done
-for value in "" x writes/ writes/m write writes/s/s -; do
-	refused "sorting by '$value'" \
-		"flowfdctl top: --sort '$value': not a heading of a table" \
-		top --sort="$value"
-done
 refused "an argument of --prometheus" \
 	"flowfdctl --prometheus: list: $neither" --prometheus list
 refused "an option of a command before it" \

@@ -179,20 +179,6 @@ def test_statistics():
         assert list(row.items())[3:] == [
             ("PUBLISHED", "0"), ("COALESCED", "0"), ("WAITS", "0"), ("SLEEPS", "0"),
             ("MOST-PENDING", "0"), ("COMMAND", COMMAND)]
-        *_, text = ctl("top", "--totals", "-i", "0.1", "-n", "1").stdout.partition("C")
-        row, = own_rows("C" + text, "COUNTER")
-        assert (row["WRITES"], row["AGAIN"], row["CHANGE/S"]) == ("3", "1", "+0")
-
-
-def test_sort():
-    with flowfd.Counter(initial=5), flowfd.Counter(initial=7), flowfd.Counter(initial=6):
-        for column, wanted in (("count", [7, 6, 5]), ("counter", [5, 7, 6]),
-                               ("Highest", [7, 6, 5])):
-            done = ctl("top", "-i", "0.1", "-n", "1", "--sort", column)
-            assert [int(row["COUNT"])
-                    for row in own_rows(done.stdout, "COUNTER")] == wanted
-            shown, = top("-i", "0.1", "-n", "1", "--sort=" + column)
-            assert [c["count"] for c in own(shown, "counters")] == wanted
 
 
 def on_terminal(rows, columns, args):

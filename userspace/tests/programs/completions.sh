@@ -40,13 +40,6 @@ done
 offers "--json" "flowfdctl list --watches --j"
 offers "" "flowfdctl top --interval "
 offers "--count" "flowfdctl top --interval=0.5 --cou"
-# bash has the same, which the program knows.
-# shellcheck disable=SC2016 # for bash
-columns=$(bash -c '. "$1" && _flowfd_columns "" && echo "${COMPREPLY[*]}"' bash \
-	"${top:?}/userspace/completions/flowfd.bash")
-offers "$columns" "flowfdctl top --sort "
-offers "held-back highest" "flowfdctl top --sort h"
-offers "watches" "flowfdctl top -s wat"
 
 offers "$(long flowfd-run)" "flowfd-run --"
 offers "--maximum" "flowfd-run --maxi"

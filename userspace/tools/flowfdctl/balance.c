@@ -21,7 +21,6 @@
 #include "balance.h"
 #include "flowfdctl.h"
 
-#define INTERVAL_MIN	 0.1
 #define INTERVAL_MAX	 86400.0
 #define INTERVAL_DEFAULT 5.0
 
@@ -59,7 +58,6 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
-	char *end;
 
 	switch (key) {
 	case 'p':
@@ -69,10 +67,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->address = arg;
 		return 0;
 	case 'i':
-		a->interval = strtod(arg, &end);
-		if (*end || !(a->interval >= INTERVAL_MIN && a->interval <= INTERVAL_MAX))
-			argp_error(state, "--interval '%s': not a number from %g to %g",
-				   arg, INTERVAL_MIN, INTERVAL_MAX);
+		a->interval = parse_interval(state, arg, INTERVAL_MAX);
 		return 0;
 	case ONCE:
 		a->once = true;

@@ -57,13 +57,6 @@ bool column_number(const struct object *object, unsigned int column, uint64_t *n
 	}
 }
 
-static const char *type_of(const struct object *counter)
-{
-	if (counter->mapped)
-		return "mapped";
-	return counter->semaphore ? "semaphore" : "count";
-}
-
 /* column_add - append a cell of a column, "-" if an object has nothing there */
 void column_add(struct table *table, const struct object *object, unsigned int column)
 {
@@ -74,7 +67,9 @@ void column_add(struct table *table, const struct object *object, unsigned int c
 		text_escape(command, sizeof(command), object->command);
 		table_add(table, "%s", command);
 	} else if (column == TYPE) {
-		table_add(table, "%s", type_of(object));
+		table_add(table, object->mapped	   ? "mapped" :
+				 object->semaphore ? "semaphore" :
+						     "count");
 	} else if (!column_number(object, column, &number)) {
 		table_add(table, column == WATCHES ? "busy" : "-");
 	} else if (column == DEFERRED) {

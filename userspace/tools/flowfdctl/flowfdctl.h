@@ -153,7 +153,7 @@ uint64_t *object_value(struct object *object, enum value value);
 bool object_has(const struct object *object, enum value value, uint64_t *number);
 uint32_t object_pending(const struct object *ring);
 const char *overflow_name(uint64_t overflow);
-bool overflow_from_name(const char *name, size_t length, uint64_t *overflow);
+bool overflow_from_name(const char *name, uint64_t *overflow);
 
 /* parse.c */
 struct parser;
@@ -187,12 +187,12 @@ void process_list(struct list *list, pid_t pid);
 #define ESCAPED_SIZE (4 * COMMAND_SIZE)
 void text_escape(char *out, size_t size, const char *text);
 void text_json(FILE *file, const char *text);
-void text_label(FILE *file, const char *text);
 void text_events(char out[EVENTS_SIZE], uint32_t events);
 #define DURATION_SIZE 32
 void text_duration(char out[DURATION_SIZE], double ns);
 struct argp_state;
 pid_t parse_pid(struct argp_state *state, const char *text);
+double parse_interval(struct argp_state *state, const char *text, double max);
 int parse_other(int key, char *arg, struct argp_state *state);
 
 /* Most columns of a table. */
@@ -245,23 +245,12 @@ struct row {
 	const struct object *before;
 };
 
-/**
- * struct order - how rows are sorted and shown
- * @column: by which those of each kind are sorted; COLUMNS: the busiest first
- * @totals: show totals in the place of rates
- */
-struct order {
-	unsigned int column[2];
-	bool totals;
-};
-
 /* rows.c */
 struct row *rows_make(const struct list *now, const struct list *before);
 bool row_rate(const struct row *row, unsigned int column, double *rate);
-unsigned int column_find(enum kind kind, const char *name);
-void columns_head(const char *headings[COLUMNS_MAX], enum kind kind, bool totals);
-void columns_add(struct table *table, const struct row *row, bool totals);
-void rows_sort(struct row *rows, size_t count, const struct order *order);
+void columns_head(const char *headings[COLUMNS_MAX], enum kind kind);
+void columns_add(struct table *table, const struct row *row);
+void rows_sort(struct row *rows, size_t count);
 
 /* One file for each command. */
 int info_main(int argc, char **argv);

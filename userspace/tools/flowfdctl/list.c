@@ -120,6 +120,7 @@ static void print_watches(const struct list *list)
 	char events[EVENTS_SIZE];
 	size_t i;
 
+	putchar('\n');
 	for (i = 0; i < list->watches; i++) {
 		const struct watch *watch = &list->watch[i];
 
@@ -137,27 +138,28 @@ static void print_watches(const struct list *list)
 /* One after the other, as each takes memory. */
 static void print_tables(const struct list *list, const struct arguments *arguments)
 {
-	bool of_process = arguments->pid;
+	const struct {
+		bool wanted;
+		enum kind kind;
+		const unsigned char *columns;
+	} tables[] = {
+		{ true, COUNTER, counter_columns },
+		{ arguments->flow, COUNTER, flow_columns },
+		{ arguments->statistics, COUNTER, counter_statistics },
+		{ true, RING, ring_columns },
+		{ arguments->statistics, RING, ring_statistics },
+	};
+	size_t i;
 
-	print_objects(list, COUNTER, of_process, counter_columns);
-	if (arguments->flow) {
-		putchar('\n');
-		print_objects(list, COUNTER, of_process, flow_columns);
+	for (i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		if (tables[i].wanted && i)
+			putchar('\n');
+		if (tables[i].wanted)
+			print_objects(list, tables[i].kind, arguments->pid,
+				      tables[i].columns);
 	}
-	if (arguments->statistics) {
-		putchar('\n');
-		print_objects(list, COUNTER, of_process, counter_statistics);
-	}
-	putchar('\n');
-	print_objects(list, RING, of_process, ring_columns);
-	if (arguments->statistics) {
-		putchar('\n');
-		print_objects(list, RING, of_process, ring_statistics);
-	}
-	if (arguments->watches) {
-		putchar('\n');
+	if (arguments->watches)
 		print_watches(list);
-	}
 }
 
 static void print_json_objects(const struct list *list, enum kind kind)

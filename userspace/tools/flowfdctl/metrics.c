@@ -29,7 +29,7 @@ static const struct gauge {
 	{ RING, POSTS, "posts", "Items without a file." },
 };
 
-/* comm is what tables show: printable ASCII, so no name can end a label or a line. */
+/* comm is what tables show: printable ASCII, which JSON and labels escape alike. */
 static void print_labels(const struct object *object)
 {
 	char command[ESCAPED_SIZE];
@@ -37,7 +37,7 @@ static void print_labels(const struct object *object)
 	text_escape(command, sizeof(command), object->command);
 	printf("{id=\"%" PRIu64 "\",kind=\"%s\",uid=\"%u\",pid=\"%d\",comm=", object->id,
 	       object->kind == RING ? "ring" : "counter", object->uid, object->pid);
-	text_label(stdout, command);
+	text_json(stdout, command);
 	putchar('}');
 }
 

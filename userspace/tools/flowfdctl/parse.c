@@ -136,16 +136,11 @@ static bool parse_number(const char *text, int base, uint64_t max, uint64_t *num
 /* A word that a newer module may have is as good as none. */
 static bool parse_word(struct parser *parser, enum value value, const char *word)
 {
-	size_t length = strlen(word);
-	uint64_t overflow;
-
-	if (value == OVERFLOW && overflow_from_name(word, length, &overflow)) {
-		*object_value(&parser->object, value) = overflow;
+	if (value != OVERFLOW)
+		return (value == SOURCE || value == SINK) && !strcmp(word, "none");
+	if (overflow_from_name(word, object_value(&parser->object, value)))
 		parser->object.known |= BIT(value);
-	}
-	return value == OVERFLOW ?
-		       length > 0 :
-		       (value == SOURCE || value == SINK) && !strcmp(word, "none");
+	return *word;
 }
 
 static bool parse_value(struct parser *parser, enum value value, const char *text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The rows of top: rates, which are differences between two lists, its columns, and the
- * order of rows by them.
+ * order of rows.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const unsigned char columns[][COLUMNS_MAX] = {
 		   PENDING, MOST_PENDING, WATCHES, COMMAND, COLUMNS },
 };
 
-/* Those that are the busiest first. */
+/* By these rates, one after the other, rows are sorted. */
 static const unsigned char busiest[][2] = {
 	[COUNTER] = { PRODUCED, CHANGE },
 	[RING] = { PUBLISHED, TAKEN },
@@ -116,41 +116,18 @@ bool row_rate(const struct row *row, unsigned int column, double *rate)
 	return true;
 }
 
-/* Whether a column can show a rate or a total. */
-static bool is_total(unsigned int column)
+static bool is_rate(unsigned int column)
 {
-	return column < VALUES && value_infos[column].role == TOTAL;
-}
-
-static bool is_rate(unsigned int column, bool totals)
-{
-	return column == CHANGE || column == TAKEN || (is_total(column) && !totals);
-}
-
-/* column_find - by its name, in any case, with or without "/s"; COLUMNS: there is none */
-unsigned int column_find(enum kind kind, const char *name)
-{
-	const unsigned char *column = columns[kind];
-	size_t length = strlen(name);
-
-	if (length > 2 && !strcasecmp(name + length - 2, "/s"))
-		length -= 2;
-	for (; *column != COLUMNS; column++) {
-		const char *own = column_name(kind, *column);
-
-		if (strlen(own) == length && !strncasecmp(own, name, length))
-			break;
-	}
-	return *column;
+	return column == CHANGE || column == TAKEN ||
+	       (column < VALUES && value_infos[column].role == TOTAL);
 }
 
 /**
  * columns_head - make the headings of a table
  * @headings: are filled in, with NULL at the end
  * @kind: of the rows in the table
- * @totals: show totals, not rates
  */
-void columns_head(const char *headings[COLUMNS_MAX], enum kind kind, bool totals)
+void columns_head(const char *headings[COLUMNS_MAX], enum kind kind)
 {
 	/* Twice as long as the longest name. */
 	static char names[2][COLUMNS_MAX][32];
@@ -160,7 +137,7 @@ void columns_head(const char *headings[COLUMNS_MAX], enum kind kind, bool totals
 		unsigned int column = columns[kind][i];
 
 		snprintf(names[kind][i], sizeof(names[kind][i]), "%s%s",
-			 column_name(kind, column), is_rate(column, totals) ? "/S" : "");
+			 column_name(kind, column), is_rate(column) ? "/S" : "");
 		headings[i] = names[kind][i];
 	}
 	headings[i] = NULL;
@@ -182,12 +159,12 @@ static void add_rate(struct table *table, const struct row *row, unsigned int co
 }
 
 /* columns_add - append a row to a table with the headings of its kind */
-void columns_add(struct table *table, const struct row *row, bool totals)
+void columns_add(struct table *table, const struct row *row)
 {
 	const unsigned char *column = columns[row->now->kind];
 
 	for (; *column != COLUMNS; column++) {
-		if (is_rate(*column, totals))
+		if (is_rate(*column))
 			add_rate(table, row, *column);
 		else
 			column_add(table, row->now, *column);
@@ -211,50 +188,22 @@ static int compare_rates(const struct row *a, const struct row *b, unsigned int 
 	return (x < y) - (x > y);
 }
 
-static int compare_numbers(const struct row *a, const struct row *b, unsigned int column)
-{
-	uint64_t x, y;
-	bool x_known = column_number(a->now, column, &x),
-	     y_known = column_number(b->now, column, &y);
-
-	if (!x_known || !y_known)
-		return y_known - x_known;
-	/* Names of things, not amounts. */
-	if (column == NUMBER || column == UID || column == PID)
-		return (x > y) - (x < y);
-	return (x < y) - (x > y);
-}
-
-static int compare_columns(const struct row *a, const struct row *b, unsigned int column,
-			   bool totals)
-{
-	if (column == COLUMNS)
-		return 0;
-	if (column == COMMAND)
-		return strcmp(a->now->command, b->now->command);
-	if (is_rate(column, totals))
-		return compare_rates(a, b, column);
-	return compare_numbers(a, b, column);
-}
-
-/* Rings come before counters. */
-static int compare(const void *left, const void *right, void *arg)
+/* Rings come before counters, the busiest first. */
+static int compare(const void *left, const void *right)
 {
 	const struct row *a = left, *b = right;
-	const struct order *order = arg;
 	enum kind kind = a->now->kind;
 	int result = 0;
 	size_t i;
 
 	if (kind != b->now->kind)
 		return kind == RING ? -1 : 1;
-	result = compare_columns(a, b, order->column[kind], order->totals);
 	for (i = 0; !result && i < 2; i++)
-		result = compare_columns(a, b, busiest[kind][i], order->totals);
+		result = compare_rates(a, b, busiest[kind][i]);
 	return result ? result : (a->now > b->now) - (a->now < b->now);
 }
 
-void rows_sort(struct row *rows, size_t count, const struct order *order)
+void rows_sort(struct row *rows, size_t count)
 {
-	qsort_r(rows, count, sizeof(*rows), compare, (void *)order);
+	qsort(rows, count, sizeof(*rows), compare);
 }

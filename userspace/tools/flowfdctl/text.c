@@ -94,18 +94,6 @@ void text_json(FILE *file, const char *text)
 	fputc('"', file);
 }
 
-/* text_label - print escaped text as the value of a label of Prometheus */
-void text_label(FILE *file, const char *text)
-{
-	fputc('"', file);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', file);
-		fputc(*text, file);
-	}
-	fputc('"', file);
-}
-
 /* text_events - names as EPOLLIN|EPOLLHUP without prefix; other bits as a number */
 void text_events(char out[EVENTS_SIZE], uint32_t events)
 {
@@ -154,6 +142,20 @@ pid_t parse_pid(struct argp_state *state, const char *text)
 	if (!*text || text[strspn(text, "0123456789")] || !value || value > INT_MAX)
 		argp_error(state, "--pid '%s': not the number of a process", text);
 	return (pid_t)value;
+}
+
+/* parse_interval - parse the value of --interval: seconds from 0.1 to @max */
+double parse_interval(struct argp_state *state, const char *text, double max)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	/* strtod() also accepts nan and 0x. */
+	if (!*text || *end || text[strspn(text, "0123456789.")] || value < 0.1 ||
+	    value > max)
+		argp_error(state, "--interval '%s': not a number from 0.1 to %g", text,
+			   max);
+	return value;
 }
 
 /* parse_other - parse arguments that no command accepts */

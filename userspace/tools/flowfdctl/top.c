@@ -14,7 +14,6 @@
 /* Version of the JSON format; flowfdctl(1) documents it. */
 #define FORMAT_VERSION 2
 
-#define INTERVAL_MIN 0.1
 #define INTERVAL_MAX 3600.0
 #define COUNT_MAX    1000000000
 
@@ -24,30 +23,14 @@ struct arguments {
 	double interval;
 	unsigned long count;
 	bool json;
-	struct order order;
 };
 
 static const struct argp_option options[] = {
 	{ "interval", 'i', "S", 0, "Read the list every S seconds, 0.1 to 3600 (1)", 0 },
 	{ "count", 'n', "N", 0, "Print N times and exit", 0 },
-	{ "sort", 's', "COLUMN", 0, "Sort by a column, as its heading without /S", 0 },
-	{ "totals", 't', NULL, 0, "Show totals instead of rates", 0 },
 	{ "json", JSON, NULL, 0, "Print a JSON object instead of tables", 0 },
 	{ 0 },
 };
-
-static double parse_interval(struct argp_state *state, const char *text)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	/* strtod() also accepts nan and 0x. */
-	if (!*text || *end || text[strspn(text, "0123456789.")] || value < INTERVAL_MIN ||
-	    value > INTERVAL_MAX)
-		argp_error(state, "--interval '%s': not a number from %g to %g", text,
-			   INTERVAL_MIN, INTERVAL_MAX);
-	return value;
-}
 
 static unsigned long parse_count(struct argp_state *state, const char *text)
 {
@@ -59,30 +42,16 @@ static unsigned long parse_count(struct argp_state *state, const char *text)
 	return value;
 }
 
-static void parse_sort(struct argp_state *state, struct order *order, const char *name)
-{
-	order->column[COUNTER] = column_find(COUNTER, name);
-	order->column[RING] = column_find(RING, name);
-	if (order->column[COUNTER] == COLUMNS && order->column[RING] == COLUMNS)
-		argp_error(state, "--sort '%s': not a heading of a table", name);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
 
 	switch (key) {
 	case 'i':
-		arguments->interval = parse_interval(state, arg);
+		arguments->interval = parse_interval(state, arg, INTERVAL_MAX);
 		return 0;
 	case 'n':
 		arguments->count = parse_count(state, arg);
-		return 0;
-	case 's':
-		parse_sort(state, &arguments->order, arg);
-		return 0;
-	case 't':
-		arguments->order.totals = true;
 		return 0;
 	case JSON:
 		arguments->json = true;
@@ -99,8 +68,7 @@ static const struct argp argp = {
 	       " in place, otherwise one table after another."
 	       "\vEnds after --count updates, or on Ctrl-C.\n"
 	       "\n"
-	       "Examples:\n"
-	       "  flowfdctl top --sort=held-back\n"
+	       "Example:\n"
 	       "  flowfdctl top --json | jq '.counters[] | [.id, .rates.writes]'",
 };
 
@@ -146,7 +114,7 @@ static size_t print_title(const struct list *list)
 	return list_remark(list, stdout, "");
 }
 
-static void print_tables(const struct update *update, bool totals)
+static void print_tables(const struct update *update)
 {
 	const char *headings[2][COLUMNS_MAX];
 	struct table tables[2] = {
@@ -160,10 +128,10 @@ static void print_tables(const struct update *update, bool totals)
 		printf("\033[H\033[J");
 	remarks = print_title(&update->now);
 	screen.rows = screen.rows > remarks ? screen.rows - remarks : 1;
-	columns_head(headings[COUNTER], COUNTER, totals);
-	columns_head(headings[RING], RING, totals);
+	columns_head(headings[COUNTER], COUNTER);
+	columns_head(headings[RING], RING);
 	for (i = 0; i < update->now.count; i++)
-		columns_add(&tables[update->rows[i].now->kind], &update->rows[i], totals);
+		columns_add(&tables[update->rows[i].now->kind], &update->rows[i]);
 	count[COUNTER] = table_rows(&tables[COUNTER]);
 	count[RING] = table_rows(&tables[RING]);
 	/* Rings get half of the screen, or all that counters leave. */
@@ -245,37 +213,26 @@ static void print_json(const struct update *update)
 	printf("]}\n");
 }
 
-static void pause_for(double seconds)
-{
-	struct timespec time = { .tv_sec = (time_t)seconds };
-
-	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
-	nanosleep(&time, NULL);
-}
-
 /* Returns whether the list was complete. */
-static bool print_update(struct update *update, const struct arguments *arguments)
+static bool print_update(struct update *update, bool json)
 {
 	bool complete = list_is_complete(&update->now);
 
 	update->rows = rows_make(&update->now, &update->before);
-	rows_sort(update->rows, update->now.count, &arguments->order);
-	if (arguments->json)
+	rows_sort(update->rows, update->now.count);
+	if (json) {
 		print_json(update);
-	else
-		print_tables(update, arguments->order.totals);
-	if (arguments->json)
 		list_remark(&update->now, stderr, "flowfdctl: ");
+	} else {
+		print_tables(update);
+	}
 	free(update->rows);
 	return complete;
 }
 
 int top_main(int argc, char **argv)
 {
-	struct arguments arguments = {
-		.interval = 1,
-		.order = { .column = { COLUMNS, COLUMNS } },
-	};
+	struct arguments arguments = { .interval = 1 };
 	struct update update = { .rows = NULL };
 	uint64_t start, before;
 	bool complete = true;
@@ -285,11 +242,11 @@ int top_main(int argc, char **argv)
 	before = now_ns();
 	kernel_list(&update.before);
 	for (i = 0; !arguments.count || i < arguments.count; i++) {
-		pause_for(arguments.interval);
+		usleep((useconds_t)(arguments.interval * 1e6));
 		start = now_ns();
 		kernel_list(&update.now);
 		update.interval = (double)(start - before) / 1e9;
-		complete &= print_update(&update, &arguments);
+		complete &= print_update(&update, arguments.json);
 		list_free(&update.before);
 		update.before = update.now;
 		update.now = (struct list){ 0 };

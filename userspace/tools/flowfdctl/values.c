@@ -87,15 +87,12 @@ const char *overflow_name(uint64_t overflow)
 }
 
 /* overflow_from_name - returns whether the policy is known */
-bool overflow_from_name(const char *name, size_t length, uint64_t *overflow)
+bool overflow_from_name(const char *name, uint64_t *overflow)
 {
-	size_t i;
+	const size_t count = sizeof(overflows) / sizeof(*overflows);
 
-	for (i = 0; i < sizeof(overflows) / sizeof(*overflows); i++) {
-		if (strlen(overflows[i]) != length || strncmp(name, overflows[i], length))
-			continue;
-		*overflow = i;
-		return true;
-	}
+	for (*overflow = 0; *overflow < count; ++*overflow)
+		if (!strcmp(overflows[*overflow], name))
+			return true;
 	return false;
 }
