@@ -18,7 +18,7 @@ RUN ?= bash
 OUT ?= build/here
 KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build /lib/modules/*/build))
 
-KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_LOADS,FLOWFD_RACE_SECONDS
+KEPT := HOME,DEB_BUILD_OPTIONS,FLOWFD_CACHE,FLOWFD_LOADS
 # What needs root, and where that comes from; looked for when it is used.
 SUDO = $(if $(filter 0,$(shell id -u)),,$(if $(shell command -v sudo),\
 	sudo --preserve-env=$(KEPT),\

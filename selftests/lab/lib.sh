@@ -163,9 +163,6 @@ debug_dir()
 		fi
 		cat "$lab/debug/compile" "$lab/debug/common.config" \
 			"$lab/debug/$kind.config"
-		[ "$kind" != livepatch ] ||
-			cat "$project/livepatch/$series"/* \
-				"$project"/livepatch/tests/kernel-source
 	} | sha256sum | cut -c -12)
 	echo "$cache/debug-$kernel-$key"
 }
