@@ -111,8 +111,7 @@ TEST_F(closes, nested_epolls_in_any_order)
 
 			rest /= n;
 			ASSERT_EQ(0, close(fd[left[at]]));
-			memmove(left + at, left + at + 1,
-				(n - at - 1) * sizeof(*left));
+			memmove(left + at, left + at + 1, (n - at - 1) * sizeof(*left));
 			for (int i = 0; i < n - 1; i++) {
 				if (left[i] < 3)
 					ASSERT_LE(0, ready(fd[left[i]]));

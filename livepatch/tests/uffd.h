@@ -157,8 +157,7 @@ static inline void uffd_catch(int signal)
 /* How often a thread went to sleep. */
 static inline long uffd_sleeps(pid_t tid)
 {
-	return uffd_proc("self/task/", tid, "/status",
-			 "voluntary_ctxt_switches: %ld");
+	return uffd_proc("self/task/", tid, "/status", "voluntary_ctxt_switches: %ld");
 }
 
 /* Whether a thread, or a process, sleeps in this system call. */
@@ -209,8 +208,7 @@ static inline void readers_start(struct reader *readers, int n,
 	uffd_catch(SIGUSR1);
 	for (i = 0; i < n; i++) {
 		readers[i] = (struct reader){ .area = area };
-		pthread_create(&readers[i].thread, NULL, reader_run,
-			       &readers[i]);
+		pthread_create(&readers[i].thread, NULL, reader_run, &readers[i]);
 	}
 	for (i = 0; i < n; i++)
 		uffd_wait_until_asleep(&readers[i].tid, SYS_read);
@@ -264,8 +262,7 @@ static inline unsigned long faults_make(const struct area *area, int n,
 			.pages = area->pages / n,
 			.rounds = rounds,
 		};
-		pthread_create(&faulters[i].thread, NULL, faulter_run,
-			       &faulters[i]);
+		pthread_create(&faulters[i].thread, NULL, faulter_run, &faulters[i]);
 	}
 	for (i = 0; i < n; i++) {
 		pthread_join(faulters[i].thread, NULL);

@@ -66,15 +66,6 @@ TEST_F(userfaultfd, one_fault_wakes_one_reader)
 	}
 }
 
-TEST_F(userfaultfd, many_faults_at_once_are_served)
-{
-	struct reader readers[READERS];
-
-	readers_start(readers, READERS, &self->area);
-	EXPECT_EQ(0, faults_make(&self->area, READERS, 20));
-	readers_stop(readers, READERS);
-}
-
 struct poller {
 	pthread_t thread;
 	pid_t tid;
@@ -99,8 +90,7 @@ static void pollers_start(struct poller *pollers, int n, int fd)
 
 	for (i = 0; i < n; i++) {
 		pollers[i] = (struct poller){ .fd = fd };
-		pthread_create(&pollers[i].thread, NULL, poller_run,
-			       &pollers[i]);
+		pthread_create(&pollers[i].thread, NULL, poller_run, &pollers[i]);
 		uffd_wait_until_asleep(&pollers[i].tid, SYS_poll);
 	}
 }
