@@ -86,11 +86,29 @@ std::uint64_t nanoseconds(const std::chrono::duration<Rep, Period> &time) noexce
 
 } // namespace detail
 
+/** what happens to an add that does not fit */
+enum class overflow : std::uint32_t {
+	wait = FLOWFD_OVERFLOW_WAIT,
+	/** the add fails, as if the counter were non-blocking */
+	fail = FLOWFD_OVERFLOW_FAIL,
+	/** what fits is added, and the rest is lost */
+	saturate = FLOWFD_OVERFLOW_SATURATE,
+	/** all of it is lost */
+	drop = FLOWFD_OVERFLOW_DROP,
+};
+
+/** what makes a counter, to be sent to another process; they stay the counter's */
+struct descriptors {
+	int fds[FLOWFD_EXPORT_MAX];
+	unsigned int count;
+};
+
 /** settings of a new counter; as they are, it is an eventfd(2) that works in memory */
 struct counter_settings {
 	std::uint64_t initial = 0;
 	/** what the count stays below; 0: there is no limit */
 	std::uint64_t maximum = 0;
+	flowfd::overflow overflow = overflow::wait;
 	/** a take takes 1 */
 	bool semaphore = false;
 	/** no call waits; those of a timeout neither */
@@ -109,6 +127,8 @@ struct counter_settings {
 	 * has found nothing. Without the module this saves two system calls for each take.
 	 */
 	bool one_consumer = false;
+	/** nobody polls the descriptor: threads sleep in calls alone, which is cheaper */
+	bool no_poll = false;
 };
 
 /** a counter; any number of threads may use it, also while another one waits in it */
@@ -130,28 +150,45 @@ public:
 		open(settings, error);
 	}
 
-	/**
-	 * one of the module, whose descriptor was received; it is the counter's then, and
-	 * stays the caller's after an error
-	 */
-	static counter from_descriptor(int fd)
+	/** of another process, from its descriptors(); @fds are the counter's, but after an error */
+	static counter from_descriptors(const int *fds, unsigned int count)
 	{
 		std::error_code error;
-		counter made = from_descriptor(fd, error);
+		counter made = from_descriptors(fds, count, error);
 
-		detail::check(error, "flowfd::counter::from_descriptor");
+		detail::check(error, "flowfd::counter::from_descriptors");
 		return made;
 	}
 
-	static counter from_descriptor(int fd, std::error_code &error) noexcept
+	static counter from_descriptors(const int *fds, unsigned int count,
+					std::error_code &error) noexcept
 	{
 		counter made{ closed() };
-		flowfd_counter mapped;
+		flowfd_counter imported;
 
-		if (!detail::set(error, flowfd_counter_map(&mapped, fd,
-							   FLOWFD_PRODUCER | FLOWFD_CONSUMER)))
-			made.c_ = mapped;
+		if (!detail::set(error, flowfd_counter_import(&imported, fds, count)))
+			made.c_ = imported;
 		return made;
+	}
+
+	/** for SCM_RIGHTS of unix(7), in this order; whoever has them has the counter */
+	flowfd::descriptors descriptors() const
+	{
+		std::error_code error;
+		flowfd::descriptors found = descriptors(error);
+
+		detail::check(error, "flowfd::counter::descriptors");
+		return found;
+	}
+
+	flowfd::descriptors descriptors(std::error_code &error) const noexcept
+	{
+		flowfd::descriptors found = {};
+		int count = is_open() ? flowfd_counter_export(&c_, found.fds) : -EBADF;
+
+		if (detail::set(error, count) > 0)
+			found.count = unsigned(count);
+		return found;
 	}
 
 	counter(counter &&other) noexcept : c_(std::exchange(other.c_, closed())) {}
@@ -181,7 +218,7 @@ public:
 
 	void add(std::uint64_t value, std::error_code &error) noexcept
 	{
-		detail::set(error, flowfd_add(&c_, value));
+		detail::set(error, is_open() ? flowfd_add(&c_, value) : -EBADF);
 	}
 
 	/** adds if there is room; @return whether there was */
@@ -233,7 +270,9 @@ public:
 	{
 		std::uint64_t value = 0;
 
-		return detail::set(error, flowfd_take(&c_, &value)) ? 0 : value;
+		if (detail::set(error, is_open() ? flowfd_take(&c_, &value) : -EBADF))
+			return 0;
+		return value;
 	}
 
 	/** takes the count, if there is one */
@@ -250,7 +289,7 @@ public:
 	{
 		std::uint64_t value;
 
-		if (!happened(flowfd_try_take(&c_, &value), error))
+		if (!happened(is_open() ? flowfd_try_take(&c_, &value) : -EBADF, error))
 			return std::nullopt;
 		return value;
 	}
@@ -283,6 +322,41 @@ public:
 		return value;
 	}
 
+	/** settings, count, and what was lost, of one moment with the module */
+	flowfd_flow flow() const
+	{
+		std::error_code error;
+		flowfd_flow found = flow(error);
+
+		detail::check(error, "flowfd::counter::flow");
+		return found;
+	}
+
+	flowfd_flow flow(std::error_code &error) const noexcept
+	{
+		flowfd_flow found = {};
+
+		detail::set(error, is_open() ? flowfd_counter_get_flow(&c_, &found,
+								       sizeof(found)) :
+					       -EBADF);
+		return found;
+	}
+
+	/** sets what FLOWFD_SET_* bits in @flow.set say; 0: all */
+	void set_flow(const flowfd_flow &flow)
+	{
+		std::error_code error;
+
+		set_flow(flow, error);
+		detail::check(error, "flowfd::counter::set_flow");
+	}
+
+	void set_flow(const flowfd_flow &flow, std::error_code &error) noexcept
+	{
+		detail::set(error, is_open() ? flowfd_counter_set_flow(&c_, &flow, sizeof(flow)) :
+					       -EBADF);
+	}
+
 	/** for poll(2), epoll(7), or boost::asio::posix::stream_descriptor; stays the counter's */
 	int native_handle() const noexcept { return c_.fd; }
 
@@ -303,7 +377,6 @@ private:
 		flowfd_counter c = {};
 
 		c.fd = -1;
-		flowfd_counter_unmap(&c);
 		return c;
 	}
 
@@ -321,10 +394,21 @@ private:
 			       (settings.keep_on_exec ? FLOWFD_KEEP_ON_EXEC : 0);
 		options = (settings.fallback ? FLOWFD_FALLBACK : 0) |
 			  (settings.optional_bucket ? FLOWFD_OPTIONAL_BUCKET : 0) |
-			  (settings.one_consumer ? FLOWFD_ONE_CONSUMER : 0);
-		if (!detail::set(error, flowfd_counter_open(&made, &create, sizeof(create),
-							    options)))
-			c_ = made;
+			  (settings.one_consumer ? FLOWFD_ONE_CONSUMER : 0) |
+			  (settings.no_poll ? FLOWFD_NO_POLL : 0);
+		if (detail::set(error, flowfd_counter_open(&made, &create, sizeof(create),
+							   options)))
+			return;
+		c_ = made;
+		if (settings.overflow == overflow::wait)
+			return;
+		flowfd_flow flow = {};
+
+		flow.overflow = std::uint32_t(settings.overflow);
+		flow.set = FLOWFD_SET_OVERFLOW;
+		set_flow(flow, error);
+		if (error)
+			*this = counter{ closed() };
 	}
 
 	bool is_open() const noexcept { return c_.fd >= 0; }

@@ -97,6 +97,10 @@ static std::string run(flowfd::counter &counter, const words &step)
 		return yes(poll_says(counter, POLLIN));
 	if (operation == "writable")
 		return yes(poll_says(counter, POLLOUT));
+	if (operation == "count")
+		return std::to_string(counter.flow().count);
+	if (operation == "lost")
+		return std::to_string(counter.flow().lost);
 	if (operation == "mapped")
 		return yes(counter.is_mapped());
 	throw std::invalid_argument("unknown operation " + operation);
@@ -113,6 +117,12 @@ static std::string outcome(flowfd::counter &counter, const words &step)
 
 static flowfd::counter_settings settings_of(const words &line)
 {
+	static const std::map<std::string, flowfd::overflow> policies = {
+		{ "wait", flowfd::overflow::wait },
+		{ "fail", flowfd::overflow::fail },
+		{ "saturate", flowfd::overflow::saturate },
+		{ "drop", flowfd::overflow::drop },
+	};
 	flowfd::counter_settings settings;
 
 	for (std::size_t i = 2; i < line.size(); i++) {
@@ -129,6 +139,10 @@ static flowfd::counter_settings settings_of(const words &line)
 			settings.nonblocking = true;
 		} else if (name == "one-consumer") {
 			settings.one_consumer = true;
+		} else if (name == "no-poll") {
+			settings.no_poll = true;
+		} else if (name == "overflow") {
+			settings.overflow = policies.at(value);
 		} else if (name == "bucket") {
 			settings.bucket_capacity = number(value.substr(0, value.find(',')));
 			settings.bucket_rate = number(value.substr(value.find(',') + 1));

@@ -100,7 +100,8 @@ static void test_errors()
 	   std::string::npos, "whose texts say what to do");
 	ok(flowfd::counter().take_for(1ms, error) == std::nullopt && !error,
 	   "a timeout is no error");
-	flowfd::counter::from_descriptor(STDIN_FILENO, error);
+	const int wrong = STDIN_FILENO;
+	flowfd::counter::from_descriptors(&wrong, 1, error);
 	ok(error == std::errc::inappropriate_io_control_operation, "not a counter");
 	ok(is_open(STDIN_FILENO), "it stays the caller's");
 }
@@ -123,23 +124,40 @@ static void test_durations()
 	adder.join();
 }
 
-static void test_received(const std::string &backend)
+static void test_received()
 {
 	flowfd::counter counter;
 	std::error_code error;
-	int fd = dup(counter.native_handle());
+	flowfd::descriptors sent = counter.descriptors();
 
-	flowfd::counter received = flowfd::counter::from_descriptor(fd, error);
-	if (backend == "fallback") {
-		ok(error == std::errc::inappropriate_io_control_operation && is_open(fd),
-		   "a descriptor alone is no counter without the module");
-		close(fd);
-		return;
-	}
+	ok(sent.count >= 1 && sent.fds[0] == counter.native_handle(), "descriptors");
+	for (unsigned int i = 0; i < sent.count; i++)
+		sent.fds[i] = dup(sent.fds[i]);
+	flowfd::counter received = flowfd::counter::from_descriptors(sent.fds, sent.count);
 	received.add(4);
 	ok(counter.take() == 4, "two objects of one counter");
+	std::thread adder([&received] {
+		std::this_thread::sleep_for(20ms);
+		received.add(5);
+	});
+	ok(counter.take() == 5, "one wakes the other");
+	adder.join();
 	received = flowfd::counter();
-	ok(!is_open(fd), "each has a descriptor");
+	ok(!is_open(sent.fds[0]) && !is_open(sent.fds[sent.count - 1]),
+	   "each has descriptors of its own");
+	flowfd::counter moved(std::move(counter));
+	counter.descriptors(error);
+	ok(error == std::errc::bad_file_descriptor, "what was moved from has none");
+	counter.flow(error);
+	ok(error == std::errc::bad_file_descriptor, "nor settings");
+	flowfd_flow flow = moved.flow();
+	flow.maximum = 3;
+	flow.set = FLOWFD_SET_MAXIMUM;
+	moved.set_flow(flow);
+	ok(moved.try_add(2) && !moved.try_add(1), "set_flow");
+	flow.maximum = 2;
+	moved.set_flow(flow, error);
+	ok(error == std::errc::invalid_argument, "a maximum that is not above the count");
 }
 
 static void test_ring()
@@ -182,12 +200,10 @@ static void test_ring()
 
 int main()
 {
-	const char *backend = std::getenv("FLOWFD_BACKEND");
-
 	test_moves();
 	test_errors();
 	test_durations();
-	test_received(backend ? backend : "");
+	test_received();
 	test_ring();
 	std::cout << "1.." << checks << "\n";
 	return failures > 0;

@@ -25,6 +25,8 @@ from ._flowfd import (
     HAS_FLOW,
     HAS_MAXIMUM,
     HAS_MEMORY,
+    HAS_OVERFLOW,
+    HAS_POLL,
     library_version,
 )
 
@@ -36,6 +38,8 @@ __all__ = [
     "HAS_FLOW",
     "HAS_MAXIMUM",
     "HAS_MEMORY",
+    "HAS_OVERFLOW",
+    "HAS_POLL",
     "library_version",
 ]
 __version__ = library_version
@@ -55,6 +59,9 @@ class Counter(_flowfd.Counter):
     one_consumer: one thread at a time takes, and takes until try_take() returns None
         before the descriptor is polled. Without the module that saves two system calls
         for each take.
+    no_poll: nobody polls the descriptor, so threads sleep more cheaply; take_async() polls.
+    overflow: what happens to what does not fit: "wait"; "fail" with BlockingIOError;
+        "saturate", so that what fits is added and the rest lost; "drop", all is lost.
     fallback: without the module, use an eventfd(2) and memory. False: raise OSError.
 
     Errors are OSError, with the subclass of their number, and a text that says what to do.

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include <flowfd.h>
@@ -248,6 +249,40 @@ static PyObject *close_counter(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
+static PyObject *get_flow(PyObject *self, uint64_t (*field)(const struct flowfd_flow *))
+{
+	struct flowfd_counter *c = counter_of(self);
+	struct flowfd_flow flow;
+	int ret;
+
+	if (!c)
+		return NULL;
+	ret = flowfd_counter_get_flow(c, &flow, sizeof(flow));
+	return ret ? raise_error(ret) : PyLong_FromUnsignedLongLong(field(&flow));
+}
+
+static uint64_t count_of(const struct flowfd_flow *flow)
+{
+	return flow->count;
+}
+
+static uint64_t lost_of(const struct flowfd_flow *flow)
+{
+	return flow->lost;
+}
+
+static PyObject *get_count(PyObject *self, void *unused)
+{
+	(void)unused;
+	return get_flow(self, count_of);
+}
+
+static PyObject *get_lost(PyObject *self, void *unused)
+{
+	(void)unused;
+	return get_flow(self, lost_of);
+}
+
 static PyObject *get_closed(PyObject *self, void *unused)
 {
 	(void)unused;
@@ -299,21 +334,42 @@ static int number_of(PyObject *number, __u64 *value)
 	return PyErr_Occurred() ? RAISED : 0;
 }
 
+#define POLICIES 4
+
+/* The number of an overflow policy; POLICIES: there is none of this name. */
+static unsigned int policy_of(const char *name)
+{
+	static const char *const names[POLICIES] = {
+		[FLOWFD_OVERFLOW_WAIT] = "wait",
+		[FLOWFD_OVERFLOW_FAIL] = "fail",
+		[FLOWFD_OVERFLOW_SATURATE] = "saturate",
+		[FLOWFD_OVERFLOW_DROP] = "drop",
+	};
+	unsigned int number = 0;
+
+	while (number < POLICIES && strcmp(names[number], name))
+		number++;
+	return number;
+}
+
 static int initialise(PyObject *self, PyObject *arguments, PyObject *names)
 {
-	static char *keywords[] = { "initial",	    "maximum",	"semaphore",
-				    "nonblock",	    "bucket",	"optional_bucket",
-				    "one_consumer", "fallback", NULL };
+	static char *keywords[] = { "initial",	"maximum",	   "semaphore",	   "nonblock",
+				    "bucket",	"optional_bucket", "one_consumer", "fallback",
+				    "overflow", "no_poll",	   NULL };
 	int semaphore = 0, nonblock = 0, optional = 0, one_consumer = 0, fallback = 1;
+	const char *overflow = "wait";
+	int no_poll = 0;
 	struct object *object = (struct object *)self;
 	struct flowfd_create_counter settings = { 0 };
+	struct flowfd_flow flow = { .set = FLOWFD_SET_OVERFLOW };
 	PyObject *initial = NULL, *maximum = NULL, *bucket = Py_None;
 	unsigned int options;
 	int ret;
 
-	if (!PyArg_ParseTupleAndKeywords(arguments, names, "|O$OppOppp", keywords, &initial,
+	if (!PyArg_ParseTupleAndKeywords(arguments, names, "|O$OppOpppsp", keywords, &initial,
 					 &maximum, &semaphore, &nonblock, &bucket, &optional,
-					 &one_consumer, &fallback))
+					 &one_consumer, &fallback, &overflow, &no_poll))
 		return -1;
 	if (object->is_open) {
 		PyErr_SetString(PyExc_ValueError, "the counter is open");
@@ -323,6 +379,11 @@ static int initialise(PyObject *self, PyObject *arguments, PyObject *names)
 		PyErr_SetString(PyExc_ValueError, "a semaphore has many consumers");
 		return -1;
 	}
+	flow.overflow = policy_of(overflow);
+	if (flow.overflow == POLICIES) {
+		PyErr_Format(PyExc_ValueError, "unknown overflow '%s'", overflow);
+		return -1;
+	}
 	if (number_of(initial, &settings.initial) || number_of(maximum, &settings.maximum) ||
 	    bucket_of(bucket, &settings.qos))
 		return -1;
@@ -330,8 +391,13 @@ static int initialise(PyObject *self, PyObject *arguments, PyObject *names)
 			 (nonblock ? FLOWFD_NONBLOCK : 0);
 	options = (fallback ? FLOWFD_FALLBACK : 0) |
 		  (optional ? FLOWFD_OPTIONAL_BUCKET : 0) |
-		  (one_consumer ? FLOWFD_ONE_CONSUMER : 0);
+		  (one_consumer ? FLOWFD_ONE_CONSUMER : 0) | (no_poll ? FLOWFD_NO_POLL : 0);
 	ret = flowfd_counter_open(&object->counter, &settings, sizeof(settings), options);
+	if (!ret && flow.overflow != FLOWFD_OVERFLOW_WAIT) {
+		ret = flowfd_counter_set_flow(&object->counter, &flow, sizeof(flow));
+		if (ret)
+			flowfd_counter_close(&object->counter);
+	}
 	if (ret) {
 		raise_error(ret);
 		return -1;
@@ -341,16 +407,39 @@ static int initialise(PyObject *self, PyObject *arguments, PyObject *names)
 	return 0;
 }
 
-/* A class method: the counter of a descriptor, which is its own then. */
-static PyObject *from_fd(PyObject *class, PyObject *number)
+/* A sequence of descriptors. Returns their number, or -1. */
+static int descriptors_of(PyObject *sequence, int fds[FLOWFD_EXPORT_MAX])
+{
+	Py_ssize_t count = PySequence_Size(sequence);
+
+	if (count < 0)
+		return -1;
+	if (count > FLOWFD_EXPORT_MAX) {
+		raise_error(-EINVAL);
+		return -1;
+	}
+	for (Py_ssize_t i = 0; i < count; i++) {
+		PyObject *item = PySequence_GetItem(sequence, i);
+
+		fds[i] = item ? PyObject_AsFileDescriptor(item) : -1;
+		Py_XDECREF(item);
+		if (fds[i] < 0)
+			return -1;
+	}
+	return (int)count;
+}
+
+/* A class method: a counter of descriptors, which are its own then. */
+static PyObject *from_descriptors(PyObject *class, PyObject *sequence)
 {
 	newfunc create = (newfunc)PyType_GetSlot((PyTypeObject *)class, Py_tp_new);
-	int fd = PyObject_AsFileDescriptor(number);
 	PyObject *nothing, *self;
+	int fds[FLOWFD_EXPORT_MAX];
 	struct object *object;
-	int ret;
+	int count, ret;
 
-	if (fd < 0)
+	count = descriptors_of(sequence, fds);
+	if (count < 0)
 		return NULL;
 	nothing = PyTuple_New(0);
 	self = nothing ? create((PyTypeObject *)class, nothing, NULL) : NULL;
@@ -358,13 +447,29 @@ static PyObject *from_fd(PyObject *class, PyObject *number)
 	if (!self)
 		return NULL;
 	object = (struct object *)self;
-	ret = flowfd_counter_map(&object->counter, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER);
+	ret = flowfd_counter_import(&object->counter, fds, (unsigned int)count);
 	if (ret) {
 		Py_DECREF(self);
 		return raise_error(ret);
 	}
 	object->is_open = true;
 	return self;
+}
+
+static PyObject *descriptors(PyObject *self, PyObject *unused)
+{
+	struct flowfd_counter *c = counter_of(self);
+	int fds[FLOWFD_EXPORT_MAX];
+	int count;
+
+	(void)unused;
+	if (!c)
+		return NULL;
+	count = flowfd_counter_export(c, fds);
+	if (count < 0)
+		return raise_error(count);
+	return count == 1 ? Py_BuildValue("(i)", fds[0]) :
+			    Py_BuildValue("(ii)", fds[0], fds[1]);
 }
 
 static void finish(PyObject *self)
@@ -400,9 +505,12 @@ static PyMethodDef methods[] = {
 	{ "close", close_counter, METH_NOARGS,
 	  "close($self, /)\n--\n\n"
 	  "Close the counter; OSError (EBUSY) if a thread waits in it." },
-	{ "from_fd", from_fd, METH_O | METH_CLASS,
-	  "from_fd($type, fd, /)\n--\n\n"
-	  "The counter of a descriptor that was received; it is the counter's then." },
+	{ "descriptors", descriptors, METH_NOARGS,
+	  "descriptors($self, /)\n--\n\n"
+	  "What makes the counter, to be sent to another process; they stay the counter's." },
+	{ "from_descriptors", from_descriptors, METH_O | METH_CLASS,
+	  "from_descriptors($type, fds, /)\n--\n\n"
+	  "A counter of another process; the descriptors are its own then." },
 	{ 0 },
 };
 
@@ -410,6 +518,8 @@ static PyGetSetDef attributes[] = {
 	{ "closed", get_closed, NULL, "Whether it is closed.", NULL },
 	{ "mapped", get_mapped, NULL, "Whether adds and takes are in memory.", NULL },
 	{ "one_consumer", get_one_consumer, NULL, "As it was made.", NULL },
+	{ "count", get_count, NULL, "The count, which others may change meanwhile.", NULL },
+	{ "lost", get_lost, NULL, "What was lost by overflow='saturate' or 'drop'.", NULL },
 	{ "features", get_features, NULL, "HAS_* bits.", NULL },
 	{ 0 },
 };
@@ -437,6 +547,7 @@ static const struct {
 	{ "HAS_MEMORY", FLOWFD_HAS_MEMORY },   { "HAS_CALLS", FLOWFD_HAS_CALLS },
 	{ "HAS_MAXIMUM", FLOWFD_HAS_MAXIMUM }, { "HAS_BUCKET", FLOWFD_HAS_BUCKET },
 	{ "HAS_EDGES", FLOWFD_HAS_EDGES },     { "HAS_FLOW", FLOWFD_HAS_FLOW },
+	{ "HAS_OVERFLOW", FLOWFD_HAS_OVERFLOW }, { "HAS_POLL", FLOWFD_HAS_POLL },
 };
 
 static int execute(PyObject *module)

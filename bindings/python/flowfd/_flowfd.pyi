@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: MIT
+from collections.abc import Sequence
+from typing import Literal
+
 from typing_extensions import Self, disjoint_base
 
 HAS_MEMORY: int
@@ -7,6 +10,8 @@ HAS_MAXIMUM: int
 HAS_BUCKET: int
 HAS_EDGES: int
 HAS_FLOW: int
+HAS_OVERFLOW: int
+HAS_POLL: int
 library_version: str
 
 @disjoint_base
@@ -22,9 +27,12 @@ class Counter:
         optional_bucket: bool = False,
         one_consumer: bool = False,
         fallback: bool = True,
+        overflow: Literal["wait", "fail", "saturate", "drop"] = "wait",
+        no_poll: bool = False,
     ) -> None: ...
     @classmethod
-    def from_fd(cls, fd: int, /) -> Self: ...
+    def from_descriptors(cls, fds: Sequence[int], /) -> Self: ...
+    def descriptors(self) -> tuple[int, ...]: ...
     def add(self, value: int = 1, /, *, timeout: float | None = None) -> None: ...
     def try_add(self, value: int = 1, /) -> bool: ...
     def take(self, *, timeout: float | None = None) -> int: ...
@@ -37,5 +45,9 @@ class Counter:
     def mapped(self) -> bool: ...
     @property
     def one_consumer(self) -> bool: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
     @property
     def features(self) -> int: ...

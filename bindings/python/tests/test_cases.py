@@ -47,7 +47,9 @@ def settings_of(words):
             settings[name] = int(value)
         elif name == "bucket":
             settings[name] = tuple(int(part) for part in value.split(","))
-        elif name in ("semaphore", "nonblock", "one-consumer"):
+        elif name == "overflow":
+            settings[name] = value
+        elif name in ("semaphore", "nonblock", "one-consumer", "no-poll"):
             settings[name.replace("-", "_")] = True
         else:
             raise ValueError(f"unknown setting {name}")
@@ -80,6 +82,10 @@ def run(counter, words):
             return poll_says(counter, select.POLLIN)
         case "writable":
             return poll_says(counter, select.POLLOUT)
+        case "count":
+            return str(counter.count)
+        case "lost":
+            return str(counter.lost)
         case "mapped":
             return "yes" if counter.mapped else "no"
     raise ValueError(f"unknown operation {words[0]}")

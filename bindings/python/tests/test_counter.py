@@ -7,6 +7,9 @@ import gc
 import os
 import select
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -100,7 +103,7 @@ def test_errors_have_their_subclass():
             counter.take(timeout=0)
         assert caught.value.errno == errno.ETIMEDOUT
     with pytest.raises(OSError) as caught:
-        flowfd.Counter.from_fd(0)
+        flowfd.Counter.from_descriptors([0])
     assert caught.value.errno == errno.ENOTTY
 
 
@@ -117,13 +120,48 @@ def test_what_only_the_module_has():
         assert "modprobe" in str(caught.value)
 
 
-@pytest.mark.skipif(BACKEND == "fallback", reason="without the module it is not a counter")
-def test_received_descriptor():
-    with flowfd.Counter() as counter:
-        with flowfd.Counter.from_fd(os.dup(counter.fileno())) as other:
-            assert type(other) is flowfd.Counter
-            other.add(5)
-            assert counter.take() == 5
+CHILD = """
+import socket, sys
+import flowfd
+link = socket.socket(fileno=int(sys.argv[1]))
+_, fds, _, _ = socket.recv_fds(link, 1, 2)
+with flowfd.Counter.from_descriptors(fds) as counter:
+    assert counter.take(timeout=60) == 6
+    counter.add(5)
+"""
+
+
+def test_another_program():
+    """The descriptors go to a program that has nothing else in common."""
+    with flowfd.Counter() as to_child:
+        here, there = socket.socketpair()
+        with here, there:
+            child = subprocess.Popen([sys.executable, "-c", CHILD, str(there.fileno())],
+                                     pass_fds=[there.fileno()])
+            socket.send_fds(here, [b"x"], to_child.descriptors())
+            # It may sleep by then.
+            time.sleep(0.2)
+            to_child.add(6)
+            assert child.wait(60) == 0
+        assert to_child.try_take() == 5
+
+
+def test_wrong_descriptors():
+    with flowfd.Counter() as counter, open("/dev/null") as other:
+        for wrong in ([], [0, 1, 2], [other.fileno()],
+                      [other.fileno(), counter.fileno()]):
+            with pytest.raises(OSError) as caught:
+                flowfd.Counter.from_descriptors(wrong)
+            assert caught.value.errno in (errno.EINVAL, errno.ENOTTY)
+        assert not other.closed
+        os.fstat(other.fileno())
+    for wrong in (5, ["a"], [-1]):
+        with pytest.raises((TypeError, ValueError)):
+            flowfd.Counter.from_descriptors(wrong)
+    with pytest.raises(ValueError, match="unknown overflow 'x'"):
+        flowfd.Counter(overflow="x")
+    with pytest.raises(ValueError, match="closed"):
+        counter.descriptors()
 
 
 def test_a_signal_runs_while_it_waits():
