@@ -55,6 +55,7 @@ static int not_a_counter = -1;	 /* the result of asking whether it is mapped */
 static int answer;		 /* the same, if the request is known */
 static long file_system;	 /* as fstatfs(2) has it; negative: its error */
 static unsigned int notified;
+static int untold;		 /* the error of a notification */
 
 static uint64_t count(void)
 {
@@ -72,6 +73,10 @@ int ioctl(int fd, unsigned long request, ...)
 	(void)fd;
 	if (request != (unsigned int)FLOWFD_IOC_COUNTER_NOTIFY || not_a_counter) {
 		errno = not_a_counter > 0 ? not_a_counter : ENOTTY;
+		return -1;
+	}
+	if (untold) {
+		errno = untold;
 		return -1;
 	}
 	__atomic_fetch_add(&notified, 1, __ATOMIC_SEQ_CST);
@@ -334,6 +339,41 @@ static void test_all_steps(void)
 #endif
 	for (size_t i = 0; i < sizeof(situations) / sizeof(situations[0]); i++)
 		test_steps(&situations[i]);
+}
+
+/* A peer that stores all the time; there is always a count, and room. */
+static void other_stores(void)
+{
+	__atomic_fetch_add(&memory.producer.produced, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&memory.consumer.consumed, 1, __ATOMIC_SEQ_CST);
+}
+
+static void test_hostile(void)
+{
+#ifdef STEPS_UNAVAILABLE
+	tap_skip("a hostile peer", STEPS_UNAVAILABLE);
+	return;
+#endif
+	stepped = open_counter(0, 100, 0);
+	memory.producer.produced = 5;
+	tap_ok(steps_run_each(add_one, other_stores), "a peer that stores all the time: an add");
+	tap_is(called(&stepped), 1, "is a call in the end");
+	tap_ok(steps_run_each(take_all, other_stores), "and a take ends");
+	close(stepped.fd);
+}
+
+/* Nor can it tell by a write, which an eventfd does not take like that. */
+static void test_untold(int error, const char *what)
+{
+	struct flowfd_counter c = open_counter(0, 10, FLOWFD_ARMED_READERS);
+
+	errno = 4711;
+	untold = error;
+	tap_is(flowfd_add(&c, 3), -error, what);
+	tap_is(count(), 3, "it has added");
+	tap_is(errno, 4711, "errno is as it was");
+	untold = 0;
+	close(c.fd);
 }
 
 #define THREADS 2
@@ -698,6 +738,9 @@ int main(void)
 	test_maximum();
 	test_bits();
 	test_all_steps();
+	test_hostile();
+	test_untold(EPERM, "an add that may not wake the consumer says so");
+	test_untold(EBADF, "and one whose descriptor is closed");
 	test_crowd();
 	test_roles();
 	test_refused();

@@ -23,7 +23,11 @@ static struct {
 	volatile sig_atomic_t stop_at;
 	volatile sig_atomic_t again_at;
 	volatile sig_atomic_t happened;
+	volatile sig_atomic_t each;
 } steps;
+
+/* More than a function needs that ends. */
+#define STEPS_MANY 100000
 
 /* Runs after each instruction from the breakpoint on, until it has happened. */
 static void steps_trap(int number, siginfo_t *info, void *context)
@@ -33,6 +37,13 @@ static void steps_trap(int number, siginfo_t *info, void *context)
 	(void)number;
 	(void)info;
 	*flags |= STEPS_TRAP_FLAG;
+	if (steps.each) {
+		if (steps.inside == 1)
+			steps.happen();
+		if (steps.inside == 2 || ++steps.instruction == STEPS_MANY)
+			*flags &= ~STEPS_TRAP_FLAG;
+		return;
+	}
 	if (steps.inside == 1 && (steps.instruction == steps.stop_at ||
 				  steps.instruction == steps.again_at)) {
 		steps.happened++;
@@ -73,6 +84,15 @@ static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_a
 	return steps_run_twice(run, happen, stop_at, -1);
 }
 
+/* Happens before each instruction. False if @run did not end while it did. */
+static inline bool steps_run_each(void (*run)(void), void (*happen)(void))
+{
+	steps.each = 1;
+	steps_run(run, happen, -1);
+	steps.each = 0;
+	return steps.instruction < STEPS_MANY;
+}
+
 static sigjmp_buf steps_end;
 
 static void steps_jump(void)
@@ -104,6 +124,11 @@ static inline bool steps_run_twice(void (*run)(void), void (*happen)(void), int 
 static inline bool steps_run(void (*run)(void), void (*happen)(void), int stop_at)
 {
 	return steps_run_twice(run, happen, stop_at, -1);
+}
+
+static inline bool steps_run_each(void (*run)(void), void (*happen)(void))
+{
+	return steps_run(run, happen, 0);
 }
 
 static inline bool steps_kill(void (*run)(void), int stop_at)
