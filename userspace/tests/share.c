@@ -241,12 +241,18 @@ static void refuse_pair(int event, int memory, int error, const char *what)
 	tap_is(fcntl(memory, F_GETFD), before, "the descriptors stay the caller's");
 }
 
+/* What the memory has is right, so that it is refused for what it is. */
 static void refuse_memory(int event, size_t size, unsigned int seals, const char *what)
 {
-	int memory = make_memory(size, seals);
+	struct flowfd_counter good = open_with(0, 0);
+	int memory = make_memory(size, 0);
 
+	if (pwrite(memory, good.map, page, 0) != (ssize_t)page ||
+	    fcntl(memory, F_ADD_SEALS, seals))
+		abort();
 	refuse_pair(event, memory, -ENOTTY, what);
 	close(memory);
+	flowfd_counter_close(&good);
 }
 
 static void refuse_event(int event, int memory, const char *what)
@@ -295,7 +301,9 @@ static void test_refused(void)
 	refuse_memory(event, 3 * page, F_SEAL_GROW, "memory that can shrink");
 	refuse_memory(event, 2 * page, SEALS, "memory that is too small");
 	refuse_memory(event, 4 * page, SEALS, "memory that is too large");
-	refuse_memory(event, 3 * page, SEALS, "memory with nothing in it");
+	fd = make_memory(3 * page, SEALS);
+	refuse_pair(event, fd, -ENOTTY, "memory with nothing in it");
+	close(fd);
 	fd = make_memory(3 * page, SEALS | F_SEAL_WRITE);
 	refuse_pair(event, fd, -EPERM, "memory that cannot be written");
 	close(fd);
@@ -518,26 +526,42 @@ static void rest(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 }
 
+/* @late: it was not woken, and looked when its time had passed. */
 struct sleeper {
 	pthread_t thread;
 	const struct flowfd_counter *c;
 	uint64_t value;
 	int result;
+	bool late;
 };
+
+static bool is_late(const struct timespec *began)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec - began->tv_sec >= 20;
+}
 
 static void *add_now(void *argument)
 {
 	struct sleeper *s = argument;
+	struct timespec began;
 
-	s->result = flowfd_add_with(s->c, s->value, 10 * SECOND, 0);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	s->result = flowfd_add_with(s->c, s->value, 20 * SECOND, 0);
+	s->late = is_late(&began);
 	return NULL;
 }
 
 static void *take_now(void *argument)
 {
 	struct sleeper *s = argument;
+	struct timespec began;
 
-	s->result = flowfd_take_with(s->c, &s->value, 10 * SECOND, 0);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	s->result = flowfd_take_with(s->c, &s->value, 20 * SECOND, 0);
+	s->late = is_late(&began);
 	return NULL;
 }
 
@@ -551,7 +575,7 @@ static void begin(struct sleeper *s, const struct flowfd_counter *c, uint64_t va
 static int end(struct sleeper *s)
 {
 	pthread_join(s->thread, NULL);
-	return s->result;
+	return s->late ? -ETIMEDOUT : s->result;
 }
 
 static void test_room(unsigned int options)
