@@ -56,6 +56,7 @@ help:
 	@echo '  make coverage which lines of the module the tests run'
 	@echo '  make vm       a shell in a virtual machine with the module loaded,'
 	@echo "                or RUN='command' there; BOOT='options' of lab/boot"
+	@echo '  make servers  nginx and gunicorn with and without a balance, as a table'
 	@echo '  make instructions'
 	@echo '                the cost of each call, in guest instructions'
 	@echo '  make bench-native'
@@ -173,6 +174,9 @@ coverage:
 demo: build
 	@$(LAB)/demo $(KERNEL)
 
+servers: build
+	@$(LAB)/servers $(KERNEL)
+
 instructions: build
 	@$(LAB)/boot --instructions --time 2700 $(KERNEL) \
 		'$$FLOWFD_BUILD/user/flowfd-bench --instructions --check'
@@ -256,6 +260,6 @@ clean:
 	$(SUDO) rm -rf build
 
 .PHONY: help all all-parts build vm check check-all check-lab check-user check-debug check-matrix \
-	check-bindings check-builds check-containers check-fleet demo instructions bench-native prove livepatch \
+	check-bindings check-builds check-containers check-fleet demo servers instructions bench-native prove livepatch \
 	check-livepatch dkms deb repository check-repository release check-release release-check \
 	lint clean fuzz simulate soak coverage analyze

@@ -39,10 +39,10 @@ test_tools := $(O)/tests/eventfds $(O)/tests/apart $(O)/tests/libflowfd-test.so 
 	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
 	      $(O)/tests/libflowfd-foreign-sysv.so \
 	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so \
-	      $(O)/tests/paced $(O)/tests/traced
+	      $(O)/tests/paced $(O)/tests/traced $(O)/tests/clients
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
 			namesake opener constructor \
-			foreign starve starved device older paced traced)
+			foreign starve starved device older paced traced clients)
 
 # Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
@@ -124,6 +124,9 @@ $(O)/tests/paced: $(O)/tests/programs/paced.o $(O)/libflowfd.a
 	$(link)
 
 $(O)/tests/opener: $(O)/tests/programs/opener.o
+	$(link)
+
+$(O)/tests/clients: $(O)/tests/programs/clients.o
 	$(link)
 
 $(O)/tests/programs/constructor.o: PART_CFLAGS := -fPIC

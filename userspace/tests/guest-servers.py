@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""How evenly the workers of servers from Debian share connections, with and without a
+balance, and how long clients wait. 'make servers' shows it as a table.
+"""
+import concurrent.futures
+import json
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = sys.argv[1]
+FLOWFDCTL = os.path.join(BUILD, "flowfdctl")
+CLIENTS = os.path.join(BUILD, "tests", "clients")
+WORKERS = 8
+PORT = 8000
+ROUNDS = 3
+# Where the machine is too slow for that, no worker sleeps, and all are even.
+RATE = int(os.environ.get("FLOWFD_RATE", 1000))
+CONNECTIONS = int(os.environ.get("FLOWFD_CONNECTIONS", 800))
+number = 0
+
+NGINX = """
+daemon off; user root; worker_processes {workers}; pid {directory}/pid;
+error_log {directory}/log;
+events {{ worker_connections 4096; accept_mutex {mutex}; }}
+http {{
+    access_log off; default_type text/plain;
+    keepalive_timeout 300; keepalive_requests 1000000;
+    client_body_temp_path {directory}; proxy_temp_path {directory};
+    fastcgi_temp_path {directory}; uwsgi_temp_path {directory};
+    scgi_temp_path {directory};
+    server {{ listen {listen}; return 200 "$pid\\n"; }}
+}}
+"""
+
+# Answers as nginx does here.
+GUNICORN = """
+import os
+
+def app(environ, start_response):
+    body = b"%d\\n" % os.getpid()
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+
+def report(ok, name, detail=""):
+    global number
+    number += 1
+    print(f"{'ok' if ok else 'not ok'} {number} - {name}", flush=True)
+    if not ok and detail:
+        print("# " + str(detail).replace("\n", "\n# "), flush=True)
+
+
+def show(text):
+    print("# " + text, flush=True)
+
+
+def link_of(path):
+    try:
+        return os.readlink(path)
+    except FileNotFoundError:
+        return ""
+
+
+class Server:
+    """A server of WORKERS processes; kind: TCP, reuseport or UNIX."""
+
+    def __init__(self, program, kind="TCP", mutex="off"):
+        self.directory = tempfile.mkdtemp()
+        self.balance = None
+        self.address = os.path.join(self.directory, "socket") if kind == "UNIX" else \
+            str(PORT)
+        if program == "nginx":
+            command = self.nginx(kind, mutex)
+        else:
+            command = self.gunicorn(kind, program.split()[1])
+        with open(os.path.join(self.directory, "output"), "w", encoding="ascii") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=out,
+                                            cwd=self.directory)
+        self.wait()
+
+    def write(self, name, text):
+        with open(os.path.join(self.directory, name), "w", encoding="ascii") as file:
+            file.write(text)
+
+    def nginx(self, kind, mutex):
+        listen = {"TCP": f"127.0.0.1:{PORT} backlog=1024",
+                  "reuseport": f"127.0.0.1:{PORT} backlog=1024 reuseport",
+                  "UNIX": f"unix:{self.address}"}[kind]
+        self.write("conf", NGINX.format(directory=self.directory, listen=listen,
+                                        mutex=mutex, workers=WORKERS))
+        return ["nginx", "-c", os.path.join(self.directory, "conf")]
+
+    def gunicorn(self, kind, worker):
+        self.write("app.py", GUNICORN)
+        bind = "unix:" + self.address if kind == "UNIX" else f"127.0.0.1:{PORT}"
+        return ["gunicorn", "-w", str(WORKERS), "-k", worker, "-b", bind,
+                "--backlog", "1024", "app:app"]
+
+    def children(self):
+        pid = self.process.pid
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(child) for child in file.read().split()]
+
+    def wait(self):
+        """Until it answers, and all workers are asleep."""
+        end = time.monotonic() + 300
+        while len(self.children()) < WORKERS or not self.answers():
+            if time.monotonic() > end or self.process.poll() is not None:
+                with open(os.path.join(self.directory, "output"), encoding="utf8") as out:
+                    sys.exit("no server: " + out.read())
+            time.sleep(0.1)
+        time.sleep(1)
+
+    def answers(self):
+        family = socket.AF_UNIX if self.address[0] == "/" else socket.AF_INET
+        with socket.socket(family) as client:
+            return not client.connect_ex(
+                self.address if family == socket.AF_UNIX else ("127.0.0.1", PORT))
+
+    def switch_on(self):
+        """Returns how long it took until the balance was in force."""
+        begun = time.monotonic()
+        self.balance = subprocess.Popen(
+            [FLOWFDCTL, "balance", "--pid", str(self.process.pid), "--interval=3600"],
+            stdout=subprocess.DEVNULL)
+        while not self.is_balanced():
+            if self.balance.poll() is not None or time.monotonic() > begun + 30:
+                sys.exit("no balance")
+            time.sleep(0.01)
+        return time.monotonic() - begun
+
+    def is_balanced(self):
+        directory = f"/proc/{self.balance.pid}/fd/"
+        return any("flowfd-balance" in link_of(directory + fd)
+                   for fd in os.listdir(directory))
+
+    def switch_off(self, how=signal.SIGTERM):
+        self.balance.send_signal(how)
+        self.balance.wait()
+        self.balance = None
+
+    def load(self, *arguments):
+        """Answers of clients: most over mean, and the times."""
+        answer = subprocess.run([CLIENTS, self.address, *map(str, arguments)],
+                                capture_output=True, text=True, check=False)
+        if answer.returncode:
+            sys.exit("clients: " + answer.stderr)
+        answer = json.loads(answer.stdout)
+        counts = sorted(answer["workers"].values(), reverse=True)
+        counts += [0] * (WORKERS - len(counts))
+        answer["counts"] = counts
+        answer["most"] = counts[0] * len(counts) / sum(counts)
+        return answer
+
+    def end(self):
+        if self.balance:
+            self.switch_off()
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.directory)
+
+
+def measure(name, program, balanced=False, **options):
+    server = Server(program, **options)
+    if balanced:
+        server.switch_on()
+    answer = server.load(0, CONNECTIONS, RATE)
+    server.end()
+    times = answer["connections"]
+    counts = " ".join(f"{count:3}" for count in answer["counts"])
+    show(f"{name:32} {counts}  {answer['most']:5.2f}  {times['p50']:6.0f} "
+         f"{times['p99']:7.0f}")
+    return answer
+
+
+def times(name, key, command, kinds=("off", "on", "reuseport")):
+    """The 99th percentile of each kind of nginx, in microseconds: the median of ROUNDS,
+    in turns."""
+    found = {kind: [] for kind in kinds}
+    for _ in range(ROUNDS):
+        for kind, values in found.items():
+            server = Server("nginx", "reuseport" if kind == "reuseport" else "TCP")
+            if kind == "on":
+                server.switch_on()
+            values.append(server.load(*command)[key]["p99"])
+            server.end()
+    result = {kind: statistics.median(values) for kind, values in found.items()}
+    show(f"{name}, p99: " + ", ".join(
+        f"{kind} {result[kind]:.0f} us ({min(values):.0f} to {max(values):.0f})"
+        for kind, values in found.items()))
+    return result
+
+
+def check_even():
+    """Connections of each worker."""
+    show(f"{f'{CONNECTIONS} connections, {RATE}/s':32} {'of each worker':31}  {'most':>5}  "
+         f"{'p50':>6} {'p99':>7} us")
+    for program in "nginx", "gunicorn gthread":
+        for kind in "TCP", "UNIX":
+            before = measure(f"{program}, {kind}", program, kind=kind)
+            after = measure(f"{program}, {kind}, balanced", program, True, kind=kind)
+            report(before["most"] >= 5 and after["most"] <= 1.2 or program != "nginx",
+                   f"{program}, {kind}: even", (before, after))
+    measure("nginx, TCP, reuseport", "nginx", kind="reuseport")
+    measure("nginx, TCP, accept_mutex", "nginx", mutex="on")
+
+
+def check_switch():
+    """On and off under load; a tool that is killed leaves nothing; nothing is lost."""
+    server = Server("nginx")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        load = pool.submit(server.load, 0, 4 * RATE, RATE)
+        took = []
+        for how in signal.SIGTERM, signal.SIGKILL, signal.SIGTERM:
+            took.append(server.switch_on())
+            begun = time.monotonic()
+            server.switch_off(how)
+            took.append(time.monotonic() - begun)
+        running = not load.done()
+        answer = load.result()
+    show("on and off under load: " + ", ".join(f"{value:.2f} s" for value in took))
+    report(running and max(took) < 1, "on and off under load in less than 1 s", took)
+    report(answer["connections"]["count"] == 4 * RATE, "every connection has its answer")
+    server.end()
+
+
+def main():
+    check_even()
+    check_switch()
+    low = times(f"{RATE // 10} connections/s, all workers warm", "connections",
+                (160, 400, RATE // 10))
+    report(low["on"] <= 1.1 * low["off"], "low load", low)
+    busy = times("a worker busy for 50 ms each 500 ms, 80 connections", "requests",
+                 (0, 80, RATE // 2, 4 * RATE, 50))
+    report(busy["on"] <= 0.5 * busy["off"], "a busy worker", busy)
+    print(f"1..{number}")
+
+
+if __name__ == "__main__":
+    main()
