@@ -31,7 +31,8 @@ static __always_inline bool item_test_and_set_queued(struct flowfd_ring_item *it
 				(unsigned long *)item);
 #else
 	/* Not an exchange: if it is in the stack of posts, its link must stay. */
-	return atomic_fetch_or(FLOWFD_RING_IN_INDEX, (atomic_t *)&item->queued);
+	return atomic_fetch_or(FLOWFD_RING_IN_INDEX, (atomic_t *)&item->queued) &
+	       FLOWFD_RING_IN_INDEX;
 #endif
 }
 

@@ -123,7 +123,6 @@ bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result);
 /* ring_wake.c */
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring);
 void flowfd_ring_wake(struct flowfd_ring *ring, int sync);
-void flowfd_ring_wake_to_poll(struct flowfd_ring *ring);
 void flowfd_ring_arm(struct flowfd_ring *ring, int bit);
 void flowfd_ring_notify(struct flowfd_ring *ring);
 void flowfd_ring_heal(struct flowfd_ring *ring);

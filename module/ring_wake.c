@@ -46,23 +46,42 @@ static bool ring_sleeper_is_due(const struct flowfd_ring *ring, int listening)
 	       flowfd_ring_pending(ring) >= READ_ONCE(ring->wanted);
 }
 
-/* A post wakes all of them: it ends each wait, whatever that wants. */
+/* Wakes the first sleeper if that wants no more than there is. */
+static bool ring_wake_first(struct flowfd_ring *ring, u32 pending, int sync)
+{
+	struct rb_node *node = rb_first_cached(&ring->sleepers);
+	struct ring_sleeper *s;
+
+	lockdep_assert_held(&ring->sleeper_lock);
+
+	if (!node)
+		return false;
+	s = rb_entry(node, struct ring_sleeper, node);
+	if (pending < s->wanted)
+		return false;
+	rb_erase_cached(node, &ring->sleepers);
+	ring_announce_sleepers(ring);
+	default_wake_function(&s->entry, TASK_NORMAL, sync, NULL);
+	/* The last use of it. Pairs with ring_sleeper_leave(). */
+	smp_store_release(&s->queued, false);
+	return true;
+}
+
+/*
+ * Wakes one sleeper, with interrupts off. If there are entries enough for the next, the
+ * sleeper that was woken wakes it. A post wakes all: it ends each wait, whatever that wants.
+ */
 static void ring_wake_sleepers(struct flowfd_ring *ring, int sync, bool posted)
 {
-	u32 pending = posted ? U32_MAX : flowfd_ring_pending(ring);
-	struct ring_sleeper *s;
-	struct rb_node *node;
+	unsigned long irq;
 
-	while ((node = rb_first_cached(&ring->sleepers))) {
-		s = rb_entry(node, struct ring_sleeper, node);
-		if (pending < s->wanted)
-			break;
-		rb_erase_cached(node, &ring->sleepers);
-		default_wake_function(&s->entry, TASK_NORMAL, sync, NULL);
-		/* The last use of it. Pairs with ring_sleeper_leave(). */
-		smp_store_release(&s->queued, false);
-	}
-	ring_announce_sleepers(ring);
+	spin_lock_irqsave(&ring->sleeper_lock, irq);
+	if (!posted)
+		ring_wake_first(ring, flowfd_ring_pending(ring), sync);
+	else
+		while (ring_wake_first(ring, U32_MAX, sync))
+			;
+	spin_unlock_irqrestore(&ring->sleeper_lock, irq);
 }
 
 /* A poller has looked, or pollers were woken last before this tick. */
@@ -81,14 +100,9 @@ static bool ring_pollers_are_due(const struct flowfd_ring *ring, int listening)
 static void ring_wake(struct flowfd_ring *ring, int sync, bool posted)
 {
 	int listening = atomic_read(&ring->listening);
-	unsigned long irq;
 
-	if (ring_sleeper_is_due(ring, listening) ||
-	    (posted && listening & RING_SLEEPERS)) {
-		spin_lock_irqsave(&ring->sleeper_lock, irq);
+	if (ring_sleeper_is_due(ring, listening) || (posted && listening & RING_SLEEPERS))
 		ring_wake_sleepers(ring, sync, posted);
-		spin_unlock_irqrestore(&ring->sleeper_lock, irq);
-	}
 	if (!ring_pollers_are_due(ring, listening))
 		return;
 	WRITE_ONCE(ring->woken_at, jiffies);
@@ -109,29 +123,6 @@ static void ring_wake(struct flowfd_ring *ring, int sync, bool posted)
 void flowfd_ring_wake(struct flowfd_ring *ring, int sync)
 {
 	ring_wake(ring, sync, false);
-}
-
-/**
- * flowfd_ring_wake_to_poll - wake a task that sleeps on a ring, to poll a file
- * @ring: ring
- *
- * The task that wants fewest entries. It stays in the tree, and sleeps again if the file
- * has no event. If it is killed instead, the worker polls.
- */
-void flowfd_ring_wake_to_poll(struct flowfd_ring *ring)
-{
-	struct rb_node *first;
-	unsigned long irq;
-
-	/* After flowfd_repoll_queue(), a full barrier. Pairs with e. */
-	if (!(atomic_read(&ring->listening) & RING_SLEEPERS))
-		return;
-	spin_lock_irqsave(&ring->sleeper_lock, irq);
-	first = rb_first_cached(&ring->sleepers);
-	if (first)
-		default_wake_function(&rb_entry(first, struct ring_sleeper, node)->entry,
-				      TASK_NORMAL, 0, NULL);
-	spin_unlock_irqrestore(&ring->sleeper_lock, irq);
 }
 
 /**
@@ -244,18 +235,25 @@ static void ring_sleeper_join(struct flowfd_ring *ring, struct ring_sleeper *s)
 	spin_unlock_irq(&ring->sleeper_lock);
 }
 
+/* A task that was woken wakes the next, also if a signal or its deadline came as well. */
 static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
 {
+	bool woken;
+
 	__set_current_state(TASK_RUNNING);
-	/* Pairs with ring_wake_sleepers(). */
-	if (!smp_load_acquire(&s->queued))
-		return;
-	spin_lock_irq(&ring->sleeper_lock);
-	if (s->queued) {
-		rb_erase_cached(&s->node, &ring->sleepers);
-		ring_announce_sleepers(ring);
+	/* Pairs with ring_wake_first(). */
+	woken = !smp_load_acquire(&s->queued);
+	if (!woken) {
+		spin_lock_irq(&ring->sleeper_lock);
+		woken = !s->queued;
+		if (!woken) {
+			rb_erase_cached(&s->node, &ring->sleepers);
+			ring_announce_sleepers(ring);
+		}
+		spin_unlock_irq(&ring->sleeper_lock);
 	}
-	spin_unlock_irq(&ring->sleeper_lock);
+	if (woken && ring_sleeper_is_due(ring, atomic_read(&ring->listening)))
+		ring_wake_sleepers(ring, 0, false);
 }
 
 /**

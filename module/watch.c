@@ -84,26 +84,24 @@ static __poll_t watch_key(u32 mask)
  * The worker holds a reference to the watch, so removal need not wait for it.
  *
  * A wakeup of which nothing is published yet (@has_facts) gets its place in the index now,
- * so that events are there in the order of their causes. Listeners are told now, too: whatever finds the entry there tells
- * nobody, and the poll may find nothing. A task that waits for the ring polls such a file
- * itself; if it sleeps it is woken for that, and need not wait for the worker.
+ * so that events are there in the order of their causes. Listeners are told now, too:
+ * whatever finds the entry there tells nobody, and the poll may find nothing. A task that
+ * waits for the ring polls such a file itself before it returns, and need not wait for the
+ * worker.
  */
 static void watch_queue_repoll(struct flowfd_watch *w, bool has_facts)
 {
-	bool at_once = w->repoll.class == REPOLL_KERNEL;
 	bool entered = false;
 
 	if (!flowfd_repoll_claim(&w->repoll))
 		return;
 	refcount_inc(&w->refs);
-	if (at_once && !has_facts)
+	if (!has_facts && w->repoll.class == REPOLL_KERNEL)
 		entered = publish_entry(w, true);
 	/* Before listeners are woken: the worker's turn is before that of pollers. */
 	flowfd_repoll_queue(w->ring, &w->repoll);
 	if (entered && atomic_read(&w->ring->listening))
 		flowfd_ring_wake(w->ring, 0);
-	else if (at_once)
-		flowfd_ring_wake_to_poll(w->ring);
 }
 
 /*
