@@ -182,7 +182,7 @@ TEST_F(attack, slow_poller)
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
-enum { SLEEPERS = 60 };
+enum { SLEEPERS = 60, MANY_SLEEPERS = 400 };
 
 static void *sleep_for(void *entries)
 {
@@ -239,6 +239,46 @@ static int sleepers_beside_slow_pollers(void)
 TEST_F_TIMEOUT(attack, sleepers_beside_slow_pollers, 60)
 {
 	ASSERT_EQ(0, start_attack(self, sleepers_beside_slow_pollers));
+	EXPECT_LT(0, work(ATTACK_MS));
+}
+
+/* The least time of a write that finds tasks asleep on the ring, which all wait for one entry. */
+static __u64 least_time_to_wake(int event, int sleepers)
+{
+	pthread_t threads[MANY_SLEEPERS];
+	__u64 least = ~0ULL, time;
+
+	for (int round = 0; round < 5; round++) {
+		take_all(&ring);
+		for (int i = 0; i < sleepers; i++)
+			pthread_create(&threads[i], NULL, sleep_for, (void *)1);
+		sleep_ms(10 * QUIET_MS);
+		time = time_of_write(event);
+		least = time < least ? time : least;
+		for (int i = 0; i < sleepers; i++)
+			pthread_join(threads[i], NULL);
+	}
+	return least;
+}
+
+/* A publisher wakes one task. The others are woken, too, or this does not end. */
+static int many_sleepers(void)
+{
+	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	__u64 one, all;
+
+	if (watch_often(event, 1))
+		return 1;
+	one = least_time_to_wake(event, 1);
+	all = least_time_to_wake(event, MANY_SLEEPERS);
+	dprintf(1, "# a write that wakes a sleeper: %llu us, the first of %d: %llu us\n",
+		one / 1000, MANY_SLEEPERS, all / 1000);
+	return all < 10 * one ? 0 : 2;
+}
+
+TEST_F_TIMEOUT(attack, many_sleepers, 60)
+{
+	ASSERT_EQ(0, start_attack(self, many_sleepers));
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 
