@@ -30,7 +30,11 @@ struct flowfd__settings_page {
 	uint32_t overflow;
 };
 
-/** struct flowfd__producer_page - @lost: sum of what was lost, which stops at the highest */
+/**
+ * struct flowfd__producer_page - the second page
+ * @words: of the ABI
+ * @lost: sum of what was lost, which stops at the highest number
+ */
 struct flowfd__producer_page {
 	struct flowfd_counter_producer words;
 	__aligned_u64 lost;
