@@ -123,8 +123,9 @@ struct counter_settings {
 	/** without the module, an eventfd(2) and memory; false: an error */
 	bool fallback = true;
 	/**
-	 * One thread at a time takes. Before any thread polls the descriptor, try_take()
-	 * has found nothing. Without the module this saves two system calls for each take.
+	 * One thread at a time takes or polls. Before any thread polls the descriptor, or
+	 * waits in a take, try_take() has found nothing. Without the module this saves two
+	 * system calls for each take.
 	 */
 	bool one_consumer = false;
 	/** nobody polls the descriptor: threads sleep in calls alone, which is cheaper */

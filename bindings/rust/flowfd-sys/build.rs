@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//! Compiles libflowfd into the crate. `c/` has its sources: links in a checkout, copies in a
+//! package that cargo makes of it.
+
+use std::{env, fs, path::Path};
+
+fn main() {
+    let mut build = cc::Build::new();
+    let version = format!("\"{}\"", env::var("CARGO_PKG_VERSION").unwrap());
+    for entry in fs::read_dir("c/lib").expect("the sources of the library are in c/lib") {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "c") {
+            build.file(path);
+        }
+    }
+    build
+        .file("src/sizes.c")
+        .include("c/include")
+        .include("c/uapi")
+        .define("_GNU_SOURCE", None)
+        .define("FLOWFD_VERSION", version.as_str())
+        .std("gnu11")
+        .compile("flowfd");
+    for path in ["c/lib", "c/include", "c/uapi", "src/sizes.c"] {
+        assert!(Path::new(path).exists());
+        println!("cargo:rerun-if-changed={path}");
+    }
+}

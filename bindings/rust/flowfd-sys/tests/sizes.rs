@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The declarations are as those of C.
+
+use flowfd_sys::*;
+use std::mem::{align_of, offset_of, size_of};
+
+extern "C" {
+    static flowfd_sys_sizes: [usize; 25];
+}
+
+#[test]
+fn as_in_c() {
+    let rust = [
+        size_of::<flowfd_counter>(),
+        align_of::<flowfd_counter>(),
+        size_of::<flowfd_create_counter>(),
+        align_of::<flowfd_create_counter>(),
+        size_of::<flowfd_flow>(),
+        align_of::<flowfd_flow>(),
+        offset_of!(flowfd_counter, fd),
+        offset_of!(flowfd_create_counter, maximum),
+        offset_of!(flowfd_create_counter, flags),
+        offset_of!(flowfd_create_counter, qos),
+        offset_of!(flowfd_flow, overflow),
+        offset_of!(flowfd_flow, count),
+        offset_of!(flowfd_flow, lost),
+        offset_of!(flowfd_flow, set),
+        FLOWFD_SEMAPHORE as usize,
+        FLOWFD_NONBLOCK as usize,
+        FLOWFD_FALLBACK as usize,
+        FLOWFD_OPTIONAL_BUCKET as usize,
+        FLOWFD_ONE_CONSUMER as usize,
+        FLOWFD_NO_POLL as usize,
+        FLOWFD_EXPORT_MAX,
+        FLOWFD_OVERFLOW_FAIL as usize,
+        FLOWFD_OVERFLOW_SATURATE as usize,
+        FLOWFD_OVERFLOW_DROP as usize,
+        FLOWFD_SET_OVERFLOW as usize,
+    ];
+    assert_eq!(rust, unsafe { flowfd_sys_sizes });
+}
