@@ -30,22 +30,34 @@ int flowfd_counter_export(const struct flowfd_counter *c, int fds[FLOWFD_EXPORT_
 	return count;
 }
 
+#define PATH_SIZE 48
+
+/* Not of /proc/self, which has no descriptors once the first thread has ended. */
+static void path_of(char path[PATH_SIZE], const char *directory, int fd)
+{
+	size_t end = strlen(directory);
+
+	memcpy(path, directory, end);
+	for (int rest = fd; rest >= 10; rest /= 10)
+		end++;
+	path[end + 1] = '\0';
+	for (int rest = fd; end >= strlen(directory); rest /= 10)
+		path[end--] = (char)('0' + rest % 10);
+}
+
 /* It is read and written, so it must be nothing else, and must not block. */
 static int check_eventfd(int fd)
 {
 	static const char name[] = "anon_inode:[eventfd]";
-	char path[32] = "/proc/self/fd/", link[sizeof(name)];
-	int saved = errno, flags = fcntl(fd, F_GETFL), digits = 1;
+	char path[PATH_SIZE], link[sizeof(name)];
+	int saved = errno, flags = fcntl(fd, F_GETFL);
 	long length;
 
 	if (flags < 0) {
 		errno = saved;
 		return -EBADF;
 	}
-	for (int rest = fd; rest >= 10; rest /= 10)
-		digits++;
-	for (int rest = fd, at = digits; at; rest /= 10)
-		path[sizeof("/proc/self/fd/") - 2 + at--] = (char)('0' + rest % 10);
+	path_of(path, "/proc/thread-self/fd/", fd);
 	length = readlink(path, link, sizeof(link));
 	errno = saved;
 	if (length != (long)strlen(name) || memcmp(link, name, (size_t)length))

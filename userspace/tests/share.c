@@ -335,6 +335,34 @@ static void test_refused(void)
 	flowfd_counter_close(&c);
 }
 
+static void *import_late(void *argument)
+{
+	int *fds = argument;
+	struct flowfd_counter c;
+
+	/* Until the first thread has ended. */
+	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	_exit(-flowfd_counter_import(&c, fds, 2));
+}
+
+static void test_first_thread_ended(void)
+{
+	struct flowfd_counter c = open_with(0, 0);
+	int fds[FLOWFD_EXPORT_MAX], status = -1;
+	pthread_t thread;
+	pid_t child;
+
+	flowfd_counter_export(&c, fds);
+	child = fork();
+	if (!child) {
+		pthread_create(&thread, NULL, import_late, fds);
+		syscall(SYS_exit, 0);
+	}
+	waitpid(child, &status, 0);
+	tap_is(status, 0, "import after the first thread has ended");
+	flowfd_counter_close(&c);
+}
+
 /* As at a limit of the process, nothing is left behind. */
 static void test_limits(void)
 {
@@ -656,6 +684,7 @@ int main(void)
 	test_processes("one consumer, polled", FLOWFD_ONE_CONSUMER, poll_and_take);
 	test_processes("nobody polls", FLOWFD_NO_POLL, take);
 	test_refused();
+	test_first_thread_ended();
 	test_limits();
 	test_hostile(0);
 	test_hostile(FLOWFD_ONE_CONSUMER);
