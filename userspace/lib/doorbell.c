@@ -58,6 +58,9 @@ enum {
 	AGAIN = 4,  /* the state may not be true: make system calls in any case */
 };
 
+/* How often to try what kind an eventfd has, if others use it meanwhile. */
+#define PROBES 16
+
 /* How often to settle, if others change the state each time: see FAILED. */
 #define ROUNDS 1024
 
@@ -248,6 +251,45 @@ int flowfd__doorbell_start(const struct flowfd_counter *c)
 		return -EOPNOTSUPP;
 	__atomic_store_n(state_word(c), EMPTY, __ATOMIC_SEQ_CST);
 	return settle(c, 0, 0);
+}
+
+/* What one read gives of 2 that were added, without them; 0 if it does not tell. */
+static int probe(int fd, uint64_t *rest)
+{
+	uint64_t value = 0, second = 0;
+	int ret = flowfd__eventfd_write(fd, 2);
+
+	if (!ret)
+		ret = drain(fd, &value);
+	if (ret)
+		return ret;
+	*rest = 0;
+	if (value == 1)
+		return drain(fd, &second);
+	if (value > 1)
+		*rest = value;
+	return 0;
+}
+
+/*
+ * Only one that is no semaphore gives more than 1 at a time, so nobody can make one pass.
+ * Others that use it meanwhile can take what was added, or be so late that 1 is theirs. What
+ * they may have missed is put back, and then the state is made sure.
+ */
+int flowfd__doorbell_probe(const struct flowfd_counter *c)
+{
+	unsigned int tries = PROBES;
+	uint64_t rest = 0;
+	int ret = 0;
+
+	while (!ret && !rest && tries--)
+		ret = probe(c->fd, &rest);
+	if (ret)
+		return ret;
+	if (!rest)
+		return -ENOTTY;
+	ret = rest > 2 ? flowfd__eventfd_write(c->fd, rest - 2) : 0;
+	return ret ? ret : settle(c, 0, AGAIN);
 }
 
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)

@@ -23,6 +23,14 @@ int flowfd__eventfd_write(int fd, uint64_t value);
 /** flowfd__doorbell_start - makes the doorbell of a new counter; 0 or -EOPNOTSUPP */
 int flowfd__doorbell_start(const struct flowfd_counter *c);
 
+/**
+ * flowfd__doorbell_probe - whether an eventfd is no semaphore, if the kernel does not tell
+ * @c: counter that others may use
+ *
+ * Returns 0, -ENOTTY, or an error of write(2).
+ */
+int flowfd__doorbell_probe(const struct flowfd_counter *c);
+
 /** flowfd__doorbell_notify - as flowfd_counter_notify() */
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);
 

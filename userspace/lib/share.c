@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "doorbell.h"
 #include "fallback.h"
 #include "mapped.h"
 #include "memory.h"
+#include "sanitizer.h"
 #include "words.h"
 
 int flowfd_counter_export(const struct flowfd_counter *c, int fds[FLOWFD_EXPORT_MAX])
@@ -65,6 +67,40 @@ static int check_eventfd(int fd)
 	return flags & O_NONBLOCK ? 0 : -ENOTTY;
 }
 
+enum {
+	NORMAL = 0,
+	UNKNOWN = 1, /* not told before Linux 6.5 */
+};
+
+/*
+ * A read of a semaphore takes 1 of many, so it would stay readable for nothing. Locks of
+ * the file come first in the text, and can be so many that it is not all read.
+ */
+static int check_semaphore(int fd)
+{
+	static const char name[] = "\neventfd-semaphore: ";
+	char path[PATH_SIZE], text[1024];
+	int saved = errno, info;
+	const char *found = NULL;
+	long length = 0;
+
+	path_of(path, "/proc/thread-self/fdinfo/", fd);
+	info = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (info >= 0) {
+		length = syscall(SYS_read, info, text, sizeof(text) - 1);
+		flowfd__stored(text, length);
+		flowfd__close(info);
+	}
+	errno = saved;
+	if (length > 0) {
+		text[length] = '\0';
+		found = strstr(text, name);
+	}
+	if (!found || !found[strlen(name)])
+		return UNKNOWN;
+	return found[strlen(name)] == '0' ? NORMAL : -ENOTTY;
+}
+
 /* Others can change it at any time, so what was checked is what is returned. */
 static int check_settings(const struct flowfd__settings_page *settings, size_t page,
 			  uint32_t *doorbell)
@@ -114,16 +150,37 @@ static int import_memory(struct flowfd_counter *c, int fd, int memory)
 	return ret;
 }
 
+static int import_pair(struct flowfd_counter *c, int event, int memory)
+{
+	int ret = check_eventfd(event), semaphore;
+	struct flowfd_counter made;
+
+	if (ret)
+		return ret;
+	semaphore = check_semaphore(event);
+	if (semaphore < 0)
+		return semaphore;
+	ret = import_memory(&made, event, memory);
+	if (ret)
+		return ret;
+	/* By reading and writing: not before all else is as it must be. */
+	if (semaphore == UNKNOWN)
+		ret = flowfd__doorbell_probe(&made);
+	if (ret)
+		flowfd__unmap(made.map, made.map_size);
+	else
+		*c = made;
+	return ret;
+}
+
 int flowfd_counter_import(struct flowfd_counter *c, const int *fds, unsigned int count)
 {
 	int ret;
 
 	if (!count || count > FLOWFD_EXPORT_MAX)
 		return -EINVAL;
-	if (count == 2) {
-		ret = check_eventfd(fds[0]);
-		return ret ? ret : import_memory(c, fds[0], fds[1]);
-	}
+	if (count == 2)
+		return import_pair(c, fds[0], fds[1]);
 	ret = flowfd_counter_map(c, fds[0], FLOWFD__ROLES);
 	return ret == -ENOTTY ? import_memory(c, fds[0], fds[0]) : ret;
 }

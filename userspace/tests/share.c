@@ -23,6 +23,7 @@
 
 #include <flowfd.h>
 
+#include "lib/doorbell.h"
 #include "lib/words.h"
 #include "tests/interrupt.h"
 #include "tests/tap.h"
@@ -216,6 +217,14 @@ static void test_kept(void)
 	flowfd_counter_close(&c);
 }
 
+static short poll_now(const struct flowfd_counter *c)
+{
+	struct pollfd poller = { .fd = c->fd, .events = POLLIN };
+
+	poll(&poller, 1, 0);
+	return poller.revents;
+}
+
 /* ---- what is refused ---- */
 
 static int make_memory(size_t size, unsigned int seals)
@@ -328,10 +337,40 @@ static void test_refused(void)
 		     "a timer");
 	refuse_event(epoll_create1(EPOLL_CLOEXEC), c.memory, "an epoll");
 	refuse_event(eventfd(0, EFD_CLOEXEC), c.memory, "an eventfd that blocks");
+	refuse_event(eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC), c.memory,
+		     "a semaphore");
 	refuse_event(open("/dev/null", O_RDWR | O_NONBLOCK | O_CLOEXEC), c.memory,
 		     "another device");
 	close(event);
 	flowfd_counter_close(&alone);
+	flowfd_counter_close(&c);
+}
+
+/* As on kernels that do not tell what a semaphore is. */
+static void test_probed(void)
+{
+	struct flowfd_counter c = open_with(5, 0), bad = c;
+	uint64_t value = 0;
+
+	tap_is(flowfd__doorbell_probe(&c), 0, "a doorbell is no semaphore");
+	tap_is(poll_now(&c), 0, "it stays empty");
+	flowfd_add(&c, 2);
+	tap_is(flowfd__doorbell_probe(&c), 0, "one that is rung");
+	tap_is(poll_now(&c), POLLIN, "stays readable");
+	flowfd_add_with(&c, 5, 0, FLOWFD_NONBLOCK);
+	tap_is(flowfd__doorbell_probe(&c), 0, "one that is full");
+	tap_is(poll_now(&c), POLLIN, "can be read");
+	tap_is(flowfd_try_take(&c, &value), 0, "take");
+	tap_is(value, 2, "what was added");
+	flowfd_try_take(&c, &value);
+	tap_is(poll_now(&c), 0, "it is empty again");
+
+	bad.fd = eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC);
+	tap_is(flowfd__doorbell_probe(&bad), -ENOTTY, "a semaphore");
+	tap_is(poll_now(&bad), 0, "is left as it was");
+	flowfd__eventfd_write(bad.fd, 7);
+	tap_is(flowfd__doorbell_probe(&bad), -ENOTTY, "one with a count");
+	close(bad.fd);
 	flowfd_counter_close(&c);
 }
 
@@ -684,6 +723,7 @@ int main(void)
 	test_processes("one consumer, polled", FLOWFD_ONE_CONSUMER, poll_and_take);
 	test_processes("nobody polls", FLOWFD_NO_POLL, take);
 	test_refused();
+	test_probed();
 	test_first_thread_ended();
 	test_limits();
 	test_hostile(0);
