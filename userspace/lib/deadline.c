@@ -7,6 +7,7 @@
 #include "deadline.h"
 
 #define SECOND_NS 1000000000ULL
+#define NAP_NS	  1000000
 
 static uint64_t now(void)
 {
@@ -67,4 +68,24 @@ int flowfd__wait_until(uint64_t deadline, int fd, short events)
 		ret = -ETIMEDOUT;
 	errno = saved;
 	return poller.revents & POLLNVAL ? -EBADF : ret;
+}
+
+int flowfd__nap(uint64_t deadline)
+{
+	struct timespec left = { .tv_nsec = NAP_NS };
+	int saved = errno, ret = 0;
+
+	if (deadline == FLOWFD__AT_ONCE)
+		return -EAGAIN;
+	if (deadline != FLOWFD__NEVER) {
+		left = time_left(deadline);
+		if (left.tv_sec || left.tv_nsec > NAP_NS)
+			left = (struct timespec){ .tv_nsec = NAP_NS };
+	}
+	if (ppoll(NULL, 0, &left, NULL) < 0)
+		ret = -errno;
+	else if (flowfd__is_over(deadline))
+		ret = -ETIMEDOUT;
+	errno = saved;
+	return ret;
 }

@@ -26,4 +26,12 @@ bool flowfd__is_over(uint64_t deadline);
  */
 int flowfd__wait_until(uint64_t deadline, int fd, short events);
 
+/**
+ * flowfd__nap - sleep a millisecond, whatever descriptors and memory say
+ * @deadline: until when at most
+ *
+ * Returns 0, -EAGAIN with FLOWFD__AT_ONCE, -ETIMEDOUT or -EINTR.
+ */
+int flowfd__nap(uint64_t deadline);
+
 #endif /* FLOWFD_LIB_DEADLINE_H */

@@ -61,6 +61,10 @@ enum {
 /* How often to try what kind an eventfd has, if others use it meanwhile. */
 #define PROBES 16
 
+/* From how many looks for nothing on a thread naps, and after how many more again. */
+#define PATIENT_LOOKS 64
+#define LOOKS_A_NAP   8
+
 /* How often to settle, if others change the state each time: see FAILED. */
 #define ROUNDS 1024
 
@@ -318,15 +322,30 @@ static bool is_announced(const struct flowfd_counter *c)
 	return __atomic_load_n(state_word(c), __ATOMIC_SEQ_CST) == FULL;
 }
 
+/*
+ * After a look that gave nothing: a peer can make the eventfd ready at all times, or the
+ * word change, so that no sleep is one. Then the caller keeps neither its processor nor,
+ * as nothing is interrupted, the signals that shall end it. Threads that share a counter
+ * also look for nothing, so most looks are followed by no nap.
+ */
+static int rest(unsigned int *vain, uint64_t deadline)
+{
+	if (deadline == FLOWFD__AT_ONCE || ++*vain < PATIENT_LOOKS || *vain % LOOKS_A_NAP)
+		return 0;
+	return flowfd__nap(deadline);
+}
+
 static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
 {
-	unsigned int wakeups = 0, rounds = ROUNDS;
+	unsigned int wakeups = 0, rounds = ROUNDS, vain = 0;
 	int ret = 0;
 
 	while (!ret) {
 		ret = settle(c, value, is_doubtful(wakeups) ? AGAIN : 0);
 		if (flowfd_counter_add(c, value))
 			return 0;
+		if (!ret)
+			ret = rest(&vain, deadline);
 		if (ret)
 			break;
 		/* It may have looked at an old @consumed. */
@@ -365,7 +384,7 @@ int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
 static int take_of_many(const struct flowfd_counter *c, uint64_t *value,
 			uint64_t deadline)
 {
-	unsigned int vain = 0;
+	unsigned int vain = 0, looks = 0;
 	int ret = 0;
 
 	while (!ret) {
@@ -373,6 +392,8 @@ static int take_of_many(const struct flowfd_counter *c, uint64_t *value,
 		ret = settle(c, 0, vain > 1 ? MISSED | AGAIN : MISSED);
 		if (flowfd_counter_take(c, value))
 			return 0;
+		if (!ret)
+			ret = rest(&looks, deadline);
 		if (!ret)
 			ret = flowfd__wait_until(deadline, c->fd, POLLIN);
 		vain = flowfd__count(c) ? 0 : vain + 1;
@@ -403,12 +424,15 @@ static int sleep_alone(const struct flowfd_counter *c, uint64_t deadline)
 
 static int take_alone(const struct flowfd_counter *c, uint64_t *value, uint64_t deadline)
 {
+	unsigned int looks = 0;
 	int ret = 0, settled;
 
 	while (!flowfd_counter_take(c, value)) {
 		if (ret)
 			return ret;
 		ret = sleep_alone(c, deadline);
+		if (!ret)
+			ret = rest(&looks, deadline);
 		if (!ret && !flowfd__count(c) && flowfd__is_over(deadline))
 			ret = -ETIMEDOUT;
 		/* The caller may poll now. */

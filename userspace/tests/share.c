@@ -498,6 +498,50 @@ static void test_disturbed(unsigned int options)
 	flowfd_counter_close(&disturbed);
 }
 
+/* A doorbell that is always ready, as a peer can make it. */
+static struct flowfd_counter open_ready(void)
+{
+	struct flowfd_counter c = open_with(5, 0);
+	int zero = open("/dev/zero", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	if (dup2(zero, c.fd) < 0)
+		abort();
+	close(zero);
+	return c;
+}
+
+/* How often this thread has left its processor by itself. */
+static long sleeps(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
+static void test_always_ready(void)
+{
+	struct flowfd_counter c = open_ready();
+	struct interrupt interrupt;
+	uint64_t value;
+	long began = sleeps();
+
+	tap_is(flowfd_take_with(&c, &value, SECOND / 2, 0), -ETIMEDOUT, "take nothing");
+	tap_ok(sleeps() - began > 10, "and sleep, time after time");
+	interrupt_begin(&interrupt);
+	tap_is(flowfd_take_with(&c, &value, 5 * SECOND, 0), -EINTR, "interrupted");
+	interrupt_end(&interrupt);
+
+	flowfd_add(&c, 4);
+	began = sleeps();
+	tap_is(flowfd_add_with(&c, 4, SECOND / 2, 0), -ETIMEDOUT, "add without room");
+	tap_ok(sleeps() - began > 10, "and sleep, time after time");
+	interrupt_begin(&interrupt);
+	tap_is(flowfd_add_with(&c, 4, 5 * SECOND, 0), -EINTR, "interrupted");
+	interrupt_end(&interrupt);
+	flowfd_counter_close(&c);
+}
+
 /* ---- policies ---- */
 
 static int set(const struct flowfd_counter *c, struct flowfd_flow flow)
@@ -732,6 +776,7 @@ int main(void)
 	test_disturbed(0);
 	test_disturbed(FLOWFD_ONE_CONSUMER);
 	test_disturbed(FLOWFD_NO_POLL);
+	test_always_ready();
 	test_policies(0);
 	test_policies(FLOWFD_NO_POLL);
 	test_room(0);
