@@ -122,6 +122,31 @@ static int wait_for(struct object *object, bool adds, uint64_t *value, uint64_t 
 	return ret;
 }
 
+/*
+ * A call that does not wait can be interrupted too, and has done nothing then. It is made
+ * again at once: the interpreter runs a signal's handler later, and whom the add was to wake
+ * is not woken if it is left out.
+ */
+static int add_at_once(const struct flowfd_counter *c, uint64_t value)
+{
+	int ret;
+
+	do {
+		ret = flowfd_add_with(c, value, 0, FLOWFD_NONBLOCK);
+	} while (ret == -EINTR);
+	return ret;
+}
+
+static int take_at_once(const struct flowfd_counter *c, uint64_t *value)
+{
+	int ret;
+
+	do {
+		ret = flowfd_try_take(c, value);
+	} while (ret == -EINTR);
+	return ret;
+}
+
 /* A semaphore without the module is an eventfd, which cannot say whether it would wait. */
 static bool may_wait(int result)
 {
@@ -169,7 +194,7 @@ static PyObject *add(PyObject *self, PyObject *const *arguments, Py_ssize_t coun
 		return NULL;
 	if (deadline_of(timeout, &deadline))
 		return NULL;
-	ret = flowfd_add_with(c, value, 0, FLOWFD_NONBLOCK);
+	ret = add_at_once(c, value);
 	if (may_wait(ret))
 		ret = wait_for((struct object *)self, true, &value, deadline);
 	return none_or_error(ret);
@@ -189,7 +214,7 @@ static PyObject *try_add(PyObject *self, PyObject *const *arguments, Py_ssize_t 
 		PyErr_SetString(PyExc_TypeError, "unexpected argument 'timeout'");
 		return NULL;
 	}
-	ret = flowfd_add_with(c, value, 0, FLOWFD_NONBLOCK);
+	ret = add_at_once(c, value);
 	if (ret && ret != -EAGAIN)
 		return raise_error(ret);
 	return PyBool_FromLong(!ret);
@@ -207,7 +232,7 @@ static PyObject *take(PyObject *self, PyObject *const *arguments, Py_ssize_t cou
 		return NULL;
 	if (deadline_of(timeout, &deadline))
 		return NULL;
-	ret = flowfd_try_take(c, &value);
+	ret = take_at_once(c, &value);
 	if (may_wait(ret))
 		ret = wait_for((struct object *)self, false, &value, deadline);
 	return ret ? raise_error(ret) : PyLong_FromUnsignedLongLong(value);
@@ -222,7 +247,7 @@ static PyObject *try_take(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (!c)
 		return NULL;
-	ret = flowfd_try_take(c, &value);
+	ret = take_at_once(c, &value);
 	if (ret == -EAGAIN)
 		Py_RETURN_NONE;
 	return ret ? raise_error(ret) : PyLong_FromUnsignedLongLong(value);

@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -333,3 +334,66 @@ def test_async_two_loops():
         assert second.run_until_complete(counter.take_async()) == 3
         first.close()
         second.close()
+
+
+# The first call that the library makes after arm() is interrupted.
+INTERRUPT = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <unistd.h>
+static int armed;
+void arm(void) { armed = 1; }
+int fired(void) { return !armed; }
+static int fires(void) { if (!armed) return 0; armed = 0; errno = EINTR; return 1; }
+ssize_t write(int fd, const void *data, size_t size)
+{
+	ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+	return fires() ? -1 : next(fd, data, size);
+}
+int ioctl(int fd, unsigned long request, ...)
+{
+	int (*next)(int, unsigned long, ...) = dlsym(RTLD_NEXT, "ioctl");
+	va_list list;
+	void *argument;
+	va_start(list, request);
+	argument = va_arg(list, void *);
+	va_end(list);
+	return fires() ? -1 : next(fd, request, argument);
+}
+long syscall(long number, ...)
+{
+	long (*next)(long, ...) = dlsym(RTLD_NEXT, "syscall");
+	va_list list;
+	long a[6];
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	return fires() ? -1 : next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+"""
+
+INTERRUPTED = """
+import ctypes
+import flowfd
+shim = ctypes.PyDLL(None)
+with flowfd.Counter(semaphore=True, nonblock=True) as counter:
+    for call, result in ((counter.add, None), (counter.try_add, True),
+                         (counter.take, 1), (counter.try_take, 1)):
+        shim.arm()
+        assert call() == result, call
+        assert shim.fired(), call
+    assert counter.try_take() is None
+"""
+
+
+@pytest.mark.skipif(BACKEND == "module" or not shutil.which("cc"),
+                    reason="interrupts calls of an eventfd; needs a C compiler")
+def test_what_does_not_wait_is_repeated_if_interrupted(tmp_path):
+    (tmp_path / "shim.c").write_text(INTERRUPT)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "shim.so",
+                    tmp_path / "shim.c", "-ldl"], check=True)
+    subprocess.run([sys.executable, "-c", INTERRUPTED], check=True, timeout=60,
+                   cwd=tmp_path, env={**os.environ, "LD_PRELOAD": str(tmp_path / "shim.so")})
