@@ -66,8 +66,18 @@ class EventLoop(_asyncio.SelectorEventLoop):
         super().__init__(selector)
 
     def _make_self_pipe(self) -> None:
-        super()._make_self_pipe()  # type: ignore[misc]
-        self._counter = _Counter(one_consumer=True)
+        try:
+            # First, so that there is no pair of sockets without it.
+            self._counter = _Counter(one_consumer=True)
+            try:
+                super()._make_self_pipe()  # type: ignore[misc]
+            except BaseException:
+                self._counter.close()
+                raise
+        except BaseException:
+            # There is nothing for __del__() to close.
+            self._closed = True
+            raise
         self._add = self._counter.add
         self._add_reader(self._counter.fileno(), self._counter.try_take)  # type: ignore
         self._selector = _Selector(self._selector, self._counter)

@@ -2,7 +2,10 @@
 """The event loop: what it does otherwise than asyncio's. tests/control.py has the rest."""
 
 import asyncio
+import errno
+import gc
 import os
+import resource
 import selectors
 import signal
 import threading
@@ -34,6 +37,34 @@ def test_descriptors_are_closed():
     before = os.listdir("/proc/self/fd")
     for _ in range(10):
         flowfd.asyncio.new_event_loop().close()
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+@pytest.mark.parametrize("left", range(1, 6))
+def test_without_descriptors(left):
+    """A loop that cannot be made leaves no descriptor and no warning."""
+    gc.collect()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = os.listdir("/proc/self/fd")
+    top = open("/dev/null")
+    # The lowest numbers are filled, so that the limit is exact.
+    fill = [os.dup(top.fileno()) for _ in range(64)]
+    for fd in fill[-left:]:
+        os.close(fd)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (fill[-1] + 1, limits[1]))
+        try:
+            flowfd.asyncio.new_event_loop().close()
+        except OSError as error:
+            assert error.errno == errno.EMFILE
+        else:
+            assert left >= 4
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for fd in fill[:-left]:
+            os.close(fd)
+        top.close()
+    gc.collect()
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
