@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import asyncio as _asyncio
 import collections as _collections
+import contextlib as _contextlib
+import os as _os
 from types import TracebackType as _TracebackType
 from typing import AsyncIterator as _AsyncIterator, TypeVar as _TypeVar
 
@@ -97,15 +99,33 @@ class Counter(_flowfd.Counter):
     def close(self) -> None:
         """Close the counter; OSError (EBUSY) if a thread waits in it.
 
-        Tasks that wait in take_async() get ValueError."""
-        number = -1 if self.closed else self.fileno()
-        super().close()
-        if self._loop is not None:
-            self._loop.remove_reader(number)
-            self._loop = None
-            for future in self._waiting:
-                if not future.done():
-                    future.set_result(None)
+        Tasks that wait in take_async() get ValueError, also if another thread closes it.
+        The descriptor is open then until their loop has let go of it."""
+        # The loop forgets the descriptor before it is closed: epoll would go on to watch
+        # what another process has open as well. _readable() sets _loop before it asks for
+        # the descriptor, so after this there is no other loop.
+        number = self._detach()
+        if number is None:
+            return
+        loop, self._loop = self._loop, None
+        if loop is None or loop.is_closed():
+            _os.close(number)
+        elif _asyncio._get_running_loop() is loop or not loop.is_running():
+            self._let_go(loop, number)
+        else:
+            try:
+                loop.call_soon_threadsafe(self._let_go, loop, number)
+            except RuntimeError:
+                # Closed meanwhile.
+                _os.close(number)
+
+    def _let_go(self, loop: _asyncio.AbstractEventLoop, number: int) -> None:
+        """In the thread of the loop."""
+        loop.remove_reader(number)
+        _os.close(number)
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
 
     async def take_async(self) -> int:
         """Take the count; let other tasks run until there is one.
@@ -123,8 +143,12 @@ class Counter(_flowfd.Counter):
         loop = _asyncio.get_running_loop()
         if self._loop is None:
             self._waiting = _collections.deque()
-            loop.add_reader(self.fileno(), self._wake)
             self._loop = loop
+            try:
+                loop.add_reader(self.fileno(), self._wake)
+            except BaseException:
+                self._loop = None
+                raise
         elif self._loop is not loop:
             raise RuntimeError("a task of another event loop waits for this counter")
         elif self.one_consumer:
@@ -137,8 +161,10 @@ class Counter(_flowfd.Counter):
             # The descriptor stays readable for those that are left.
             waiting.remove(future)
             if not waiting and self._loop is loop:
-                loop.remove_reader(self.fileno())
-                self._loop = None
+                # Closed meanwhile by another thread: close() does it.
+                with _contextlib.suppress(ValueError):
+                    loop.remove_reader(self.fileno())
+                    self._loop = None
 
     def _wake(self) -> None:
         for future in self._waiting:

@@ -274,6 +274,26 @@ static PyObject *close_counter(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
+/*
+ * Closes all but the descriptor, and returns it: an event loop that watches it must forget
+ * it first. None: the counter is closed.
+ */
+static PyObject *detach(PyObject *self, PyObject *unused)
+{
+	struct object *object = (struct object *)self;
+	int fd = object->counter.fd;
+
+	(void)unused;
+	if (object->users)
+		return raise_error(-EBUSY);
+	if (!object->is_open)
+		Py_RETURN_NONE;
+	flowfd_counter_unmap(&object->counter);
+	object->counter.fd = -1;
+	object->is_open = false;
+	return PyLong_FromLong(fd);
+}
+
 static PyObject *get_flow(PyObject *self, uint64_t (*field)(const struct flowfd_flow *))
 {
 	struct flowfd_counter *c = counter_of(self);
@@ -530,6 +550,9 @@ static PyMethodDef methods[] = {
 	{ "close", close_counter, METH_NOARGS,
 	  "close($self, /)\n--\n\n"
 	  "Close the counter; OSError (EBUSY) if a thread waits in it." },
+	{ "_detach", detach, METH_NOARGS,
+	  "_detach($self, /)\n--\n\n"
+	  "Close all but the descriptor, and return it, or None." },
 	{ "descriptors", descriptors, METH_NOARGS,
 	  "descriptors($self, /)\n--\n\n"
 	  "What makes the counter, to be sent to another process; they stay the counter's." },

@@ -17,6 +17,7 @@ import time
 import pytest
 
 import flowfd
+import flowfd.asyncio
 
 BACKEND = os.environ.get("FLOWFD_BACKEND", "fallback")
 
@@ -303,6 +304,98 @@ def test_async_close():
             await task
 
     asyncio.run(main())
+
+
+LOOPS = [asyncio.SelectorEventLoop, flowfd.asyncio.EventLoop]
+
+
+@pytest.mark.parametrize("new_loop", LOOPS)
+def test_async_close_of_what_another_process_has(new_loop):
+    """Its open file lives on, readable: the loop does not watch it any more."""
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        counter = flowfd.Counter()
+        task = asyncio.create_task(counter.take_async())
+        await asyncio.sleep(0)
+        fds = tuple(map(os.dup, counter.descriptors()))
+        try:
+            counter.close()
+            with pytest.raises(ValueError, match="closed"):
+                await task
+            with flowfd.Counter.from_descriptors(fds) as other:
+                fds = ()
+                other.add()
+                with select.epoll.fromfd(os.dup(loop._selector.fileno())) as epoll:
+                    assert other.fileno() >= 0
+                    assert epoll.poll(0) == []
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(main())
+
+
+@pytest.mark.parametrize("new_loop", LOOPS)
+def test_async_close_in_another_thread(new_loop):
+    """The task is told at once, though the loop sleeps; all else is in the loop's thread."""
+
+    async def main():
+        loop, threads = asyncio.get_running_loop(), []
+        remove_reader = loop.remove_reader
+
+        def remove(fd):
+            threads.append(threading.get_ident())
+            # It is still open.
+            os.fstat(fd)
+            return remove_reader(fd)
+
+        loop.remove_reader = remove
+        for _ in range(50):
+            counter = flowfd.Counter()
+            fd = counter.fileno()
+            tasks = [asyncio.create_task(counter.take_async()) for _ in range(3)]
+            await asyncio.sleep(0)
+            closed = []
+
+            def close():
+                counter.close()
+                closed.append(counter.closed)
+
+            thread = threading.Thread(target=close)
+            thread.start()
+            for task in tasks:
+                with pytest.raises(ValueError, match="closed"):
+                    await asyncio.wait_for(task, 10)
+            thread.join()
+            assert closed == [True]
+            assert not is_open(fd)
+        assert set(threads) == {threading.get_ident()}
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(main())
+
+
+def test_async_close_while_a_thread_waits():
+    """It is refused, and the task goes on to wait."""
+
+    async def main():
+        with flowfd.Counter() as counter:
+            task = asyncio.create_task(counter.take_async())
+            thread = threading.Thread(target=counter.take)
+            thread.start()
+            await asyncio.sleep(0.1)
+            with pytest.raises(OSError) as caught:
+                counter.close()
+            assert caught.value.errno == errno.EBUSY
+            while thread.is_alive() or not task.done():
+                counter.add()
+                await asyncio.sleep(0.01)
+            thread.join()
+            assert await task > 0
+
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 def test_async_one_consumer():
