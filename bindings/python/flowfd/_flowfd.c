@@ -475,14 +475,18 @@ static int descriptors_of(PyObject *sequence, int fds[FLOWFD_EXPORT_MAX])
 }
 
 /* A class method: a counter of descriptors, which are its own then. */
-static PyObject *from_descriptors(PyObject *class, PyObject *sequence)
+static PyObject *from_descriptors(PyObject *class, PyObject *arguments, PyObject *names)
 {
+	static char *keywords[] = { "", "one_consumer", NULL };
 	newfunc create = (newfunc)PyType_GetSlot((PyTypeObject *)class, Py_tp_new);
-	PyObject *nothing, *self;
+	PyObject *sequence, *nothing, *self;
 	int fds[FLOWFD_EXPORT_MAX];
 	struct object *object;
-	int count, ret;
+	int count, ret, one_consumer = 0;
 
+	if (!PyArg_ParseTupleAndKeywords(arguments, names, "O|$p", keywords, &sequence,
+					 &one_consumer))
+		return NULL;
 	count = descriptors_of(sequence, fds);
 	if (count < 0)
 		return NULL;
@@ -498,6 +502,7 @@ static PyObject *from_descriptors(PyObject *class, PyObject *sequence)
 		return raise_error(ret);
 	}
 	object->is_open = true;
+	object->one_consumer = one_consumer;
 	return self;
 }
 
@@ -556,16 +561,20 @@ static PyMethodDef methods[] = {
 	{ "descriptors", descriptors, METH_NOARGS,
 	  "descriptors($self, /)\n--\n\n"
 	  "What makes the counter, to be sent to another process; they stay the counter's." },
-	{ "from_descriptors", from_descriptors, METH_O | METH_CLASS,
-	  "from_descriptors($type, fds, /)\n--\n\n"
-	  "A counter of another process; the descriptors are its own then." },
+	{ "from_descriptors", (PyCFunction)(void (*)(void))from_descriptors,
+	  METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+	  "from_descriptors($type, fds, /, *, one_consumer=False)\n--\n\n"
+	  "A counter of another process; the descriptors are its own then.\n\n"
+	  "one_consumer: whether it was made so. The descriptors do not say it, so the caller\n"
+	  "must know: of several tasks that wait for such a counter, one could wait for ever.\n"
+	  "With it take_async() refuses the second." },
 	{ 0 },
 };
 
 static PyGetSetDef attributes[] = {
 	{ "closed", get_closed, NULL, "Whether it is closed.", NULL },
 	{ "mapped", get_mapped, NULL, "Whether adds and takes are in memory.", NULL },
-	{ "one_consumer", get_one_consumer, NULL, "As it was made.", NULL },
+	{ "one_consumer", get_one_consumer, NULL, "As it was made, or as from_descriptors() was told.", NULL },
 	{ "count", get_count, NULL, "The count, which others may change meanwhile.", NULL },
 	{ "lost", get_lost, NULL, "What was lost by overflow='saturate' or 'drop'.", NULL },
 	{ "features", get_features, NULL, "HAS_* bits.", NULL },

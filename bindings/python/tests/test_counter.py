@@ -414,6 +414,27 @@ def test_async_one_consumer():
     asyncio.run(main())
 
 
+def test_async_one_consumer_of_another_process():
+    async def main():
+        with flowfd.Counter(one_consumer=True) as made:
+            with flowfd.Counter.from_descriptors(list(map(os.dup, made.descriptors())),
+                                                 one_consumer=True) as counter:
+                assert counter.one_consumer
+                task = asyncio.create_task(counter.take_async())
+                await asyncio.sleep(0)
+                with pytest.raises(RuntimeError, match="another task"):
+                    await counter.take_async()
+                made.add()
+                assert await task == 1
+        with flowfd.Counter() as made:
+            with flowfd.Counter.from_descriptors(list(map(os.dup, made.descriptors()))) as other:
+                assert not other.one_consumer
+                with pytest.raises(TypeError):
+                    flowfd.Counter.from_descriptors([], True)
+
+    asyncio.run(main())
+
+
 def test_async_two_loops():
     with flowfd.Counter() as counter:
         first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
