@@ -14,7 +14,8 @@
 #define MFD_NOEXEC_SEAL 8U
 #endif
 
-#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+/* The size stays, and no seal comes later, which would keep others from mapping it. */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /*
  * Why memory was not mapped. EAGAIN is for RLIMIT_MEMLOCK if the process has called
@@ -60,14 +61,13 @@ static int may_have(size_t size)
 	return 0;
 }
 
-/* Nor can other seals be added, which would keep others from mapping it. */
 int flowfd__memfd(size_t size, unsigned int flags)
 {
 	int saved = errno, fd, error;
 
 	fd = memfd(flags | MFD_ALLOW_SEALING);
 	if (fd >= 0 && may_have(size) && !ftruncate(fd, (off_t)size) &&
-	    !fcntl(fd, F_ADD_SEALS, SIZE_SEALS | F_SEAL_SEAL)) {
+	    !fcntl(fd, F_ADD_SEALS, SEALS)) {
 		errno = saved;
 		return fd;
 	}
@@ -85,7 +85,7 @@ int flowfd__check_memfd(int fd, size_t size)
 
 	if (seals < 0)
 		ret = errno == EBADF ? -EBADF : -ENOTTY;
-	else if ((seals & SIZE_SEALS) != SIZE_SEALS || fstat(fd, &status) ||
+	else if ((seals & SEALS) != SEALS || fstat(fd, &status) ||
 		 status.st_size != (off_t)size)
 		ret = -ENOTTY;
 	errno = saved;

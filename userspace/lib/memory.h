@@ -28,7 +28,7 @@ int flowfd__map(void **at, size_t size, int protection, int fd, off_t offset);
 int flowfd__memfd(size_t size, unsigned int flags);
 
 /**
- * flowfd__check_memfd - whether a file is memory that keeps its size
+ * flowfd__check_memfd - whether a file is memory that keeps its size and seals
  * @fd: from anywhere
  * @size: bytes that it must have
  *

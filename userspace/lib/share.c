@@ -106,15 +106,16 @@ static int check_settings(const struct flowfd__settings_page *settings, size_t p
 			  uint32_t *doorbell)
 {
 	struct flowfd__settings_page copy = *settings;
+	uint32_t options = __atomic_load_n(&settings->doorbell, __ATOMIC_RELAXED);
 
 	if (copy.header.magic != FLOWFD_COUNTER_MAGIC ||
 	    copy.magic != FLOWFD__WORDS_MAGIC)
 		return -ENOTTY;
 	if (copy.header.version != FLOWFD_COUNTER_VERSION ||
 	    copy.version != FLOWFD__WORDS_VERSION || copy.header.page_size != page ||
-	    !(copy.doorbell & DOORBELL_USED) || copy.doorbell & ~DOORBELL_FLAGS)
+	    !(options & DOORBELL_USED) || options & ~DOORBELL_FLAGS)
 		return -EPROTONOSUPPORT;
-	*doorbell = copy.doorbell;
+	*doorbell = options;
 	return 0;
 }
 

@@ -29,7 +29,7 @@
 #include "tests/tap.h"
 
 #define SECOND 1000000000ULL
-#define SEALS  (F_SEAL_SHRINK | F_SEAL_GROW)
+#define SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static size_t page;
 
@@ -307,7 +307,9 @@ static void test_refused(void)
 	refuse_pair(event, -1, -EBADF, "no memory");
 
 	refuse_memory(event, 3 * page, 0, "memory without a seal");
-	refuse_memory(event, 3 * page, F_SEAL_GROW, "memory that can shrink");
+	refuse_memory(event, 3 * page, F_SEAL_GROW | F_SEAL_SEAL, "memory that can shrink");
+	refuse_memory(event, 3 * page, F_SEAL_SHRINK | F_SEAL_GROW,
+		      "memory that can get other seals");
 	refuse_memory(event, 2 * page, SEALS, "memory that is too small");
 	refuse_memory(event, 4 * page, SEALS, "memory that is too large");
 	fd = make_memory(3 * page, SEALS);
