@@ -96,17 +96,18 @@ static int call_futex(va_list args)
 	return 0;
 }
 
-/* read(2), write(2) of the eventfd; some processes have closed it. */
+/* preadv2(2), write(2) of the eventfd; some processes have closed it. */
 static int call_eventfd(long number, va_list args)
 {
 	int fd = va_arg(args, int);
-	uint64_t *value = va_arg(args, uint64_t *);
+	void *buffer = va_arg(args, void *);
 
 	(void)fd;
 	if (sim_current->closed)
 		return -EBADF;
-	return number == SYS_read ? subject_eventfd_take(value) :
-				    subject_eventfd_add(*value);
+	if (number == SYS_preadv2)
+		return subject_eventfd_take(((struct iovec *)buffer)->iov_base);
+	return subject_eventfd_add(*(uint64_t *)buffer);
 }
 
 long program_call(long number, ...)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "deadline.h"
@@ -120,12 +121,19 @@ static int transfer_result(long bytes, int saved)
 	return ret;
 }
 
-/* Neither is a cancellation point. @value stays if it is empty. */
+/*
+ * Neither is a cancellation point. @value stays if it is empty. It must not sleep, also if
+ * another process has cleared O_NONBLOCK.
+ */
 static int drain(int fd, uint64_t *value)
 {
+	struct iovec buffer = { .iov_base = value, .iov_len = sizeof(*value) };
 	int saved = errno;
-	long bytes = syscall(SYS_read, fd, value, sizeof(*value));
+	long bytes = syscall(SYS_preadv2, fd, &buffer, 1, -1L, -1L, RWF_NOWAIT);
 
+	/* Before Linux 5.8 eventfds do not know the flag. */
+	if (bytes < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
+		bytes = syscall(SYS_read, fd, value, sizeof(*value));
 	flowfd__stored(value, bytes);
 	return transfer_result(bytes, saved);
 }

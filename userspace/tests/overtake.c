@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,17 +53,27 @@ long syscall(long number, ...)
 {
 	struct gate *gate = &gates[party];
 	va_list arguments;
+	const char *name;
 	uint64_t *value;
 	long ret;
 	int fd;
 
 	va_start(arguments, number);
+	if (number == SYS_memfd_create) {
+		name = va_arg(arguments, const char *);
+		ret = memfd_create(name, va_arg(arguments, unsigned int));
+		va_end(arguments);
+		return ret;
+	}
 	fd = va_arg(arguments, int);
-	if (number != SYS_read && number != SYS_write) {
+	if (number != SYS_preadv2 && number != SYS_write) {
 		va_end(arguments);
 		return number == SYS_close ? close(fd) : -1;
 	}
-	value = va_arg(arguments, uint64_t *);
+	if (number == SYS_preadv2)
+		value = va_arg(arguments, struct iovec *)->iov_base;
+	else
+		value = va_arg(arguments, uint64_t *);
 	va_end(arguments);
 	if (party)
 		wait_for(&gate->open, ++gate->at);
@@ -70,7 +81,7 @@ long syscall(long number, ...)
 		errno = EINVAL;
 		return -1;
 	}
-	if (number == SYS_read)
+	if (number == SYS_preadv2)
 		ret = read(fd, value, sizeof(*value));
 	else
 		ret = write(fd, value, sizeof(*value));

@@ -500,6 +500,22 @@ static void test_disturbed(unsigned int options)
 	flowfd_counter_close(&disturbed);
 }
 
+/* The description is shared, so a peer can clear the flag of all. */
+static void test_blocking(void)
+{
+	struct flowfd_counter c = open_with(0, 0);
+	struct interrupt interrupt;
+	uint64_t value;
+
+	if (fcntl(c.fd, F_SETFL, 0))
+		abort();
+	c.take.consumer->armed = FLOWFD_ARMED_WRITERS;
+	interrupt_begin(&interrupt);
+	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "an eventfd that blocks is not waited for");
+	interrupt_end(&interrupt);
+	flowfd_counter_close(&c);
+}
+
 /* A doorbell that is always ready, as a peer can make it. */
 static struct flowfd_counter open_ready(void)
 {
@@ -778,6 +794,7 @@ int main(void)
 	test_disturbed(0);
 	test_disturbed(FLOWFD_ONE_CONSUMER);
 	test_disturbed(FLOWFD_NO_POLL);
+	test_blocking();
 	test_always_ready();
 	test_policies(0);
 	test_policies(FLOWFD_NO_POLL);
