@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -174,14 +175,45 @@ static int import_pair(struct flowfd_counter *c, int event, int memory)
 	return ret;
 }
 
+/*
+ * A counter of the module is no file of a file system, whose server could answer to ioctl(2)
+ * or leave it unanswered.
+ */
+static int check_kind(int fd)
+{
+	static const char name[] = "anon_inode:";
+	char path[PATH_SIZE], link[sizeof(name)];
+	int saved = errno, ret = -ENOTTY;
+	struct stat status;
+	long length;
+
+	path_of(path, "/proc/thread-self/fd/", fd);
+	length = readlink(path, link, strlen(name));
+	if (length == (long)strlen(name) && !memcmp(link, name, (size_t)length))
+		ret = 0;
+	else if (!fstat(fd, &status) && S_ISCHR(status.st_mode))
+		ret = 0;
+	errno = saved;
+	return ret;
+}
+
+static int import_one(struct flowfd_counter *c, int fd)
+{
+	int saved = errno, seals = fcntl(fd, F_GET_SEALS), ret;
+
+	/* Only memory has seals. */
+	if (seals >= 0)
+		return import_memory(c, fd, fd);
+	ret = errno == EBADF ? -EBADF : check_kind(fd);
+	errno = saved;
+	return ret ? ret : flowfd_counter_map(c, fd, FLOWFD__ROLES);
+}
+
 int flowfd_counter_import(struct flowfd_counter *c, const int *fds, unsigned int count)
 {
-	int ret;
-
 	if (!count || count > FLOWFD_EXPORT_MAX)
 		return -EINVAL;
 	if (count == 2)
 		return import_pair(c, fds[0], fds[1]);
-	ret = flowfd_counter_map(c, fds[0], FLOWFD__ROLES);
-	return ret == -ENOTTY ? import_memory(c, fds[0], fds[0]) : ret;
+	return import_one(c, fds[0]);
 }

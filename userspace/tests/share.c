@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -345,6 +346,37 @@ static void test_refused(void)
 		     "another device");
 	close(event);
 	flowfd_counter_close(&alone);
+	flowfd_counter_close(&c);
+}
+
+static unsigned int requests;
+
+/* Instead of that of the C library. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	(void)fd;
+	(void)request;
+	requests++;
+	errno = ENOTTY;
+	return -1;
+}
+
+static void test_not_asked(void)
+{
+	struct flowfd_counter c = open_with(0, FLOWFD_NO_POLL), none;
+	int pipes[2], file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	if (pipe2(pipes, O_NONBLOCK | O_CLOEXEC))
+		abort();
+	requests = 0;
+	tap_is(flowfd_counter_import(&none, &file, 1), -ENOTTY, "a file");
+	tap_is(flowfd_counter_import(&none, pipes, 1), -ENOTTY, "a pipe alone");
+	none = import(&(int){ dup(c.fd) }, 1);
+	tap_is(requests, 0, "are not asked by ioctl, nor is memory");
+	flowfd_counter_close(&none);
+	close(file);
+	close(pipes[0]);
+	close(pipes[1]);
 	flowfd_counter_close(&c);
 }
 
@@ -785,6 +817,7 @@ int main(void)
 	test_processes("one consumer, polled", FLOWFD_ONE_CONSUMER, poll_and_take);
 	test_processes("nobody polls", FLOWFD_NO_POLL, take);
 	test_refused();
+	test_not_asked();
 	test_probed();
 	test_first_thread_ended();
 	test_limits();
