@@ -13,16 +13,12 @@
 
 static_assert(sizeof(struct flowfd_query) == FLOWFD_QUERY_SIZE_VER0);
 
-/**
- * flowfd_copy_args - get an ioctl's structure from user memory
- * @args: result; what the caller's structure does not have is zeroed
- * @known: size of @args
- * @least: size in the first version of the ABI
- * @argp: the caller's structure
- * @size: its size
+/*
+ * Gets an ioctl's structure of @size bytes from user memory. What it lacks of the @known
+ * bytes of @args is zeroed; @least is its size in the first version of the ABI.
  *
- * Return: 0; -EINVAL if it is smaller than @least; -E2BIG if it is larger than @known
- * and what @args has no place for is not 0; or -EFAULT.
+ * Returns 0; -EINVAL if it is smaller than @least; -E2BIG if it is larger than @known and
+ * what @args has no place for is not 0; or -EFAULT.
  */
 int flowfd_copy_args(void *args, size_t known, size_t least, const void __user *argp,
 		     size_t size)
@@ -32,14 +28,9 @@ int flowfd_copy_args(void *args, size_t known, size_t least, const void __user *
 	return copy_struct_from_user(args, known, argp, size);
 }
 
-/**
- * flowfd_copy_answer - store a structure in user memory
- * @argp: where to store it
- * @size: the caller's size of it; the part beyond @known is zeroed
- * @answer: structure
- * @known: size of @answer
- *
- * Return: 0 or -EFAULT.
+/*
+ * Stores @known bytes, or as many as there is room for, in a structure of @size bytes of
+ * the caller, and zeroes the rest. Returns 0 or -EFAULT.
  */
 long flowfd_copy_answer(void __user *argp, size_t size, const void *answer, size_t known)
 {
@@ -49,12 +40,10 @@ long flowfd_copy_answer(void __user *argp, size_t size, const void *answer, size
 	return 0;
 }
 
-/**
- * flowfd_install_file - give the caller a descriptor of a new file
- * @file: file that is ready for use; it is released if this fails
- * @flags: FLOWFD_KEEP_ON_EXEC or 0; other bits are ignored
- *
- * Return: descriptor or a negative errno.
+/*
+ * Gives the caller a descriptor of a file that is ready for use; if this fails the file
+ * is released. @flags: FLOWFD_KEEP_ON_EXEC or 0; other bits are ignored. Returns the
+ * descriptor or a negative errno.
  */
 int flowfd_install_file(struct file *file, u32 flags)
 {
@@ -85,15 +74,9 @@ static long answer_query(void __user *argp, size_t size)
 	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
 }
 
-/**
- * flowfd_common_ioctl - ioctls of every descriptor
- * @cmd: command, with the caller's size of its structure in it
- * @argp: structure in user memory
- *
- * Creates nothing: a process that was given a counter or a ring must not gain the
- * right to create more.
- *
- * Return: 0 or a negative errno.
+/*
+ * The ioctls of every descriptor. Creates nothing: a process that was given a counter or
+ * a ring must not gain the right to create more.
  */
 long flowfd_common_ioctl(unsigned int cmd, void __user *argp)
 {

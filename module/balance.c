@@ -19,7 +19,6 @@
 #include "abi.h"
 #include "balance.h"
 #include "closing.h"
-#include "compat.h"
 #include "flowfd.h"
 
 /* A turn looks at so many entries for the first exclusive one; the walk calls all. */
@@ -29,7 +28,7 @@
  * struct balance_entries - what a balance has in a wait queue
  * @turn: its function changes the order of the entries behind @stop
  * @stop: the next entry after @turn: the walk has noted it before it calls @turn
- * @head: the wait queue; NULL when the entries are in none
+ * @head: the wait queue
  * @last: first exclusive entry at the last turn; compared, never followed
  * @turns: wakeups that looked for a worker
  * @moves: workers that were moved to the end
@@ -92,7 +91,7 @@ static int balance_turn(wait_queue_entry_t *entry, unsigned int mode, int sync, 
 		return 0;
 	b->turns++;
 	list_for_each_entry_continue(e, &b->head->head, entry) {
-		if (wait_entry_is_bookmark(e) || ++looks > BALANCE_LOOK)
+		if (++looks > BALANCE_LOOK)
 			break;
 		if (e->flags & WQ_FLAG_EXCLUSIVE) {
 			balance_move(b, e);
@@ -104,14 +103,14 @@ static int balance_turn(wait_queue_entry_t *entry, unsigned int mode, int sync, 
 
 static void balance_join(struct balance_entries *b, wait_queue_head_t *head)
 {
-	lockdep_assert_held(&head->lock);
-
 	init_waitqueue_func_entry(&b->stop, balance_stop);
 	init_waitqueue_func_entry(&b->turn, balance_turn);
 	b->head = head;
+	spin_lock_irq(&head->lock);
 	__add_wait_queue(head, &b->stop);
 	/* Whatever joins later does so at the beginning of the queue or at its end. */
 	list_add_tail(&b->turn.entry, &b->stop.entry);
+	spin_unlock_irq(&head->lock);
 }
 
 static void balance_leave(struct balance_entries *b)
@@ -124,32 +123,9 @@ static void balance_leave(struct balance_entries *b)
 	spin_unlock_irqrestore(&b->head->lock, flags);
 }
 
-/* Joins the queue, unless another balance has it. */
-static int balance_begin(struct balance_entries *b, wait_queue_head_t *head)
-{
-	const wait_queue_entry_t *e;
-	int err = 0;
-
-	spin_lock_irq(&head->lock);
-	list_for_each_entry(e, &head->head, entry) {
-		if (e->func == balance_turn) {
-			err = -EBUSY;
-			break;
-		}
-	}
-	if (!err)
-		balance_join(b, head);
-	spin_unlock_irq(&head->lock);
-	return err;
-}
-
 static void balance_socket_leave(struct flowfd_closing_hook *hook)
 {
-	struct flowfd_balance_file *b =
-		container_of(hook, struct flowfd_balance_file, closing);
-
-	if (b->entries.head)
-		balance_leave(&b->entries);
+	balance_leave(&container_of(hook, struct flowfd_balance_file, closing)->entries);
 }
 
 static void balance_socket_closed(struct flowfd_closing_hook *hook)
@@ -165,6 +141,7 @@ static void balance_socket_closed(struct flowfd_closing_hook *hook)
 static const struct flowfd_closing_ops balance_closing_ops = {
 	.leave = balance_socket_leave,
 	.closed = balance_socket_closed,
+	.alone = true,
 };
 
 static int balance_release(struct inode *inode, struct file *file)
@@ -208,7 +185,7 @@ static const struct file_operations balance_fops = {
 #endif
 };
 
-/* Only a socket of which the wait queue, and who waits there, is known. */
+/* Only sockets whose wait queue is known, and has known waiters. */
 static bool balance_may_have(const struct socket *sock)
 {
 	const struct sock *sk = sock->sk;
@@ -231,18 +208,15 @@ static struct flowfd_balance_file *balance_alloc(struct file *file, struct socke
 	if (!b)
 		return ERR_PTR(-ENOMEM);
 	init_waitqueue_head(&b->wqh);
-	flowfd_closing_init_hook(&b->closing, file, CLOSING_BALANCE);
+	flowfd_closing_init_hook(&b->closing, file, &balance_closing_ops);
 	err = flowfd_closing_track_file(&b->closing);
 	if (err <= 0) {
 		kfree(b);
-		return ERR_PTR(err ?: -EOPNOTSUPP);
+		return ERR_PTR(err ?: -EINVAL);
 	}
-	err = balance_begin(&b->entries, &sock->wq.wait);
-	if (!err)
-		return b;
-	flowfd_closing_remove(&b->closing);
-	kfree(b);
-	return ERR_PTR(err);
+	/* The socket is not closed meanwhile, so leaving comes later. */
+	balance_join(&b->entries, &sock->wq.wait);
+	return b;
 }
 
 static long balance_install(struct flowfd_balance_file *b, u32 flags)
@@ -257,13 +231,7 @@ static long balance_install(struct flowfd_balance_file *b, u32 flags)
 	return PTR_ERR(file);
 }
 
-/**
- * flowfd_balance_create - FLOWFD_IOC_BALANCE
- * @argp: struct flowfd_balance in user memory
- * @size: the caller's size of it
- *
- * Return: a new descriptor or a negative errno.
- */
+/* FLOWFD_IOC_BALANCE. Returns a descriptor or a negative errno. */
 long flowfd_balance_create(const void __user *argp, size_t size)
 {
 	struct flowfd_balance_file *b = ERR_PTR(-EINVAL);
@@ -319,9 +287,7 @@ static bool __init check_walk(void)
 		init_waitqueue_func_entry(&worker[i].wait, check_func);
 		add_wait_queue_exclusive(&head, &worker[i].wait);
 	}
-	spin_lock_irq(&head.lock);
 	balance_join(&b, &head);
-	spin_unlock_irq(&head.lock);
 
 	wake_up_interruptible_sync_poll(&head, EPOLLIN);
 	known = worker[0].calls == 1 && !worker[1].calls;
@@ -332,10 +298,9 @@ static bool __init check_walk(void)
 	return known && b.turns == 3 && b.moves == 2;
 }
 
-/** flowfd_balance_init - see whether this kernel walks wait queues as expected */
+/* Sees whether this kernel walks wait queues as expected. */
 void __init flowfd_balance_init(void)
 {
-	flowfd_closing_register(CLOSING_BALANCE, &balance_closing_ops);
 	walk_is_known = check_walk();
 	if (!walk_is_known)
 		pr_notice("flowfd: no balance: this kernel wakes in another way\n");

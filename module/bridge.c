@@ -130,14 +130,7 @@ static long bridge_remove(struct flowfd_counter *c, u32 flags)
 	return err;
 }
 
-/**
- * flowfd_bridge_control - FLOWFD_IOC_COUNTER_BRIDGE
- * @file: of the counter
- * @argp: struct flowfd_bridge in user memory
- * @size: the caller's size of it
- *
- * Return: 0 or a negative errno.
- */
+/* FLOWFD_IOC_COUNTER_BRIDGE. */
 long flowfd_bridge_control(struct file *file, const void __user *argp, size_t size)
 {
 	struct flowfd_counter *c = file->private_data;
@@ -172,11 +165,7 @@ static void bridge_show_end(struct seq_file *m, const char *name, int id)
 		seq_printf(m, "%s: %d\n", name, id);
 }
 
-/**
- * flowfd_bridge_show - the lines of a counter's fdinfo about its bridges
- * @m: file to print into
- * @c: counter, which the caller keeps
- */
+/* The lines of a counter's fdinfo about its bridges. */
 void flowfd_bridge_show(struct seq_file *m, struct flowfd_counter *c)
 {
 	int source = BRIDGE_NO_ID, sink = BRIDGE_NO_ID;
@@ -197,11 +186,9 @@ void flowfd_bridge_show(struct seq_file *m, struct flowfd_counter *c)
 	seq_printf(m, "flowfd-source-waiting: %llu\n", waiting);
 }
 
-/**
- * flowfd_bridge_free - end the bridges of a counter
- * @c: counter whose file is released
- *
- * Waits for their work item, which waits for no user space.
+/*
+ * Ends the bridges of a counter that is released. Waits for their work item, which waits
+ * for no user space.
  */
 void flowfd_bridge_free(struct flowfd_counter *c)
 {

@@ -82,7 +82,7 @@ static inline void bridge_leave(wait_queue_entry_t *entry)
 
 static inline void bridge_queue_work(struct flowfd_bridge_state *b)
 {
-	flowfd_work_queue_short(b->class, &b->work);
+	queue_work(b->class->per_cpu, &b->work);
 }
 
 /* Whether the last file of the eventfd is not closed. */
@@ -91,7 +91,7 @@ static inline bool bridge_is_open(const struct bridge_end *end)
 	return end->eventfd && !list_empty(&end->at_eventfd.entry);
 }
 
-/* The end has nothing more to do: its eventfd is closed, or removed, and nothing is left. */
+/* The end has nothing more to do: its eventfd is closed or removed, and nothing is left. */
 static inline void bridge_finish(struct flowfd_bridge_state *b, struct bridge_end *end)
 {
 	b->counter->bridges &= ~end->bit;

@@ -14,24 +14,19 @@
 /* What a source has taken belongs to the counter, and waits for room without it. */
 static void end_leave_counter(struct flowfd_bridge_state *b, struct bridge_end *end)
 {
-	if (end == &b->sink) {
-		bridge_leave(&b->at_counter);
-		b->signal_due = false;
-	} else if (b->waiting) {
+	if (end == &b->source && b->waiting) {
 		end->id = BRIDGE_NO_ID;
 		return;
-	} else {
-		bridge_leave(&b->for_room);
 	}
+	if (end == &b->sink)
+		b->signal_due = false;
+	bridge_leave(end == &b->sink ? &b->at_counter : &b->for_room);
 	bridge_finish(b, end);
 }
 
-/**
- * flowfd_bridge_detach - disconnect an end
- * @b: state, whose mutex the caller holds
- * @end: @source or @sink of it
- *
- * Waits for the work item, which may use the eventfd. It waits for no user space.
+/*
+ * Disconnects an end, under the mutex. Waits for the work item, which may use the
+ * eventfd. It waits for no user space.
  */
 void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 {
@@ -133,13 +128,9 @@ static void end_start(struct flowfd_bridge_state *b, struct bridge_end *end)
 	}
 }
 
-/**
- * flowfd_bridge_attach - connect an end with an eventfd
- * @b: state, whose mutex the caller holds
- * @end: @source or @sink of it
- * @file: whose reference the caller has, so that it is not released meanwhile
- *
- * Return: 0 or a negative errno.
+/*
+ * Connects an end with an eventfd, under the mutex. The caller holds @file, so that it is
+ * not released meanwhile.
  */
 int flowfd_bridge_attach(struct flowfd_bridge_state *b, struct bridge_end *end,
 			 struct file *file)

@@ -65,12 +65,10 @@ static struct eventfd_ctx *sink_take(struct flowfd_bridge_state *b, u64 *value)
 	return err ? NULL : b->sink.eventfd;
 }
 
-/**
- * flowfd_sink_signal - take the count and signal, if readers were woken
- * @b: state, whose work item calls
- *
- * Detaching cancels the work item before it puts the eventfd. No loop depends on the words of
- * a mapped counter: if a program changed them all the time, the work item is queued again.
+/*
+ * Takes the count and signals, if readers were woken. By the work item, which detaching
+ * cancels before it puts the eventfd. No loop depends on the words of a mapped counter:
+ * if a program changed them all the time, the work item is queued again.
  */
 void flowfd_sink_signal(struct flowfd_bridge_state *b)
 {
@@ -84,10 +82,6 @@ void flowfd_sink_signal(struct flowfd_bridge_state *b)
 		eventfd_signal_count(eventfd, value);
 }
 
-/**
- * flowfd_sink_init - there is no sink yet
- * @b: new state
- */
 void flowfd_sink_init(struct flowfd_bridge_state *b)
 {
 	b->sink.bit = COUNTER_HAS_SINK;

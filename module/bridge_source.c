@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The source of a counter: an eventfd whose count is moved into it, in the context of
- * whoever signals. What does not fit waits for room, in the counter's state and in the
+ * the signaller. What does not fit waits for room, in the counter's state and in the
  * eventfd. Only a program makes room: a counter that has a sink as well has no maximum.
  */
 #include <linux/poll.h>
@@ -126,10 +126,9 @@ static void source_wake_writers(wait_queue_head_t *queue)
 	current->in_eventfd = 0;
 }
 
-/**
- * flowfd_source_move - move what fits, once
- * @b: state; the caller holds its mutex, or is its work item, which detaching cancels before
- *	it puts the eventfd
+/*
+ * Moves what fits, once. The caller holds the mutex, or is the work item, which detaching
+ * cancels before it puts the eventfd.
  */
 void flowfd_source_move(struct flowfd_bridge_state *b)
 {
@@ -151,10 +150,6 @@ void flowfd_source_move(struct flowfd_bridge_state *b)
 	spin_unlock_irq(&queue->lock);
 }
 
-/**
- * flowfd_source_init - there is no source yet
- * @b: new state
- */
 void flowfd_source_init(struct flowfd_bridge_state *b)
 {
 	b->source.bit = COUNTER_HAS_SOURCE;

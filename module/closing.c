@@ -6,8 +6,8 @@
  *
  * A counter's release calls here. Sockets and pipes are noticed through fsnotify,
  * which __fput() calls before it tears anything of the file down. One mark for each
- * inode has the hooks into files of that inode, in a tree by file: anybody who has a pipe
- * can open it again and again, and each close must cost what its own file costs.
+ * inode has the hooks into files of that inode, in a tree by file: a process with a pipe can
+ * open it again and again, and each close must cost what its own file costs.
  *
  * Closes of unrelated files must not contend for one lock, as they once did in epoll.
  * So there are several shards, chosen by inode or counter. Each has an fsnotify group
@@ -52,6 +52,7 @@ static struct closing_shard {
  * @dropped: in the list of that name, once @gone
  * @shard: number; fixed
  * @gone: @mark is destroyed
+ * @has_alone: one of @hooks is the only one of its kind; under the shard's lock
  */
 struct flowfd_closing_target {
 	struct fsnotify_mark mark;
@@ -59,11 +60,10 @@ struct flowfd_closing_target {
 	struct llist_node dropped;
 	u8 shard;
 	bool gone;
+	bool has_alone;
 };
 
-static const struct flowfd_closing_ops *closing_ops[CLOSING_USERS];
 static struct kmem_cache *target_cache;
-static struct workqueue_struct *closing_workqueue;
 
 static void put_dropped(struct work_struct *work);
 
@@ -128,7 +128,7 @@ static void target_destroy(struct flowfd_closing_target *t)
 		atomic_dec(&dropped_count);
 		fsnotify_put_mark(&t->mark);
 	} else if (llist_add(&t->dropped, &dropped)) {
-		queue_delayed_work(closing_workqueue, &dropped_work, 1);
+		schedule_delayed_work(&dropped_work, 1);
 	}
 }
 
@@ -168,14 +168,14 @@ static void end_hook(struct flowfd_closing_hook *hook)
 	lockdep_assert_held(&shard->lock);
 
 	if (hook->state == CLOSING_LIVE)
-		closing_ops[hook->user]->leave(hook);
+		hook->ops->leave(hook);
 	if (hook->polling) {
 		shard_await_poll(shard);
 		return;
 	}
 	hook->state = CLOSING_CLOSED;
 	rb_erase(&hook->node, hook->hooks);
-	closing_ops[hook->user]->closed(hook);
+	hook->ops->closed(hook);
 }
 
 /* Ends all hooks into a file that is being closed. */
@@ -203,6 +203,7 @@ static void untrack(struct flowfd_closing_hook *hook)
 	if (!hook->of_inode)
 		return;
 	t = container_of(hook->hooks, struct flowfd_closing_target, hooks);
+	t->has_alone &= !hook->ops->alone;
 	if (RB_EMPTY_ROOT(&t->hooks))
 		target_destroy(t);
 }
@@ -232,11 +233,7 @@ static int closing_event(struct fsnotify_group *group, u32 mask, const void *dat
 	return 0;
 }
 
-/**
- * flowfd_closing_end_hooks - end the hooks of a file that is being released
- * @hooks: of flowfd_closing_track()
- * @file: file
- */
+/* Ends the hooks of flowfd_closing_track() into a file that is being released. */
 void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file)
 {
 	struct closing_shard *shard;
@@ -269,6 +266,7 @@ static int target_begin(struct flowfd_closing_target *t, struct inode *inode, u8
 	int err;
 
 	t->gone = false;
+	t->has_alone = false;
 	t->shard = shard;
 	fsnotify_init_mark(&t->mark, shards[shard].group);
 	t->mark.mask = FS_CLOSE_WRITE | FS_CLOSE_NOWRITE;
@@ -292,26 +290,19 @@ static struct flowfd_closing_target *target_find(struct inode *inode, u8 shard)
 	return container_of(mark, struct flowfd_closing_target, mark);
 }
 
-/**
- * flowfd_closing_init_hook - prepare a hook
- * @hook: new hook
- * @file: its file
- * @user: whose operations are called
- */
 void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file,
-			      enum flowfd_closing_user user)
+			      const struct flowfd_closing_ops *ops)
 {
 	hook->file = file;
-	hook->user = user;
+	hook->ops = ops;
 	hook->of_inode = false;
 	hook->state = CLOSING_LIVE;
 	hook->polling = false;
 }
 
-/**
- * flowfd_closing_track - hook into a file whose release calls here
- * @hook: prepared hook
- * @hooks: the file's; its release calls flowfd_closing_end_hooks()
+/*
+ * Hooks into a file that calls flowfd_closing_end_hooks() with @hooks when it is
+ * released.
  */
 void flowfd_closing_track(struct flowfd_closing_hook *hook, struct rb_root *hooks)
 {
@@ -340,9 +331,12 @@ static int track_inode(struct flowfd_closing_hook *hook, struct inode *inode)
 		t = fresh;
 		fresh = NULL;
 		err = target_begin(t, inode, hook->shard);
+	} else if (t->has_alone && hook->ops->alone) {
+		err = -EBUSY;
 	}
 	if (!err) {
 		hook->of_inode = true;
+		t->has_alone |= hook->ops->alone;
 		hook_insert(hook, &t->hooks);
 	}
 	mutex_unlock(&shard->lock);
@@ -351,11 +345,9 @@ static int track_inode(struct flowfd_closing_hook *hook, struct inode *inode)
 	return err;
 }
 
-/**
- * flowfd_closing_track_file - hook into a socket or pipe
- * @hook: prepared hook
- *
- * Return: 1; 0 if the close of this file is not noticed; or a negative errno.
+/*
+ * Hooks into a socket or pipe. Returns 1; 0 if the close of this file is not noticed;
+ * -EBUSY: see @alone; or another negative errno.
  */
 int flowfd_closing_track_file(struct flowfd_closing_hook *hook)
 {
@@ -364,11 +356,9 @@ int flowfd_closing_track_file(struct flowfd_closing_hook *hook)
 	return track_inode(hook, file_inode(hook->file)) ?: 1;
 }
 
-/**
- * flowfd_closing_may_pin - whether a file may be kept open though its close is noticed
- * @file: file
- *
- * Not a UNIX socket: its queue can hold the descriptor that keeps it open.
+/*
+ * Whether a file may be kept open though its close is noticed. Not a UNIX socket: its
+ * queue can hold the descriptor that keeps it open.
  */
 bool flowfd_closing_may_pin(struct file *file)
 {
@@ -377,14 +367,10 @@ bool flowfd_closing_may_pin(struct file *file)
 	return !sock || READ_ONCE(sock->ops)->family != PF_UNIX;
 }
 
-/**
- * flowfd_closing_remove - leave a file
- * @hook: hook into the file
- *
- * Leaves the wait queues. If a worker polls the file, the worker removes the hook
- * from its tree.
- *
- * Return: false if the file was closed before, and the user was told so.
+/*
+ * Leaves a file and its wait queues. If a worker polls the file, the worker removes the
+ * hook from its tree. Returns false if the file was closed before, and the user was told
+ * so.
  */
 bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 {
@@ -392,7 +378,7 @@ bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 	bool live = hook->state == CLOSING_LIVE;
 
 	if (live) {
-		closing_ops[hook->user]->leave(hook);
+		hook->ops->leave(hook);
 		hook->state = CLOSING_REMOVED;
 		if (!hook->polling)
 			untrack(hook);
@@ -401,11 +387,9 @@ bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 	return live;
 }
 
-/**
- * flowfd_closing_begin_poll - keep a file that may be closing, to poll it
- * @hook: hook into the file; the caller keeps the hook
- *
- * Return: true if the file stays until flowfd_closing_end_poll().
+/*
+ * Keeps a file that may be closing until flowfd_closing_end_poll(), to poll it, and
+ * returns true if that is possible. The caller keeps the hook.
  */
 bool flowfd_closing_begin_poll(struct flowfd_closing_hook *hook)
 {
@@ -418,7 +402,7 @@ bool flowfd_closing_begin_poll(struct flowfd_closing_hook *hook)
 	return live;
 }
 
-/** flowfd_closing_end_poll - the file of @hook is not used by the worker any more */
+/* The worker does not use the file any more. */
 void flowfd_closing_end_poll(struct flowfd_closing_hook *hook)
 {
 	struct closing_shard *shard = shard_lock(hook->shard);
@@ -472,22 +456,7 @@ static int alloc_groups(void)
 	return 0;
 }
 
-/**
- * flowfd_closing_register - set what is called for the hooks of a user
- * @user: part of the module, which has no hooks yet
- * @ops: its operations
- */
-void flowfd_closing_register(enum flowfd_closing_user user,
-			     const struct flowfd_closing_ops *ops)
-{
-	closing_ops[user] = ops;
-}
-
-/**
- * flowfd_closing_init - get ready to notice closes
- *
- * Return: 0 or a negative errno.
- */
+/* Returns 0 or a negative errno. */
 int flowfd_closing_init(void)
 {
 	int err;
@@ -497,27 +466,17 @@ int flowfd_closing_init(void)
 					 SLAB_ACCOUNT, target_construct);
 	if (!target_cache)
 		return -ENOMEM;
-	err = -ENOMEM;
-	closing_workqueue = alloc_workqueue("flowfd_closing", WQ_UNBOUND, 0);
-	if (!closing_workqueue)
-		goto destroy_cache;
 	err = alloc_groups();
 	if (err)
-		goto destroy_workqueue;
-	return 0;
-
-destroy_workqueue:
-	destroy_workqueue(closing_workqueue);
-destroy_cache:
-	kmem_cache_destroy(target_cache);
+		kmem_cache_destroy(target_cache);
 	return err;
 }
 
-/**
- * flowfd_closing_exit - the last hook is gone; waits for what closes left behind
+/*
+ * The last hook is gone; waits for what closes left behind.
  *
- * A close may have ended the last hook and still hold the lock. After that its target
- * is destroyed, and the end of a target waits for all closes that know it.
+ * A close may have ended the last hook and still hold the lock. After that its target is
+ * destroyed, and the end of a target waits for all closes that know it.
  */
 void flowfd_closing_exit(void)
 {
@@ -530,6 +489,5 @@ void flowfd_closing_exit(void)
 	flush_delayed_work(&dropped_work);
 	fsnotify_wait_marks_destroyed();
 	put_groups(ARRAY_SIZE(shards));
-	destroy_workqueue(closing_workqueue);
 	kmem_cache_destroy(target_cache);
 }

@@ -16,33 +16,25 @@
 enum flowfd_closing_state { CLOSING_LIVE, CLOSING_REMOVED, CLOSING_CLOSED };
 
 /**
- * enum flowfd_closing_user - which part of the module has a hook
- * @CLOSING_WATCH: a watch of a ring
- * @CLOSING_BALANCE: the balance of a listening socket
- * @CLOSING_USERS: number of users
- */
-enum flowfd_closing_user { CLOSING_WATCH, CLOSING_BALANCE, CLOSING_USERS };
-
-/**
  * struct flowfd_closing_hook - hook into the last close of a file
  * @node: in @hooks
  * @file: valid while the hook is in the tree; the tree is sorted by it
  * @hooks: tree of an inode or of a counter
+ * @ops: of its user
  * @shard: number of the lock
  * @state: enum flowfd_closing_state
- * @user: enum flowfd_closing_user
  * @polling: a worker polls @file
  * @of_inode: whether @hooks is an inode's
  *
- * @file, @shard and @user are fixed, the rest is under the shard's lock.
+ * @file, @ops and @shard are fixed, the rest is under the shard's lock.
  */
 struct flowfd_closing_hook {
 	struct rb_node node;
 	struct file *file;
 	struct rb_root *hooks;
+	const struct flowfd_closing_ops *ops;
 	u8 shard;
 	u8 state;
-	u8 user;
 	bool polling;
 	bool of_inode;
 };
@@ -52,20 +44,20 @@ struct flowfd_closing_hook {
  * @leave: leave the wait queues of the hook's file. A worker may still poll it.
  * @closed: the file was closed, and nothing uses it any more. This is the last use of
  *	the hook: it may be freed from here on.
+ * @alone: a socket has one hook of such a user at most
  *
- * Both are called under the shard's lock and must not wait for user space.
+ * The functions are called under the shard's lock and must not wait for user space.
  */
 struct flowfd_closing_ops {
 	void (*leave)(struct flowfd_closing_hook *hook);
 	void (*closed)(struct flowfd_closing_hook *hook);
+	bool alone;
 };
 
 int flowfd_closing_init(void);
-void flowfd_closing_register(enum flowfd_closing_user user,
-			     const struct flowfd_closing_ops *ops);
 void flowfd_closing_exit(void);
 void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file,
-			      enum flowfd_closing_user user);
+			      const struct flowfd_closing_ops *ops);
 void flowfd_closing_track(struct flowfd_closing_hook *hook, struct rb_root *hooks);
 int flowfd_closing_track_file(struct flowfd_closing_hook *hook);
 bool flowfd_closing_may_pin(struct file *file);

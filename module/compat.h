@@ -19,7 +19,6 @@
 #include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/version.h>
-#include <linux/wait.h>
 
 /*
  * 6.9: eventfd refuses writes of more than eight bytes. No header tells. Where that is
@@ -133,19 +132,6 @@ static inline void file_raise_no_events(struct file *file)
 	file->f_mode &= ~FMODE_FSNOTIFY_MASK;
 #endif
 	file->f_mode |= FMODE_NONOTIFY;
-}
-
-/*
- * 6.7: a walk of a wait queue does not stop in the middle. Before, it leaves a bookmark
- * there while it drops the lock.
- */
-static inline bool wait_entry_is_bookmark(const wait_queue_entry_t *entry)
-{
-#ifdef WQ_FLAG_BOOKMARK
-	return entry->flags & WQ_FLAG_BOOKMARK;
-#else
-	return false;
-#endif
 }
 
 #endif /* FLOWFD_COMPAT_H */

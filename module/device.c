@@ -83,15 +83,11 @@ static int device_add_node(void)
 	return 0;
 }
 
-/**
- * flowfd_device_init - make /dev/flowfd
- *
- * Not by misc_register(): misc devices are opened under a mutex that all of them share,
- * and opening this one allocates memory.
- *
- * Return: 0 or a negative errno.
+/*
+ * Makes /dev/flowfd. Not by misc_register(): misc devices are opened under a mutex that
+ * all of them share, and opening this one allocates memory.
  */
-int __init flowfd_device_init(void)
+int flowfd_device_init(void)
 {
 	int err;
 
@@ -124,7 +120,6 @@ unregister:
 	return err;
 }
 
-/** flowfd_device_exit - remove /dev/flowfd */
 void flowfd_device_exit(void)
 {
 	device_remove_node();

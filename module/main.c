@@ -14,62 +14,48 @@
 #include "watch.h"
 #include "work.h"
 
-static int __init flowfd_init(void)
+/* In the order of their beginning. Work items may end after the last descriptor of a ring. */
+static const struct {
+	int (*init)(void);
+	void (*exit)(void);
+} parts[] = {
+	{ flowfd_counter_init, flowfd_counter_exit },
+	{ flowfd_ring_init, flowfd_ring_exit },
+	{ flowfd_watch_init, flowfd_watch_exit },
+	{ flowfd_closing_init, flowfd_closing_exit },
+	{ flowfd_work_class_init, flowfd_work_class_exit },
+	{ flowfd_repoll_init, flowfd_repoll_exit },
+	{ flowfd_device_init, flowfd_device_exit },
+};
+
+static void end_parts(unsigned int count)
 {
-	int err;
-
-	err = flowfd_work_class_init();
-	if (err)
-		return err;
-	err = flowfd_closing_init();
-	if (err)
-		goto exit_work;
-	err = flowfd_counter_init();
-	if (err)
-		goto exit_closing;
-	err = flowfd_ring_init();
-	if (err)
-		goto exit_counter;
-	err = flowfd_repoll_init(flowfd_watch_repoll);
-	if (err)
-		goto exit_ring;
-	err = flowfd_watch_init();
-	if (err)
-		goto exit_repoll;
-	flowfd_watch_control_init();
-	flowfd_balance_init();
-	err = flowfd_device_init();
-	if (err)
-		goto exit_watch;
-	flowfd_objects_init(&flowfd_counter_object_ops, &flowfd_ring_object_ops);
-	return 0;
-
-exit_watch:
-	flowfd_watch_exit();
-exit_repoll:
-	flowfd_repoll_exit();
-exit_ring:
-	flowfd_ring_exit();
-exit_counter:
-	flowfd_counter_exit();
-exit_closing:
-	flowfd_closing_exit();
-exit_work:
-	flowfd_work_class_exit();
-	return err;
+	while (count--)
+		parts[count].exit();
 }
 
-/* Work items may end after the last descriptor: workqueues go before the caches. */
+static int __init flowfd_init(void)
+{
+	unsigned int i;
+	int err;
+
+	flowfd_watch_control_init();
+	flowfd_balance_init();
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		err = parts[i].init();
+		if (err) {
+			end_parts(i);
+			return err;
+		}
+	}
+	flowfd_objects_init(&flowfd_counter_object_ops, &flowfd_ring_object_ops);
+	return 0;
+}
+
 static void __exit flowfd_exit(void)
 {
 	flowfd_objects_exit();
-	flowfd_device_exit();
-	flowfd_repoll_exit();
-	flowfd_work_class_exit();
-	flowfd_closing_exit();
-	flowfd_watch_exit();
-	flowfd_ring_exit();
-	flowfd_counter_exit();
+	end_parts(ARRAY_SIZE(parts));
 }
 
 module_init(flowfd_init);

@@ -13,15 +13,12 @@
 #include "compat.h"
 #include "memory.h"
 
-/**
- * flowfd_memory_charge - charge pages to RLIMIT_MEMLOCK of the caller
- * @m: result; the pages themselves are not allocated
- * @pages: how many
+/*
+ * Charges pages, which are not allocated here, to RLIMIT_MEMLOCK of the caller. Returns 0
+ * or -ENOMEM.
  *
  * CAP_IPC_LOCK exempts from RLIMIT_MEMLOCK; to lack it is nothing to audit. The
  * credentials hold the user: Debian's 6.1 does not export free_uid() before 6.1.0-56.
- *
- * Return: 0, or -ENOMEM: RLIMIT_MEMLOCK would be exceeded.
  */
 int flowfd_memory_charge(struct flowfd_memory *m, unsigned long pages)
 {
@@ -40,10 +37,6 @@ int flowfd_memory_charge(struct flowfd_memory *m, unsigned long pages)
 	return 0;
 }
 
-/**
- * flowfd_memory_uncharge - end what flowfd_memory_charge() began
- * @m: charged pages
- */
 void flowfd_memory_uncharge(struct flowfd_memory *m)
 {
 	if (!m->owner)
@@ -81,13 +74,7 @@ free_pages:
 	return NULL;
 }
 
-/**
- * flowfd_memory_alloc - allocate zeroed pages, charged to the caller
- * @m: result
- * @pages: how many
- *
- * Return: 0, or -ENOMEM: no memory, or RLIMIT_MEMLOCK would be exceeded.
- */
+/* Allocates zeroed pages, charged to the caller. Returns 0 or -ENOMEM. */
 int flowfd_memory_alloc(struct flowfd_memory *m, unsigned long pages)
 {
 	int err = flowfd_memory_charge(m, pages);
@@ -102,27 +89,17 @@ int flowfd_memory_alloc(struct flowfd_memory *m, unsigned long pages)
 	return 0;
 }
 
-/**
- * flowfd_memory_free - free the pages
- * @m: memory that nothing maps any more
- *
- * May sleep.
- */
+/* Nothing maps the pages any more. May sleep. */
 void flowfd_memory_free(struct flowfd_memory *m)
 {
 	vfree(m->start);
 	flowfd_memory_uncharge(m);
 }
 
-/**
- * flowfd_memory_map - map the pages for a program
- * @m: memory of the object behind the mapped file
- * @vma: mapping
- *
- * The mapping holds the file, and the file holds the memory. A private mapping would be
- * a copy that no event ever reaches. Nothing in the memory is code.
- *
- * Return: 0 or a negative errno.
+/*
+ * Maps the pages for a program. The mapping holds the file, and the file holds the
+ * memory. A private mapping would be a copy that no event ever reaches. Nothing in the
+ * memory is code.
  */
 int flowfd_memory_map(const struct flowfd_memory *m, struct vm_area_struct *vma)
 {

@@ -35,12 +35,9 @@ static void object_set_creator(struct flowfd_object *o)
 	get_task_comm(o->comm, current);
 }
 
-/**
- * flowfd_object_add_counter - show a counter that is complete
- * @o: object, made by the caller's process; until xa_erase() the caller has a reference
- * @id: its number, which is stored before anybody sees the object
- *
- * Return: 0 or a negative errno.
+/*
+ * Shows a complete counter that the calling process made, and stores its number before
+ * anybody sees it. The caller has a reference until xa_erase().
  */
 int flowfd_object_add_counter(struct flowfd_object *o, u32 *id)
 {
@@ -49,12 +46,7 @@ int flowfd_object_add_counter(struct flowfd_object *o, u32 *id)
 			GFP_KERNEL_ACCOUNT);
 }
 
-/**
- * flowfd_object_reserve_ring - reserve a place for a new ring
- * @id: its number, for flowfd_object_publish_ring() or xa_erase()
- *
- * Return: 0 or a negative errno.
- */
+/* Reserves the number of a new ring, for flowfd_object_publish_ring() or xa_erase(). */
 int flowfd_object_reserve_ring(u64 *id)
 {
 	int err;
@@ -66,10 +58,9 @@ int flowfd_object_reserve_ring(u64 *id)
 	return err;
 }
 
-/**
- * flowfd_object_publish_ring - show a ring that is complete
- * @o: object, made by the caller's process; until xa_erase() the caller has a reference
- * @id: number that was reserved
+/*
+ * Shows a complete ring that the calling process made. The caller has a reference until
+ * xa_erase().
  */
 void flowfd_object_publish_ring(struct flowfd_object *o, u64 id)
 {
@@ -180,11 +171,7 @@ static const struct file_operations objects_fops = {
 	.release = seq_release_private,
 };
 
-/**
- * flowfd_objects_init - make the list, if this kernel has debugfs
- * @counters: methods of counters
- * @rings: methods of rings
- */
+/* Makes the list, if this kernel has debugfs. */
 void flowfd_objects_init(const struct flowfd_object_ops *counters,
 			 const struct flowfd_object_ops *rings)
 {
@@ -194,7 +181,6 @@ void flowfd_objects_init(const struct flowfd_object_ops *counters,
 	debugfs_create_file("objects", 0400, directory, NULL, &objects_fops);
 }
 
-/** flowfd_objects_exit - remove the list */
 void flowfd_objects_exit(void)
 {
 	debugfs_remove(directory);

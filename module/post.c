@@ -13,13 +13,7 @@
 /* Posts that fdinfo lists; a ring can have a million. */
 #define POSTS_SHOWN_MAX 4096U
 
-/**
- * flowfd_post_add - add an item that can be posted
- * @ring: locked ring
- * @data: returned with its bits
- *
- * Return: number of the item, or -ENOSPC.
- */
+/* Adds an item that can be posted. Returns its number, or -ENOSPC. */
 int flowfd_post_add(struct flowfd_ring *ring, u64 data)
 {
 	int number = flowfd_ring_take_item(ring, U32_MAX);
@@ -42,15 +36,10 @@ static void post_remove(struct flowfd_ring *ring, u32 number)
 	flowfd_ring_return_item(ring, number);
 }
 
-/**
- * flowfd_post_remove - remove such an item
- * @ring: locked ring
- * @number: from user space
- *
- * What was posted and not taken is dropped. If the item is in the stack it stays there,
- * and flowfd_ring_take_item() passes it over.
- *
- * Return: 0, or -ENOENT if there is no such post.
+/*
+ * Removes the post with a number that is from user space, or returns -ENOENT. What was
+ * posted and not taken is dropped. If the item is in the stack it stays there, and
+ * flowfd_ring_take_item() passes it over.
  */
 int flowfd_post_remove(struct flowfd_ring *ring, u32 number)
 {
@@ -60,12 +49,9 @@ int flowfd_post_remove(struct flowfd_ring *ring, u32 number)
 	return 0;
 }
 
-/**
- * flowfd_posts_remove - remove all posts with this data
- * @ring: locked ring
- * @data: as user space has it in the items now
- *
- * Return: how many there were.
+/*
+ * Removes all posts with this data, as user space has it in the items now. Returns their
+ * number.
  */
 int flowfd_posts_remove(struct flowfd_ring *ring, u64 data)
 {
@@ -82,11 +68,7 @@ int flowfd_posts_remove(struct flowfd_ring *ring, u64 data)
 	return removed;
 }
 
-/**
- * flowfd_posts_show - list the posts of a ring, for fdinfo
- * @ring: locked ring
- * @m: output
- */
+/* For fdinfo. */
 void flowfd_posts_show(struct flowfd_ring *ring, struct seq_file *m)
 {
 	u32 left = POSTS_SHOWN_MAX;

@@ -18,15 +18,13 @@
 /* Not in a header. */
 #define MQUEUE_MAGIC 0x19800202
 
-static struct {
-	const char *name;
-	struct workqueue_struct *workqueue;
-} classes[REPOLL_CLASSES] = {
-	[REPOLL_DEVICE] = { .name = "flowfd_device" },
-	[REPOLL_FUSE] = { .name = "flowfd_fuse" },
-};
+/*
+ * A workqueue runs a limited number of items at a time, so each class with files that may
+ * wait has one. Files that do not wait are polled in the turn of the ring's user.
+ */
+static struct workqueue_struct *workqueues[REPOLL_CLASSES];
 
-static void (*poll_entry)(struct flowfd_repoll_entry *entry);
+void (*flowfd_repoll_poll)(struct flowfd_repoll_entry *entry);
 
 /* Others, such as AF_VSOCK, lock the socket, which a sender holds while it copies. */
 static bool socket_polls_without_lock(const struct file *file)
@@ -53,9 +51,9 @@ static bool anon_file_polls_without_lock(const struct file *file)
 	       strcmp(file->f_path.dentry->d_name.name, "[perf_event]");
 }
 
-/**
- * flowfd_repoll_class - how long the poll method of a file may take
- * @file: file that has a poll method and is no counter: a counter's class is known
+/*
+ * How long the poll method of a file may take. The file is no counter: a counter's class
+ * is known.
  */
 enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 {
@@ -104,7 +102,7 @@ static bool repoll_next(struct flowfd_repoll *r, bool *loaded)
 		return false;
 	/* A full barrier: a wakeup from here on queues the entry again. */
 	xchg(&entry->queued, false);
-	poll_entry(entry);
+	flowfd_repoll_poll(entry);
 	return true;
 }
 
@@ -128,10 +126,7 @@ static void repoll_work(struct work_struct *work)
 	flowfd_ring_end_work(ring);
 }
 
-/**
- * flowfd_repoll_is_due - whether there are files that the caller can poll
- * @ring: ring
- */
+/* Whether there are files that the caller can poll. */
 bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
 {
 	const struct flowfd_repoll *r = &ring->repoll[REPOLL_KERNEL];
@@ -139,11 +134,10 @@ bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
 	return !llist_empty(&r->entries) || READ_ONCE(r->taken);
 }
 
-/**
- * flowfd_repoll_now - poll the files of a ring that do not wait, in place of the worker
- * @ring: ring; the caller holds a reference, and no lock
- *
- * All that were queued before the call, also the one that the worker polls now.
+/*
+ * Polls the files of a ring that do not wait, in place of the worker: all that were
+ * queued before the call, also the one that the worker polls now. The caller holds no
+ * lock.
  */
 void flowfd_repoll_now(struct flowfd_ring *ring)
 {
@@ -173,28 +167,19 @@ void flowfd_repoll_now(struct flowfd_ring *ring)
 		flowfd_ring_queue_work(ring, ring->work_class->unbound, &r->work);
 }
 
-/**
- * flowfd_repoll_claim - whether the caller is to queue an entry
- * @entry: entry of a file that was woken
- *
- * If so the caller takes the references that the worker needs, and calls
- * flowfd_repoll_queue().
+/*
+ * Whether the caller is to queue the entry of a file that was woken. If so it takes the
+ * references that the worker needs, and calls flowfd_repoll_queue().
  */
 bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry)
 {
 	return !xchg(&entry->queued, true);
 }
 
-/**
- * flowfd_repoll_queue - have a worker poll a file
- * @ring: ring that watches it
- * @entry: claimed entry
- *
- * In any context.
- */
+/* Has a worker poll the file of a claimed entry. In any context. */
 void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *entry)
 {
-	struct workqueue_struct *workqueue = classes[entry->class].workqueue;
+	struct workqueue_struct *workqueue = workqueues[entry->class];
 	struct flowfd_repoll *r = &ring->repoll[entry->class];
 
 	/* If the list has others, the task that added the first queues the work. */
@@ -203,10 +188,7 @@ void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *e
 				       &r->work);
 }
 
-/**
- * flowfd_repoll_init_ring - there is nothing to poll yet
- * @ring: new ring
- */
+/* A new ring has nothing to poll yet. */
 void flowfd_repoll_init_ring(struct flowfd_ring *ring)
 {
 	struct flowfd_repoll *r;
@@ -220,40 +202,24 @@ void flowfd_repoll_init_ring(struct flowfd_ring *ring)
 	}
 }
 
-static void destroy_workqueues(unsigned int count)
+/* Returns 0 or -ENOMEM. */
+int flowfd_repoll_init(void)
 {
-	while (--count > REPOLL_KERNEL)
-		destroy_workqueue(classes[count].workqueue);
+	workqueues[REPOLL_DEVICE] = alloc_workqueue("flowfd_device", WQ_UNBOUND, 0);
+	workqueues[REPOLL_FUSE] = alloc_workqueue("flowfd_fuse", WQ_UNBOUND, 0);
+	if (workqueues[REPOLL_DEVICE] && workqueues[REPOLL_FUSE])
+		return 0;
+	flowfd_repoll_exit();
+	return -ENOMEM;
 }
 
-/**
- * flowfd_repoll_init - make a workqueue for each class whose files may wait
- * @poll: polls the file of an entry and gives up the references that were taken for it
- *
- * A workqueue runs a limited number of items at a time, so each of these classes has one.
- * Files that do not wait are polled in the turn of the ring's user.
- *
- * Return: 0 or -ENOMEM.
- */
-int flowfd_repoll_init(void (*poll)(struct flowfd_repoll_entry *entry))
-{
-	struct workqueue_struct *workqueue;
-	unsigned int i;
-
-	poll_entry = poll;
-	for (i = REPOLL_KERNEL + 1; i < REPOLL_CLASSES; i++) {
-		workqueue = alloc_workqueue("%s", WQ_UNBOUND, 0, classes[i].name);
-		if (!workqueue) {
-			destroy_workqueues(i);
-			return -ENOMEM;
-		}
-		classes[i].workqueue = workqueue;
-	}
-	return 0;
-}
-
-/** flowfd_repoll_exit - the last ring is gone; waits for its worker to end */
+/* The last ring is gone; waits for its worker to end. */
 void flowfd_repoll_exit(void)
 {
-	destroy_workqueues(REPOLL_CLASSES);
+	unsigned int i;
+
+	for (i = 0; i < REPOLL_CLASSES; i++) {
+		if (workqueues[i])
+			destroy_workqueue(workqueues[i]);
+	}
 }

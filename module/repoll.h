@@ -48,7 +48,10 @@ struct flowfd_repoll_entry {
 	u8 class;
 };
 
-int flowfd_repoll_init(void (*poll)(struct flowfd_repoll_entry *entry));
+/* Polls the file of an entry and gives up the references that were taken for it. */
+extern void (*flowfd_repoll_poll)(struct flowfd_repoll_entry *entry);
+
+int flowfd_repoll_init(void);
 void flowfd_repoll_exit(void);
 enum flowfd_repoll_class flowfd_repoll_class(const struct file *file);
 void flowfd_repoll_init_ring(struct flowfd_ring *ring);

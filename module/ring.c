@@ -18,14 +18,10 @@ static_assert(FLOWFD_RING_ITEMS_MAX <= FLOWFD_RING_POSTED_ITEM);
 
 static struct kmem_cache *ring_cache;
 
-/**
- * flowfd_ring_pending - how many entries wait in the index
- * @ring: ring
- *
- * The consumer says where the first entry is. If it stores a wrong position, the
- * result is wrong, but within bounds.
- *
- * Return: number of entries; 0 while the first slot is not filled yet.
+/*
+ * How many entries wait in the index; 0 while the first slot is not filled yet. The
+ * consumer says where the first entry is: if it stores a wrong position, the result is
+ * wrong, but within bounds.
  */
 u32 flowfd_ring_pending(const struct flowfd_ring *ring)
 {
@@ -38,11 +34,9 @@ u32 flowfd_ring_pending(const struct flowfd_ring *ring)
 	return clamp(tail - head, 1U, ring->mask + 1);
 }
 
-/**
- * flowfd_ring_has_posts - whether the consumer has posts to take or to deliver
- * @ring: ring
- *
- * Only for wakeups: user space can store anything there. The links are never followed.
+/*
+ * Whether the consumer has posts to take or to deliver. Only for wakeups: user space can
+ * store anything there. The links are never followed.
  */
 bool flowfd_ring_has_posts(const struct flowfd_ring *ring)
 {
@@ -52,14 +46,10 @@ bool flowfd_ring_has_posts(const struct flowfd_ring *ring)
 	       READ_ONCE(header->taken);
 }
 
-/**
- * flowfd_ring_see_pending - remember how many entries are pending
- * @ring: ring
- *
- * Not if the consumer moves its head meanwhile: with an old head the number is too high.
- * What a wrong head makes of it is within the number of items.
- *
- * Return: as flowfd_ring_pending().
+/*
+ * As flowfd_ring_pending(), and remembers the highest result. Not if the consumer moves
+ * its head meanwhile: with an old head the number is too high. What a wrong head makes of
+ * it is within the number of items.
  */
 u32 flowfd_ring_see_pending(struct flowfd_ring *ring)
 {
@@ -76,11 +66,9 @@ u32 flowfd_ring_see_pending(struct flowfd_ring *ring)
 	return pending;
 }
 
-/**
- * flowfd_ring_has_enough - whether a task need not sleep
- * @ring: ring
- * @wanted: how many entries it waits for; any post is enough as well
- * @result: what it returns then, or after its timeout
+/*
+ * Whether a task need not sleep: there are @wanted entries, or any post. @result is what
+ * the task returns then, or after its timeout.
  */
 bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result)
 {
@@ -93,11 +81,7 @@ bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result)
 	return true;
 }
 
-/**
- * flowfd_ring_set_item - start to use an item
- * @item: not published by anything yet
- * @data: returned with its events
- */
+/* Starts to use an item that nothing publishes yet. */
 void flowfd_ring_set_item(struct flowfd_ring_item *item, u64 data)
 {
 	flowfd_ring_clear_item(item);
@@ -105,23 +89,17 @@ void flowfd_ring_set_item(struct flowfd_ring_item *item, u64 data)
 	WRITE_ONCE(item->data, data);
 }
 
-/**
- * flowfd_ring_clear_item - drop the events of an item
- * @item: not published by anything any more
- *
- * An entry in the index stays. The consumer finds the item empty, or finds there the
- * next file that uses the item.
+/*
+ * Drops the events of an item that nothing publishes any more. An entry in the index
+ * stays. The consumer finds the item empty, or finds there the next file that uses the
+ * item.
  */
 void flowfd_ring_clear_item(struct flowfd_ring_item *item)
 {
 	xchg(&item->ready, 0);
 }
 
-/**
- * flowfd_ring_return_item - make an item free again
- * @ring: locked ring
- * @number: of the item
- */
+/* Makes an item free again. */
 void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number)
 {
 	u32 end = (ring->free_first + ring->free_count) % ring->max_items;
@@ -132,17 +110,14 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number)
 	ring->free_count++;
 }
 
-/**
- * flowfd_ring_take_item - take a free item
- * @ring: locked ring
- * @resting: bits of @queued with which an item rests until the consumer has taken it
+/*
+ * Takes a free item and returns its number, or -ENOSPC. An item rests while @queued has
+ * one of the bits in @resting, until the consumer has taken it.
  *
  * For a file, FLOWFD_RING_BY_POST: if a poster died before it put the item into the
  * stack, nobody ever does, and the events of the file would be lost. An entry of an
  * earlier file in the index is no harm. For a post, all: it would not be put into the
  * stack while there is such an entry, and would not end a wait for more entries.
- *
- * Return: number of the item, or -ENOSPC.
  */
 int flowfd_ring_take_item(struct flowfd_ring *ring, u32 resting)
 {
@@ -180,12 +155,9 @@ static struct flowfd_ring_header ring_layout(u32 max_items)
 	return layout;
 }
 
-/**
- * flowfd_ring_describe - where things are in the memory of a ring
- * @ring: ring
- * @info: its output members are set
- *
- * The header is not read: user space can write it.
+/*
+ * Where things are in the memory of a ring. The header is not read: user space can write
+ * it.
  */
 void flowfd_ring_describe(const struct flowfd_ring *ring, struct flowfd_create_ring *info)
 {
@@ -244,11 +216,9 @@ static int ring_alloc_private(struct flowfd_ring *ring)
 	return 0;
 }
 
-/**
- * flowfd_ring_alloc - allocate a ring
- * @max_items: 1 to FLOWFD_RING_ITEMS_MAX
- *
- * Return: the ring with one reference, or an ERR_PTR.
+/*
+ * Allocates a ring for 1 to FLOWFD_RING_ITEMS_MAX items. Returns it with one reference,
+ * or an ERR_PTR.
  */
 struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 {
@@ -285,13 +255,12 @@ free_ring:
 	return ERR_PTR(err);
 }
 
-/** flowfd_ring_get - take another reference to @ring */
 void flowfd_ring_get(struct flowfd_ring *ring)
 {
 	refcount_inc(&ring->refs);
 }
 
-/** flowfd_ring_put - drop a reference to @ring; may sleep */
+/* May sleep. */
 void flowfd_ring_put(struct flowfd_ring *ring)
 {
 	if (!refcount_dec_and_test(&ring->refs))
@@ -301,11 +270,9 @@ void flowfd_ring_put(struct flowfd_ring *ring)
 	kmem_cache_free(ring_cache, ring);
 }
 
-/**
- * flowfd_ring_queue_work - queue a work item that may outlive the ring's descriptor
- * @ring: ring; the caller holds another reference
- * @queue: workqueue
- * @work: in the ring's memory; its function ends with flowfd_ring_end_work()
+/*
+ * Queues a work item that may outlive the ring's descriptor. The caller holds another
+ * reference; the work item's function ends with flowfd_ring_end_work().
  */
 void flowfd_ring_queue_work(struct flowfd_ring *ring, struct workqueue_struct *queue,
 			    struct work_struct *work)
@@ -319,7 +286,7 @@ void flowfd_ring_queue_work(struct flowfd_ring *ring, struct workqueue_struct *q
 	refcount_dec(&ring->refs);
 }
 
-/** flowfd_ring_end_work - the last use of @ring by a work item */
+/* The last use of the ring by a work item. */
 void flowfd_ring_end_work(struct flowfd_ring *ring)
 {
 	flowfd_ring_put(ring);
@@ -338,11 +305,7 @@ static void ring_construct(void *object)
 	init_llist_head(&ring->closed);
 }
 
-/**
- * flowfd_ring_init - make the slab cache of rings
- *
- * Return: 0 or -ENOMEM.
- */
+/* Makes the slab cache of rings. Returns 0 or -ENOMEM. */
 int flowfd_ring_init(void)
 {
 	ring_cache = kmem_cache_create("flowfd_ring", sizeof(struct flowfd_ring),
@@ -351,7 +314,7 @@ int flowfd_ring_init(void)
 	return ring_cache ? 0 : -ENOMEM;
 }
 
-/** flowfd_ring_exit - the last ring is gone */
+/* The last ring is gone. */
 void flowfd_ring_exit(void)
 {
 	kmem_cache_destroy(ring_cache);

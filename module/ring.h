@@ -6,6 +6,7 @@
 #include <linux/atomic.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
@@ -15,13 +16,31 @@
 #include "memory.h"
 #include "objects.h"
 #include "repoll.h"
-#include "ring_stats.h"
 #include "work.h"
+
+struct seq_file;
+
+/* Of the file of a ring. */
+#define FLOWFD_RING_NAME "[flowfd-ring]"
 
 /* Bits of ring->listening. */
 #define RING_POLLERS  1 /* a poller looked since pollers were woken last */
 #define RING_SLEEPERS 2 /* tasks may sleep on the ring */
 #define RING_WOKEN    4 /* pollers were woken, and are still in the queue */
+
+/**
+ * struct ring_stats - what a processor counts of a ring
+ * @coalesced: events that found their entry in the index already
+ * @waits: calls that wait
+ * @sleeps: of these, those that slept
+ *
+ * Publishers and tasks that wait share no lock, so each processor counts for itself.
+ */
+struct ring_stats {
+	unsigned long coalesced;
+	unsigned long waits;
+	unsigned long sleeps;
+};
 
 /**
  * struct flowfd_ring - the state behind a ring's descriptor
@@ -31,7 +50,7 @@
  * @stats: what each processor counts
  * @mask: index slots - 1; fixed, as are all members above
  * @tail: entries put into the index so far; see ring_tail()
- * @listening: RING_* bits, for whom a publisher has something to do
+ * @listening: RING_* bits: which listeners a publisher has to wake
  * @woken_at: jiffies when @wake_work was queued last
  * @wanted: fewest entries that a task in @sleepers waits for; read without the lock
  * @sleeper_lock: protects @wanted and @sleepers
@@ -57,7 +76,7 @@
  * @refs: one of the descriptor, one of each watch and of each pending work item, one while
  *	the list shows it
  * @memory: what @header, @items and @index are in
- * @object: who made it; part of the list of all
+ * @object: its creator; part of the list of all
  */
 struct flowfd_ring {
 	struct flowfd_ring_header *header;
@@ -127,6 +146,10 @@ void flowfd_ring_arm(struct flowfd_ring *ring, int bit);
 void flowfd_ring_notify(struct flowfd_ring *ring);
 void flowfd_ring_heal(struct flowfd_ring *ring);
 int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *slept);
+
+/* ring_stats.c */
+void flowfd_ring_get_stats(struct flowfd_ring *ring, struct flowfd_ring_stats *answer);
+void flowfd_ring_show_stats(struct seq_file *m, struct flowfd_ring *ring);
 
 /* ring_file.c */
 extern const struct flowfd_object_ops flowfd_ring_object_ops;

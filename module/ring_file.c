@@ -6,7 +6,6 @@
 #include <linux/anon_inodes.h>
 #include <linux/compat.h>
 #include <linux/file.h>
-#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
@@ -22,8 +21,6 @@ static_assert(sizeof(struct flowfd_ring_entry) == 24);
 static_assert(sizeof(struct flowfd_ring_control) == FLOWFD_RING_CONTROL_SIZE_VER0);
 static_assert(sizeof(struct flowfd_ring_wait) == FLOWFD_RING_WAIT_SIZE_VER0);
 static_assert(sizeof(struct flowfd_ring_stats) == FLOWFD_RING_STATS_SIZE_VER0);
-
-static const struct file_operations ring_fops;
 
 static ktime_t deadline(u64 timeout)
 {
@@ -143,47 +140,6 @@ static ssize_t ring_read(struct file *file, char __user *buf, size_t size, loff_
 	return result < 0 ? result : sizeof(u64);
 }
 
-/* A ring that watched one of these could cause a cycle of wakeups or of references. */
-static bool file_is_a_watcher(const struct file *file)
-{
-	const char *name = file->f_path.dentry->d_name.name;
-
-	if (file->f_op == &ring_fops)
-		return true;
-	/* The kernel does not export the methods of the others; the names are ABI. */
-	if (file_inode(file)->i_sb->s_magic != ANON_INODE_FS_MAGIC)
-		return false;
-	return !strcmp(name, "[eventpoll]") || !strcmp(name, "[io_uring]");
-}
-
-static bool entry_adds(const struct flowfd_ring_entry *entry)
-{
-	return entry->op == FLOWFD_RING_ADD || entry->op == FLOWFD_RING_ADD_PINNED;
-}
-
-/* Carries out an entry, and returns its result. */
-static int ring_control(struct flowfd_ring *ring, const struct flowfd_ring_entry *entry)
-{
-	struct file *file;
-	int result;
-
-	if (!flowfd_watch_entry_is_valid(entry))
-		return -EINVAL;
-	if (entry->op == FLOWFD_RING_DEL_DATA)
-		return flowfd_watch_remove_by_data(ring, entry->data);
-	if (entry->op == FLOWFD_RING_ADD_POST || entry->op == FLOWFD_RING_DEL_POST)
-		return flowfd_watch_control_post(ring, entry);
-	file = fget(entry->fd);
-	if (!file)
-		return -EBADF;
-	if (entry_adds(entry) && file_is_a_watcher(file))
-		result = -ELOOP;
-	else
-		result = flowfd_watch_control(ring, file, entry);
-	fput(file);
-	return result;
-}
-
 /*
  * Checks that the result can be stored before anything is done, because that could not
  * be undone.
@@ -197,7 +153,7 @@ static int ring_control_entry(struct flowfd_ring *ring,
 	if (copy_from_user(&entry, user, sizeof(entry)) ||
 	    put_user(-ECANCELED, &user->result))
 		return -EFAULT;
-	result = ring_control(ring, &entry);
+	result = flowfd_watch_control(ring, &entry);
 	if (put_user(result, &user->result))
 		return -EFAULT;
 	return result < 0;
@@ -413,7 +369,7 @@ static struct file *ring_create_file(u32 max_items)
 	flowfd_ring_wake_init_ring(ring);
 	flowfd_repoll_init_ring(ring);
 	flowfd_object_publish_ring(&ring->object, ring->id);
-	file = anon_inode_getfile("[flowfd-ring]", &ring_fops, ring, O_RDWR);
+	file = anon_inode_getfile(FLOWFD_RING_NAME, &ring_fops, ring, O_RDWR);
 	if (IS_ERR(file)) {
 		xa_erase(&flowfd_rings, ring->id);
 		flowfd_ring_put(ring);
@@ -421,13 +377,9 @@ static struct file *ring_create_file(u32 max_items)
 	return file;
 }
 
-/**
- * flowfd_ring_create - FLOWFD_IOC_CREATE_RING
- * @argp: struct flowfd_create_ring in user memory; its output members are set before
- *	the descriptor can be used
- * @size: the caller's size of it
- *
- * Return: a new descriptor or a negative errno.
+/*
+ * FLOWFD_IOC_CREATE_RING. The output members are set before the descriptor can be used.
+ * Returns a descriptor or a negative errno.
  */
 long flowfd_ring_create(void __user *argp, size_t size)
 {

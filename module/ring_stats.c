@@ -24,11 +24,6 @@ static struct ring_stats stats_sum(const struct flowfd_ring *ring)
 	return sum;
 }
 
-/**
- * flowfd_ring_get_stats - what was counted
- * @ring: ring
- * @answer: result
- */
 void flowfd_ring_get_stats(struct flowfd_ring *ring, struct flowfd_ring_stats *answer)
 {
 	struct ring_stats sum = stats_sum(ring);
@@ -43,11 +38,7 @@ void flowfd_ring_get_stats(struct flowfd_ring *ring, struct flowfd_ring_stats *a
 	};
 }
 
-/**
- * flowfd_ring_show_stats - the same for fdinfo
- * @m: output
- * @ring: ring
- */
+/* For fdinfo. */
 void flowfd_ring_show_stats(struct seq_file *m, struct flowfd_ring *ring)
 {
 	struct flowfd_ring_stats stats;

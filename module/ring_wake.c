@@ -115,23 +115,20 @@ static void ring_wake(struct flowfd_ring *ring, int sync, bool posted)
 	flowfd_ring_queue_work(ring, ring->work_class->unbound, &ring->wake_work);
 }
 
-/**
- * flowfd_ring_wake - wake the tasks that sleep on a ring, and its pollers
- * @ring: ring
- * @sync: whether the publisher is about to sleep, a hint for the scheduler
+/*
+ * Wakes the tasks that sleep on a ring, and its pollers. @sync: the publisher is about to
+ * sleep, a hint for the scheduler.
  */
 void flowfd_ring_wake(struct flowfd_ring *ring, int sync)
 {
 	ring_wake(ring, sync, false);
 }
 
-/**
- * flowfd_ring_arm - have publishers and posters look for listeners
- * @ring: ring
- * @bit: RING_POLLERS: the caller is in the queue; RING_SLEEPERS: in the tree
- *
- * The caller needs a full barrier before it looks at the ring: e of docs/ring.md. For
- * posters that pairs with i, after a push and before the look at @armed.
+/*
+ * Has publishers and posters look for listeners: RING_POLLERS: the caller is in the
+ * queue; RING_SLEEPERS: in the tree. The caller needs a full barrier before it looks at
+ * the ring: e of docs/ring.md. For posters that pairs with i, after a push and before the
+ * look at @armed.
  */
 void flowfd_ring_arm(struct flowfd_ring *ring, int bit)
 {
@@ -140,14 +137,11 @@ void flowfd_ring_arm(struct flowfd_ring *ring, int bit)
 	smp_store_release(&ring->header->armed, 1);
 }
 
-/**
- * flowfd_ring_notify - FLOWFD_IOC_RING_NOTIFY
- * @ring: ring
- *
- * A level test. Without posts nobody is woken, so @armed stays for the next post. With
- * posts all are woken that listen, and set it again before they look: sleepers here, even
- * if the posts are gone by then; pollers by the rule of flowfd_ring_wake(), as for any
- * publisher.
+/*
+ * FLOWFD_IOC_RING_NOTIFY. A level test. Without posts nobody is woken, so @armed stays
+ * for the next post. With posts all listeners are woken, and set it again before they
+ * look: sleepers here, even if the posts are gone by then; pollers by the rule of
+ * flowfd_ring_wake(), as for any publisher.
  */
 void flowfd_ring_notify(struct flowfd_ring *ring)
 {
@@ -158,13 +152,11 @@ void flowfd_ring_notify(struct flowfd_ring *ring)
 	ring_wake(ring, 0, true);
 }
 
-/**
- * flowfd_ring_heal - make up for a process that ends
- * @ring: ring
- *
- * The process may have died after a push and before its look at @armed, or after it was
- * woken and before its look at the ring. So pollers are armed as if one had looked: if
- * there is no post by now, the next one wakes them. A sleeper arms the ring by itself.
+/*
+ * Makes up for a process that ends. It may have died after a push and before its look at
+ * @armed, or after it was woken and before its look at the ring. So pollers are armed as
+ * if one had looked: if there is no post by now, the next one wakes them. A sleeper arms
+ * the ring by itself.
  */
 void flowfd_ring_heal(struct flowfd_ring *ring)
 {
@@ -256,14 +248,12 @@ static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
 		ring_wake_sleepers(ring, 0, false);
 }
 
-/**
- * flowfd_ring_sleep - sleep until there are entries or a post, a deadline or a signal
- * @ring: ring
- * @wanted: how many entries to wait for, at least 1
- * @end: deadline on CLOCK_MONOTONIC, KTIME_MAX for none
- * @slept: set if the call slept, for which it is counted once
+/*
+ * Sleeps until there are @wanted entries, at least 1, or a post; until @end on
+ * CLOCK_MONOTONIC, KTIME_MAX for never; or until a signal. Sets @slept if it slept: a
+ * call is counted once.
  *
- * Return: as flowfd_ring_has_enough() says, or -EINTR.
+ * Returns what flowfd_ring_has_enough() says, or -EINTR.
  */
 int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *slept)
 {
@@ -296,10 +286,7 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *s
 	return result;
 }
 
-/**
- * flowfd_ring_wake_init_ring - there is no poller yet
- * @ring: new ring of the user who calls
- */
+/* A new ring has no poller yet, and belongs to the user of the calling task. */
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring)
 {
 	ring->work_class = flowfd_work_class_of_caller();

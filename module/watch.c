@@ -28,12 +28,7 @@ struct watch_poll {
 	int err;
 };
 
-/**
- * flowfd_publish_traced - flowfd_publish() while its tracepoint is enabled
- * @w: watch of the file
- * @events: see flowfd_publish()
- * @sync: likewise
- */
+/* flowfd_publish() while its tracepoint is enabled. */
 void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, int sync)
 {
 	publish(w, events, sync, false, true);
@@ -144,15 +139,12 @@ static struct file *watch_get_pinned(struct flowfd_watch *w)
 	return file;
 }
 
-/**
- * flowfd_watch_repoll - poll a watched file and publish the events
- * @entry: of the watch
- *
- * Called by a worker, or by a task that waits for the ring, with a reference that this
- * drops. Nothing waits for the worker: what it finds is dropped if the watch was removed
- * meanwhile.
+/*
+ * Polls a watched file and publishes the events. A worker calls it, or a task that waits
+ * for the ring, with a reference that this drops. Nothing waits for the worker: what it
+ * finds is dropped if the watch was removed meanwhile.
  */
-void flowfd_watch_repoll(struct flowfd_repoll_entry *entry)
+static void watch_repoll(struct flowfd_repoll_entry *entry)
 {
 	struct flowfd_watch *w = container_of(entry, struct flowfd_watch, repoll);
 	struct file *file;
@@ -196,17 +188,9 @@ static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync, voi
 	return 0;
 }
 
-/**
- * flowfd_watch_wake - publish a wakeup of a watched file
- * @wait: the first wait queue entry of a watch
- * @mode: not used
- * @sync: passed on to pollers and sleepers of the ring
- * @key: events
- *
- * Called by the watched file with the lock of its wait queue, interrupts off. The
- * watch exists: it leaves the queue under that lock before it is freed.
- *
- * Return: 0, always.
+/*
+ * The watched file calls it with the lock of its wait queue, interrupts off. The watch
+ * exists: it leaves the queue under that lock before it is freed.
  */
 int flowfd_watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
 		      void *key)
@@ -256,10 +240,10 @@ static void watch_join(struct file *file, wait_queue_head_t *head, poll_table *t
 }
 
 /*
- * Takes the lock of the wait queue, and leaves the queue if @dead. RCU keeps a wait
+ * Takes the lock of the wait queue, and leaves the queue if @leave. RCU keeps a wait
  * queue that was announced with POLLFREE until this has dropped its lock.
  */
-static void watch_lock_queue(struct flowfd_watch_queue *q, bool dead)
+static void watch_lock_queue(struct flowfd_watch_queue *q, bool leave)
 {
 	wait_queue_head_t *head;
 	unsigned long flags;
@@ -269,7 +253,7 @@ static void watch_lock_queue(struct flowfd_watch_queue *q, bool dead)
 	head = smp_load_acquire(&q->head);
 	if (head) {
 		spin_lock_irqsave(&head->lock, flags);
-		if (dead) {
+		if (leave) {
 			list_del_init(&q->wait.entry);
 			WRITE_ONCE(q->head, NULL);
 		}
@@ -278,23 +262,16 @@ static void watch_lock_queue(struct flowfd_watch_queue *q, bool dead)
 	rcu_read_unlock();
 }
 
-/* After this no wakeup of the watch is running, and none comes. A worker may poll. */
-static void watch_leave_queues(struct flowfd_watch *w)
-{
-	watch_lock_queue(&w->queue, true);
-	if (w->queue2)
-		watch_lock_queue(w->queue2, true);
-}
-
 /*
  * Orders this task with the wakeups: later ones see what it stored before, and it sees
- * what the file stored before earlier ones.
+ * what the file stored before earlier ones. If it leaves the queues, no wakeup is running
+ * afterwards, and none comes. A worker may poll.
  */
-static void watch_sync_wakeups(struct flowfd_watch *w)
+static void watch_lock_queues(struct flowfd_watch *w, bool leave)
 {
-	watch_lock_queue(&w->queue, false);
+	watch_lock_queue(&w->queue, leave);
 	if (w->queue2)
-		watch_lock_queue(w->queue2, false);
+		watch_lock_queue(w->queue2, leave);
 }
 
 static struct flowfd_watch *watch_of_hook(struct flowfd_closing_hook *hook)
@@ -307,7 +284,7 @@ static void watch_file_leave(struct flowfd_closing_hook *hook)
 	struct flowfd_watch *w = watch_of_hook(hook);
 
 	watch_set_mask(w, 0);
-	watch_leave_queues(w);
+	watch_lock_queues(w, true);
 }
 
 /*
@@ -328,15 +305,9 @@ static const struct flowfd_closing_ops watch_closing_ops = {
 	.closed = watch_file_closed,
 };
 
-/**
- * flowfd_watch_alloc - make a watch that publishes nothing yet
- * @ring: ring
- * @file: file to watch; the caller keeps it
- * @fd: its descriptor
- *
- * The caller sets the item and the repoll class.
- *
- * Return: watch with one reference, or NULL.
+/*
+ * Makes a watch that publishes nothing yet, with one reference. Returns NULL if there is
+ * no memory. The caller keeps @file, and sets the item and the repoll class.
  */
 struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *file,
 					int fd)
@@ -352,7 +323,7 @@ struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *f
 	refcount_set(&w->refs, 1);
 	w->dropped = false;
 	w->pinned = false;
-	flowfd_closing_init_hook(&w->closing, file, CLOSING_WATCH);
+	flowfd_closing_init_hook(&w->closing, file, &watch_closing_ops);
 	w->queue.wait.func = NULL;
 	w->queue.head = NULL;
 	w->queue2 = NULL;
@@ -360,10 +331,7 @@ struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *f
 	return w;
 }
 
-/**
- * flowfd_watch_put - drop a reference to a watch
- * @w: watch; may sleep
- */
+/* May sleep. */
 void flowfd_watch_put(struct flowfd_watch *w)
 {
 	struct flowfd_ring *ring = w->ring;
@@ -377,25 +345,12 @@ void flowfd_watch_put(struct flowfd_watch *w)
 	flowfd_ring_put(ring);
 }
 
-/**
- * flowfd_watch_pin - keep the watched file open
- * @w: watch without a hook into its file
- */
-void flowfd_watch_pin(struct flowfd_watch *w)
-{
-	get_file(w->closing.file);
-	w->pinned = true;
-	/* A FUSE server is asked on behalf of the task that added the file. */
-	w->cred = w->repoll.class == REPOLL_KERNEL ? NULL : get_current_cred();
-}
-
-/**
- * flowfd_watch_start - join the wait queues, and publish what is ready already
- * @w: new watch; the caller keeps its file open
- * @mask: EPOLL* bits, perhaps with EPOLLONESHOT
+/*
+ * Joins the wait queues, and publishes what is ready already. The caller keeps the file
+ * open. @mask are EPOLL* bits, perhaps with EPOLLONESHOT.
  *
- * Return: 0; -EOPNOTSUPP if the file has more than two wait queues; or -ENOMEM. After
- * an error the watch must be stopped.
+ * Returns 0; -EOPNOTSUPP if the file has more than two wait queues; or -ENOMEM. After an
+ * error the watch must be stopped.
  */
 int flowfd_watch_start(struct flowfd_watch *w, u32 mask)
 {
@@ -411,12 +366,7 @@ int flowfd_watch_start(struct flowfd_watch *w, u32 mask)
 	return p.err;
 }
 
-/**
- * flowfd_watch_change - give a watch other events and data
- * @w: watch; the caller keeps its file open
- * @data: returned with its events
- * @mask: EPOLL* bits, perhaps with EPOLLONESHOT
- */
+/* Gives a watch other events and data. The caller keeps the file open. */
 void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask)
 {
 	poll_table table = { ._key = watch_key(mask) };
@@ -424,12 +374,12 @@ void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask)
 	/* A worker publishes what it found by the old mask or by the new one. */
 	spin_lock(&w->ring->repoll_lock);
 	watch_set_mask(w, 0);
-	watch_sync_wakeups(w);
+	watch_lock_queues(w, false);
 	flowfd_ring_set_item(w->item, data);
 	watch_set_mask(w, mask);
 	spin_unlock(&w->ring->repoll_lock);
 	/* The poll methods of counters and eventfds have no barrier and take no lock. */
-	watch_sync_wakeups(w);
+	watch_lock_queues(w, false);
 	watch_publish(w, vfs_poll(w->closing.file, &table), 0);
 }
 
@@ -441,20 +391,18 @@ static void watch_drop_repoll(struct flowfd_watch *w)
 	spin_unlock(&w->ring->repoll_lock);
 }
 
-/**
- * flowfd_watch_stop - publish nothing more, and leave the file
- * @w: watch
+/*
+ * Publishes nothing more, and leaves the file. Waits for no worker: a worker may wait for
+ * user space, and this may be the release of a ring in the context of another user's
+ * task.
  *
- * Waits for no worker: a worker may wait for user space, and this may be the release
- * of a ring in the context of another user's task.
- *
- * Return: false if the file was closed before: then the watch is in ring->closed.
+ * Returns false if the file was closed before: then the watch is in ring->closed.
  */
 bool flowfd_watch_stop(struct flowfd_watch *w)
 {
 	watch_set_mask(w, 0);
 	if (w->pinned)
-		watch_leave_queues(w);
+		watch_lock_queues(w, true);
 	else if (!flowfd_closing_remove(&w->closing))
 		return false;
 	watch_drop_repoll(w);
@@ -469,20 +417,16 @@ static void watch_construct(void *object)
 {
 }
 
-/**
- * flowfd_watch_init - make the slab cache of watches
- *
- * Return: 0 or -ENOMEM.
- */
+/* Makes the slab cache of watches. Returns 0 or -ENOMEM. */
 int flowfd_watch_init(void)
 {
 	watch_cache = kmem_cache_create("flowfd_watch", sizeof(struct flowfd_watch), 0,
 					SLAB_ACCOUNT, watch_construct);
-	flowfd_closing_register(CLOSING_WATCH, &watch_closing_ops);
+	flowfd_repoll_poll = watch_repoll;
 	return watch_cache ? 0 : -ENOMEM;
 }
 
-/** flowfd_watch_exit - the last watch is gone */
+/* The last watch is gone. */
 void flowfd_watch_exit(void)
 {
 	kmem_cache_destroy(watch_cache);

@@ -76,22 +76,15 @@ void flowfd_watch_exit(void);
 struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *file,
 					int fd);
 void flowfd_watch_put(struct flowfd_watch *w);
-void flowfd_watch_pin(struct flowfd_watch *w);
 int flowfd_watch_start(struct flowfd_watch *w, u32 mask);
 void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask);
 bool flowfd_watch_stop(struct flowfd_watch *w);
 int flowfd_watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
 		      void *key);
-void flowfd_watch_repoll(struct flowfd_repoll_entry *entry);
 void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, int sync);
 
 /* watch_control.c */
-int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,
-			 const struct flowfd_ring_entry *entry);
-bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry);
-int flowfd_watch_control_post(struct flowfd_ring *ring,
-			      const struct flowfd_ring_entry *entry);
-int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data);
+int flowfd_watch_control(struct flowfd_ring *ring, const struct flowfd_ring_entry *entry);
 void flowfd_watch_remove_all(struct flowfd_ring *ring);
 void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m);
 void flowfd_watch_control_init(void);

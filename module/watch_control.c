@@ -3,6 +3,8 @@
  * Adding, changing and removing the watches of a ring, as FLOWFD_IOC_RING_CONTROL
  * asks for, and listing them. All of it is under the ring's lock.
  */
+#include <linux/cred.h>
+#include <linux/file.h>
 #include <linux/hash.h>
 #include <linux/magic.h>
 #include <linux/module.h>
@@ -28,6 +30,22 @@ static bool file_is_of_module(const struct file *file, const char *name)
 	return owner && !strcmp(module_name(owner), name);
 }
 
+static bool file_has_name(const struct file *file, const char *name)
+{
+	return file_inode(file)->i_sb->s_magic == ANON_INODE_FS_MAGIC &&
+	       !strcmp(file->f_path.dentry->d_name.name, name);
+}
+
+/*
+ * A ring that watched one of these could cause a cycle of wakeups or of references. The
+ * kernel does not export the methods of the others; the names are ABI.
+ */
+static bool file_is_a_watcher(const struct file *file)
+{
+	return file_has_name(file, FLOWFD_RING_NAME) ||
+	       file_has_name(file, "[eventpoll]") || file_has_name(file, "[io_uring]");
+}
+
 /*
  * Whether poll answers for the calling task: signalfd_poll() checks the signals of
  * current, binder's poll its thread. Both wake without events, and in a worker poll
@@ -35,20 +53,11 @@ static bool file_is_of_module(const struct file *file, const char *name)
  */
 static bool file_polls_for_task(const struct file *file)
 {
-	switch (file_inode(file)->i_sb->s_magic) {
-	case ANON_INODE_FS_MAGIC:
-		return !strcmp(file->f_path.dentry->d_name.name, "[signalfd]");
-	case BINDERFS_SUPER_MAGIC:
-	case RUST_BINDERFS_SUPER_MAGIC:
-		return true;
-	default:
-		return file_is_of_module(file, "binder_linux");
-	}
-}
+	unsigned long magic = file_inode(file)->i_sb->s_magic;
 
-static bool file_can_be_watched(struct file *file)
-{
-	return file_can_poll(file) && !file_polls_for_task(file);
+	return file_has_name(file, "[signalfd]") || magic == BINDERFS_SUPER_MAGIC ||
+	       magic == RUST_BINDERFS_SUPER_MAGIC ||
+	       file_is_of_module(file, "binder_linux");
 }
 
 static struct hlist_head *watch_chain(const struct flowfd_ring *ring,
@@ -132,7 +141,10 @@ static int watch_hold(struct flowfd_watch *w, bool pin)
 		return min(tracked, 0);
 	if (!may_pin)
 		return -EPERM;
-	flowfd_watch_pin(w);
+	get_file(w->closing.file);
+	w->pinned = true;
+	/* A FUSE server is asked on behalf of the task that added the file. */
+	w->cred = w->repoll.class == REPOLL_KERNEL ? NULL : get_current_cred();
 	return 0;
 }
 
@@ -142,7 +154,9 @@ static int watch_add(struct flowfd_ring *ring, struct file *file,
 	struct flowfd_watch *w;
 	int number, err;
 
-	if (!file_can_be_watched(file))
+	if (file_is_a_watcher(file))
+		return -ELOOP;
+	if (!file_can_poll(file) || file_polls_for_task(file))
 		return -EPERM;
 	if (watch_find(ring, file, entry->fd))
 		return -EEXIST;
@@ -174,74 +188,7 @@ static int watch_add(struct flowfd_ring *ring, struct file *file,
 	return w->pinned ? FLOWFD_RING_PINNED : 0;
 }
 
-static int watch_control_locked(struct flowfd_ring *ring, struct file *file,
-				const struct flowfd_ring_entry *entry)
-{
-	u32 mask = (entry->events & ~(__force u32)EPOLLET) |
-		   (__force u32)(EPOLLERR | EPOLLHUP);
-	struct flowfd_watch *w;
-
-	watch_remove_closed(ring, U32_MAX);
-	if (entry->op == FLOWFD_RING_ADD || entry->op == FLOWFD_RING_ADD_PINNED)
-		return watch_add(ring, file, entry, mask);
-	w = watch_find(ring, file, entry->fd);
-	if (!w)
-		return -ENOENT;
-	if (entry->op == FLOWFD_RING_MOD)
-		flowfd_watch_change(w, entry->data, mask);
-	else
-		watch_remove(w);
-	return 0;
-}
-
-/**
- * flowfd_watch_control - add, change or remove the watch of a file
- * @ring: ring
- * @file: file of entry->fd, no ring, epoll or io_uring; the caller keeps it
- * @entry: valid entry that names a file
- *
- * Return: the result for user space.
- */
-int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,
-			 const struct flowfd_ring_entry *entry)
-{
-	int result = mutex_lock_killable(&ring->lock);
-
-	if (result)
-		return result;
-	result = watch_control_locked(ring, file, entry);
-	mutex_unlock(&ring->lock);
-	return result;
-}
-
-/**
- * flowfd_watch_control_post - add or remove a post
- * @ring: ring
- * @entry: valid entry, FLOWFD_RING_ADD_POST or FLOWFD_RING_DEL_POST
- *
- * Return: the result for user space.
- */
-int flowfd_watch_control_post(struct flowfd_ring *ring,
-			      const struct flowfd_ring_entry *entry)
-{
-	int result = mutex_lock_killable(&ring->lock);
-
-	if (result)
-		return result;
-	watch_remove_closed(ring, U32_MAX);
-	if (entry->op == FLOWFD_RING_ADD_POST)
-		result = flowfd_post_add(ring, entry->data);
-	else
-		result = flowfd_post_remove(ring, entry->fd);
-	mutex_unlock(&ring->lock);
-	return result;
-}
-
-/**
- * flowfd_watch_entry_is_valid - check an entry of FLOWFD_IOC_RING_CONTROL
- * @entry: from user space
- */
-bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry)
+static bool entry_is_valid(const struct flowfd_ring_entry *entry)
 {
 	const u32 known = (__force u32)(WATCH_EVENTS | EPOLLET | EPOLLONESHOT);
 
@@ -281,28 +228,68 @@ static int watch_remove_each(struct flowfd_ring *ring, const u64 *data)
 	return removed;
 }
 
-/**
- * flowfd_watch_remove_by_data - remove watches whose descriptors may be gone, and posts
- * @ring: ring
- * @data: of these
- *
- * Return: number of items removed, -ENOENT if there is none, or -EINTR.
- */
-int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data)
+static int control_locked(struct flowfd_ring *ring, struct file *file,
+			  const struct flowfd_ring_entry *entry)
 {
+	u32 mask = (entry->events & ~(__force u32)EPOLLET) |
+		   (__force u32)(EPOLLERR | EPOLLHUP);
+	struct flowfd_watch *w;
 	int removed;
 
-	if (mutex_lock_killable(&ring->lock))
-		return -EINTR;
-	removed = watch_remove_each(ring, &data) + flowfd_posts_remove(ring, data);
-	mutex_unlock(&ring->lock);
-	return removed ?: -ENOENT;
+	watch_remove_closed(ring, U32_MAX);
+	switch (entry->op) {
+	case FLOWFD_RING_ADD:
+	case FLOWFD_RING_ADD_PINNED:
+		return watch_add(ring, file, entry, mask);
+	case FLOWFD_RING_ADD_POST:
+		return flowfd_post_add(ring, entry->data);
+	case FLOWFD_RING_DEL_POST:
+		return flowfd_post_remove(ring, entry->fd);
+	case FLOWFD_RING_DEL_DATA:
+		removed = watch_remove_each(ring, &entry->data);
+		removed += flowfd_posts_remove(ring, entry->data);
+		return removed ?: -ENOENT;
+	}
+	w = watch_find(ring, file, entry->fd);
+	if (!w)
+		return -ENOENT;
+	if (entry->op == FLOWFD_RING_MOD)
+		flowfd_watch_change(w, entry->data, mask);
+	else
+		watch_remove(w);
+	return 0;
 }
 
-/**
- * flowfd_watch_remove_all - the ring is being released
- * @ring: ring that has no descriptor any more
- */
+static bool entry_has_file(const struct flowfd_ring_entry *entry)
+{
+	return entry->op == FLOWFD_RING_ADD || entry->op == FLOWFD_RING_ADD_PINNED ||
+	       entry->op == FLOWFD_RING_MOD || entry->op == FLOWFD_RING_DEL;
+}
+
+/* Carries out an entry of FLOWFD_IOC_RING_CONTROL, and returns its result. */
+int flowfd_watch_control(struct flowfd_ring *ring, const struct flowfd_ring_entry *entry)
+{
+	struct file *file = NULL;
+	int result;
+
+	if (!entry_is_valid(entry))
+		return -EINVAL;
+	if (entry_has_file(entry)) {
+		file = fget(entry->fd);
+		if (!file)
+			return -EBADF;
+	}
+	result = mutex_lock_killable(&ring->lock);
+	if (!result) {
+		result = control_locked(ring, file, entry);
+		mutex_unlock(&ring->lock);
+	}
+	if (file)
+		fput(file);
+	return result;
+}
+
+/* The ring has no descriptor any more. */
 void flowfd_watch_remove_all(struct flowfd_ring *ring)
 {
 	mutex_lock(&ring->lock);
@@ -339,13 +326,9 @@ static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
 		seq_printf(m, "flowfd-ring-more: %u\n", all - WATCH_SHOWN_MAX);
 }
 
-/**
- * flowfd_watch_show_all - list the watches and posts of a ring, for fdinfo
- * @ring: ring
- * @m: output
- *
- * Does not wait: the poll method of a watched file may never return, and any process
- * of the ring's user may read fdinfo.
+/*
+ * Lists the watches and posts of a ring, for fdinfo. Does not wait: the poll method of a
+ * watched file may never return, and any process of the ring's user may read fdinfo.
  */
 void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m)
 {
@@ -359,7 +342,7 @@ void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m)
 	mutex_unlock(&ring->lock);
 }
 
-/** flowfd_watch_control_init - choose the key of the hash tables */
+/* Chooses the key of the hash tables. */
 void flowfd_watch_control_init(void)
 {
 	get_random_bytes(&watch_hash_key, sizeof(watch_hash_key));

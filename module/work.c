@@ -33,11 +33,7 @@ static kuid_t outer_user(void)
 	return user;
 }
 
-/**
- * flowfd_work_class_of_caller - class of the user who calls
- *
- * Return: the class, which stays until flowfd_work_class_exit().
- */
+/* It stays until flowfd_work_class_exit(). */
 const struct work_class *flowfd_work_class_of_caller(void)
 {
 	return &classes[hash_32(__kuid_val(outer_user()), WORK_CLASS_BITS)];
@@ -55,15 +51,11 @@ static int class_init(struct work_class *class, unsigned int number)
 	return class->per_cpu && class->unbound ? 0 : -ENOMEM;
 }
 
-/**
- * flowfd_work_class_init - make the workqueues of all classes
- *
+/*
  * Without WQ_MEM_RECLAIM: reclaim of memory waits for none of this work, and the rescuer
  * of a workqueue has the highest priority. Without WQ_HIGHPRI for the same reason: a
  * program with a low priority could have its work done before that of all others. Without
- * WQ_FREEZABLE: the release of a counter waits for its work.
- *
- * Return: 0 or -ENOMEM.
+ * WQ_FREEZABLE: the release of a counter waits for its work. Returns 0 or -ENOMEM.
  */
 int flowfd_work_class_init(void)
 {
@@ -78,7 +70,7 @@ int flowfd_work_class_init(void)
 	return 0;
 }
 
-/** flowfd_work_class_exit - the last object is gone; waits for work that still runs */
+/* The last object is gone; waits for work that still runs. */
 void flowfd_work_class_exit(void)
 {
 	unsigned int i;

@@ -53,31 +53,11 @@ ABSENT int flowfd_ring_wake_init(void)
 /* The rings of histories watch no files; publishers are called without. */
 struct flowfd_ring_entry;
 struct flowfd_ring_stats;
-bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry);
-ABSENT bool flowfd_watch_entry_is_valid(const struct flowfd_ring_entry *entry)
-{
-	return false;
-}
-
-int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,
-			 const struct flowfd_ring_entry *entry);
-ABSENT int flowfd_watch_control(struct flowfd_ring *ring, struct file *file,
+int flowfd_watch_control(struct flowfd_ring *ring, const struct flowfd_ring_entry *entry);
+ABSENT int flowfd_watch_control(struct flowfd_ring *ring,
 				const struct flowfd_ring_entry *entry)
 {
 	return -EINVAL;
-}
-
-int flowfd_watch_control_post(struct flowfd_ring *ring, const struct flowfd_ring_entry *entry);
-ABSENT int flowfd_watch_control_post(struct flowfd_ring *ring,
-				     const struct flowfd_ring_entry *entry)
-{
-	return -EINVAL;
-}
-
-int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data);
-ABSENT int flowfd_watch_remove_by_data(struct flowfd_ring *ring, u64 data)
-{
-	return -ENOENT;
 }
 
 void flowfd_watch_remove_all(struct flowfd_ring *ring);
