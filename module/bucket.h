@@ -24,20 +24,20 @@
 #define BUCKET_NSEC_PER_SEC 1000000000U
 
 struct bucket {
-	__u64 interval;	    /* T in ns; 0: no limit */
-	__u64 tolerance;    /* (C - 1) * T in ns */
 	__u64 virtual_time; /* ns on the caller's clock */
+	__u32 interval;	    /* T in ns; 0: no limit */
+	__u32 capacity;	    /* C */
+	__u32 rate;	    /* tokens a second, as it was set */
+	bool deferred;	    /* the caller's: a wakeup waits for the next token */
 };
 
-/*
- * Makes the bucket full. T is rounded up, so that the rate is never exceeded.
- * The tolerance stays below 2^32 * 10^9 < 2^62.
- */
+/* Makes the bucket full. T is rounded up, so that the rate is never exceeded. */
 static inline void bucket_init(struct bucket *b, __u32 capacity, __u32 rate)
 {
-	b->interval = rate ? (BUCKET_NSEC_PER_SEC - 1) / rate + 1 : 0;
-	b->tolerance = rate ? (capacity - 1) * b->interval : 0;
 	b->virtual_time = 0;
+	b->interval = rate ? (BUCKET_NSEC_PER_SEC - 1) / rate + 1 : 0;
+	b->capacity = capacity;
+	b->rate = rate;
 }
 
 static inline bool bucket_is_limited(const struct bucket *b)
@@ -45,10 +45,16 @@ static inline bool bucket_is_limited(const struct bucket *b)
 	return b->interval;
 }
 
+/* (C - 1) * T in ns, below 2^32 * 10^9 < 2^62. */
+static inline __u64 bucket_tolerance(const struct bucket *b)
+{
+	return (__u64)(b->capacity - 1) * b->interval;
+}
+
 /* Takes a token if there is one at time @now (ns, below 2^63). */
 static inline bool bucket_take(struct bucket *b, __u64 now)
 {
-	if (b->virtual_time > now + b->tolerance)
+	if (b->virtual_time > now + bucket_tolerance(b))
 		return false;
 	if (b->virtual_time < now)
 		b->virtual_time = now;
@@ -59,7 +65,7 @@ static inline bool bucket_take(struct bucket *b, __u64 now)
 /* The time at which the next token is due, for a bucket that has none. */
 static inline __u64 bucket_due(const struct bucket *b)
 {
-	return b->virtual_time - b->tolerance;
+	return b->virtual_time - bucket_tolerance(b);
 }
 
 #endif /* FLOWFD_BUCKET_H */

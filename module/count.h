@@ -32,7 +32,7 @@ static inline __poll_t count_events_at(u64 count, u64 maximum, bool ready, u64 m
 
 	if (ready)
 		events |= EPOLLIN;
-	if (count_has_room(count, maximum, mark))
+	if (likely(count_has_room(count, maximum, mark)))
 		events |= EPOLLOUT;
 	else if (maximum == count)
 		events |= EPOLLERR;

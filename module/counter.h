@@ -21,9 +21,11 @@ struct flowfd_bridge_state;
 
 /**
  * struct flowfd_counter - the state behind a counter's descriptor
- * @wqh: pollers, and @marker; its lock protects the members below
+ * @wqh: pollers; its lock protects the members below
  * @store: the count and the maximum
  * @events: what poll returns, but of a mapped counter; read without the lock
+ * @busy: a task sleeps in read or write, or there are policies: then reads and writes leave
+ *	their fast paths. Also read without the lock
  * @write_refused: a write failed with EAGAIN since pollers were last told of room
  * @sealed: has its settings, and may not create others; never cleared
  * @settings_sealed: its settings cannot be changed any more; never cleared
@@ -34,8 +36,6 @@ struct flowfd_bridge_state;
  * @ready: when readers may be told of a count
  * @readers: tasks that sleep in read, in the order of their turns
  * @writers: tasks that sleep in write
- * @marker: in @wqh while a task sleeps or there are policies: then the queue is not empty,
- *	and reads and writes leave their fast paths, which look at nothing else
  * @hooks: into the release of its file, see closing.c
  * @bridge: what bridge.c has of it, or NULL; set once, and cleared under the lock by release
  * @object: who made it; part of the list of all
@@ -49,6 +49,7 @@ struct flowfd_counter {
 	wait_queue_head_t wqh;
 	struct store store;
 	__poll_t events;
+	bool busy;
 	bool write_refused;
 	bool sealed;
 	bool settings_sealed;
@@ -58,7 +59,6 @@ struct flowfd_counter {
 	struct ready ready;
 	struct list_head readers;
 	struct list_head writers;
-	wait_queue_entry_t marker;
 	struct rb_root hooks;
 	struct flowfd_bridge_state *bridge;
 	struct flowfd_object object;
@@ -96,8 +96,7 @@ struct flowfd_options {
  * @task: the task, on whose stack this is
  * @priority: of the task when it came; less is more
  * @value: what a writer adds, or a reader was given
- * @result: of the call: 0, a negative errno, or 1 to try again; SLEEPER_SLEEPS
- * @writes: it writes
+ * @result: of the call: 0 or a negative errno, -EBUSY to try again; or SLEEPER_SLEEPS
  */
 struct flowfd_sleeper {
 	struct list_head node;
@@ -105,37 +104,29 @@ struct flowfd_sleeper {
 	int priority;
 	u64 value;
 	int result;
-	bool writes;
 };
 
-/* Of a sleeper whose call is not done; above all results. */
-#define SLEEPER_SLEEPS 2
+/* Of a sleeper whose call is not done; no errno. */
+#define SLEEPER_SLEEPS 1
 
-/* By a caller that is in the queue if it wants to be woken; true if in doubt. */
-static inline bool counter_has_queue(struct flowfd_counter *c)
+/*
+ * Whether something polls, for whatever events. By a caller that has the lock, or is in the
+ * queue.
+ */
+static inline bool counter_has_pollers(struct flowfd_counter *c)
 {
 	/* The queue grows under the lock only, so no barrier is needed. */
 	return waitqueue_active(&c->wqh);
 }
 
-/* Whether something polls, for whatever events; under the lock. */
-static inline bool counter_has_pollers(const struct flowfd_counter *c)
-{
-	const struct list_head *first = c->wqh.head.next;
-
-	if (first == &c->marker.entry)
-		first = first->next;
-	return first != &c->wqh.head;
-}
-
 /* Whether something polls or a task sleeps in a read; under the lock. */
-static inline bool counter_has_readers(const struct flowfd_counter *c)
+static inline bool counter_has_readers(struct flowfd_counter *c)
 {
 	return counter_has_pollers(c) || !list_empty(&c->readers);
 }
 
 /* Likewise, or a task sleeps in a write. */
-static inline bool counter_has_waiters(const struct flowfd_counter *c)
+static inline bool counter_has_waiters(struct flowfd_counter *c)
 {
 	return counter_has_readers(c) || !list_empty(&c->writers);
 }
@@ -165,24 +156,18 @@ static __always_inline void counter_note_read(struct flowfd_counter *c, u64 befo
 }
 
 /* Readers are woken: pollers, or a task that slept and was given the count (@slept). */
-static inline void counter_note_wakeup(struct flowfd_counter *c, bool slept)
+static __always_inline void counter_note_wakeup(struct flowfd_counter *c, bool slept)
 {
-	if (!slept && !counter_has_pollers(c))
-		return;
 	c->stats.wakeups++;
 	trace_flowfd_wakeup(c, slept);
 }
 
-/* After a change of what @marker stands for, under the lock. */
-static inline void counter_set_marker(struct flowfd_counter *c)
+/* After a change of what it stands for, under the lock. */
+static inline void counter_set_busy(struct flowfd_counter *c)
 {
-	bool busy = c->ready.has_policies || !list_empty(&c->readers) ||
-		    !list_empty(&c->writers);
+	bool sleepers = !list_empty(&c->readers) || !list_empty(&c->writers);
 
-	if (busy && list_empty(&c->marker.entry))
-		list_add(&c->marker.entry, &c->wqh.head);
-	else if (!busy && !list_empty(&c->marker.entry))
-		list_del_init(&c->marker.entry);
+	WRITE_ONCE(c->busy, sleepers || c->ready.flow.has_policies);
 }
 
 static inline u64 counter_count(const struct flowfd_counter *c)
@@ -231,7 +216,7 @@ static inline bool counter_arm_readers(struct flowfd_counter *c)
 {
 	if (!store_is_mapped(&c->store))
 		return false;
-	if (counter_has_readers(c) && !c->ready.deferred)
+	if (counter_has_readers(c) && !c->ready.bucket.deferred)
 		mapped_arm(c->store.mapped, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
 	return true;
 }
@@ -247,8 +232,6 @@ static inline bool counter_arm_writers(struct flowfd_counter *c)
 }
 
 /* counter_wake.c */
-int flowfd_counter_marker_func(wait_queue_entry_t *entry, unsigned int mode, int sync,
-			       void *key);
 void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events);
 void flowfd_counter_wake_exclusive(struct flowfd_counter *c, __poll_t events);
 
@@ -257,8 +240,8 @@ bool flowfd_readers_go_on(struct flowfd_counter *c);
 bool flowfd_writers_go_on(struct flowfd_counter *c);
 void flowfd_writers_retry(struct flowfd_counter *c);
 void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
-			 __poll_t event, u64 value);
-int flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end);
+			 struct list_head *sleepers);
+void flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end);
 
 /* turns.c */
 bool flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket);
@@ -274,15 +257,17 @@ void flowfd_counter_free(struct flowfd_counter *c);
 void flowfd_counter_put(struct flowfd_counter *c);
 
 /* counter.c */
-int flowfd_counter_write_with(struct flowfd_counter *c, u64 value,
-			      const struct flowfd_options *options);
-int flowfd_counter_read_with(struct flowfd_counter *c, u64 *value,
-			     const struct flowfd_options *options);
+int flowfd_counter_add(struct flowfd_counter *c, u64 value,
+		       const struct flowfd_options *options);
+int flowfd_counter_take(struct flowfd_counter *c, u64 *value,
+			const struct flowfd_options *options);
 bool flowfd_counter_takes_more(const struct flowfd_counter *c, u64 value);
 int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value);
 void flowfd_counter_want_room(struct flowfd_counter *c);
 void flowfd_counter_tell_readers(struct flowfd_counter *c);
 int flowfd_counter_take_ready(struct flowfd_counter *c, u64 *value);
+
+/* counter_io.c */
 ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size,
 			    loff_t *pos);
 ssize_t flowfd_counter_write(struct file *file, const char __user *buf, size_t size,

@@ -42,6 +42,7 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 		.semaphore = args->flags & FLOWFD_SEMAPHORE,
 	};
 	c->events = count_events(c->store.count, c->store.maximum);
+	c->busy = false;
 	c->sealed = true;
 	c->settings_sealed = false;
 	c->write_refused = false;
@@ -90,7 +91,6 @@ void flowfd_counter_free(struct flowfd_counter *c)
 	/* In this order: the work item may start the timer. */
 	flowfd_mapped_end(c->store.mapped);
 	hrtimer_cancel(&c->ready.timer);
-	list_del_init(&c->marker.entry);
 	flowfd_counter_put(c);
 }
 
@@ -101,8 +101,6 @@ static void counter_construct(void *object)
 	init_waitqueue_head(&c->wqh);
 	INIT_LIST_HEAD(&c->readers);
 	INIT_LIST_HEAD(&c->writers);
-	init_waitqueue_func_entry(&c->marker, flowfd_counter_marker_func);
-	INIT_LIST_HEAD(&c->marker.entry);
 	c->hooks = RB_ROOT;
 }
 

@@ -119,6 +119,7 @@ static long transfer_result(int err, const struct flowfd_transfer *args)
 
 static long control_write(struct file *file, const void __user *argp, size_t size)
 {
+	struct flowfd_counter *c = file->private_data;
 	struct flowfd_transfer args;
 	struct flowfd_options options;
 	int err;
@@ -127,8 +128,11 @@ static long control_write(struct file *file, const void __user *argp, size_t siz
 		return -EBADF;
 	err = control_get_transfer(&args, &options, file, FLOWFD_NONBLOCK | FLOWFD_URGENT,
 				   argp, size);
-	if (!err)
-		err = flowfd_counter_write_with(file->private_data, args.value, &options);
+	if (err)
+		return err;
+	spin_lock_irq(&c->wqh.lock);
+	err = flowfd_counter_add(c, args.value, &options);
+	spin_unlock_irq(&c->wqh.lock);
 	return transfer_result(err, &args);
 }
 
@@ -149,7 +153,9 @@ static long control_read(struct file *file, void __user *argp, size_t size)
 	/* Before the count is taken, which would be lost. */
 	if (put_user(args.value, &result->value))
 		return -EFAULT;
-	err = flowfd_counter_read_with(c, &value, &options);
+	spin_lock_irq(&c->wqh.lock);
+	err = flowfd_counter_take(c, &value, &options);
+	spin_unlock_irq(&c->wqh.lock);
 	if (err)
 		return transfer_result(err, &args);
 	return put_user(value, &result->value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The file of a counter: fdinfo, release, and how counters are created; read, write and
- * poll are in counter.c, ioctls in counter_control.c. A counter that was opened as
+ * poll are in counter_io.c, ioctls in counter_control.c. A counter that was opened as
  * /dev/flowfd has the same methods, but for the ioctls that device.c adds.
  */
 #include <linux/anon_inodes.h>
@@ -37,7 +37,7 @@ static void counter_show(struct seq_file *m, struct flowfd_counter *c)
 		   "flowfd-mapped: %d\n",
 		   flow.count, c->id, !!(flow.flags & FLOWFD_SEMAPHORE), flow.maximum,
 		   flow.qos.token_capacity, flow.qos.token_rate,
-		   READ_ONCE(c->ready.deferred), store_is_mapped(&c->store));
+		   READ_ONCE(c->ready.bucket.deferred), store_is_mapped(&c->store));
 	seq_printf(m,
 		   "flowfd-read-mark: %llu\n"
 		   "flowfd-write-mark: %llu\n"

@@ -9,21 +9,6 @@
 #include "counter.h"
 #include "publish.h"
 
-/**
- * flowfd_counter_marker_func - called for the marker, which nobody waits for
- * @entry: marker of a counter
- * @mode: not used
- * @sync: not used
- * @key: not used
- *
- * Return: 0, so that the wakeup goes on.
- */
-int flowfd_counter_marker_func(wait_queue_entry_t *entry, unsigned int mode, int sync,
-			       void *key)
-{
-	return 0;
-}
-
 /*
  * Calls one entry, which may be freed by that, and returns whether the wakeup ends here.
  *

@@ -24,6 +24,7 @@ struct flow {
 	__u64 lost;	/* sum of what did not fit and was lost */
 	__u32 overflow; /* FLOWFD_OVERFLOW_* */
 	bool forced;	/* ready below the mark, until the count is taken */
+	bool has_policies; /* these are not the settings of an eventfd */
 };
 
 /* What an eventfd does. */

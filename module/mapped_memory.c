@@ -30,7 +30,7 @@ static struct workqueue_struct *mapped_workqueue;
 static void mapped_queue_heal(struct flowfd_mapped *m)
 {
 	/* See above for the barrier. */
-	if (waitqueue_active(&m->counter->wqh))
+	if (waitqueue_active(&m->counter->wqh) || READ_ONCE(m->counter->busy))
 		queue_work(mapped_workqueue, &m->heal);
 }
 

@@ -46,7 +46,7 @@ static int mapped_wanted(const struct flowfd_counter *c, const poll_table *wait,
 	__poll_t key = poll_requested_events(wait);
 	int bits = 0;
 
-	if (key & EPOLLIN && !READ_ONCE(c->ready.deferred)) {
+	if (key & EPOLLIN && !READ_ONCE(c->ready.bucket.deferred)) {
 		bits |= FLOWFD_ARMED_WATCHED;
 		if (!(events & EPOLLIN) || READ_ONCE(m->edge_in))
 			bits |= FLOWFD_ARMED_READERS;
@@ -90,7 +90,7 @@ __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait)
 	__poll_t events;
 	int armed, wanted;
 
-	if (!counter_has_queue(c))
+	if (!counter_has_pollers(c))
 		return mapped_events(c);
 	mapped_note_edges(c, wait);
 	for (tries = 0; tries < MAPPED_POLLS; tries++) {

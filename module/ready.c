@@ -14,7 +14,7 @@
  */
 void flowfd_ready_wait_for_due(struct ready *r)
 {
-	if (r->flow.due && !r->deferred)
+	if (r->flow.due && !r->bucket.deferred)
 		hrtimer_start(&r->timer, ns_to_ktime(r->flow.due), HRTIMER_MODE_ABS);
 }
 
@@ -53,7 +53,7 @@ bool flowfd_ready_force(struct ready *r, u64 count)
 	bool forced = r->flow.forced;
 
 	/* Without policies it is ready. */
-	if (!r->has_policies || !count)
+	if (!r->flow.has_policies || !count)
 		return false;
 	r->flow.forced = true;
 	r->flow.due = 0;
@@ -68,11 +68,11 @@ bool flowfd_ready_force(struct ready *r, u64 count)
  */
 bool flowfd_ready_take_token(struct ready *r)
 {
-	if (r->deferred)
+	if (r->bucket.deferred)
 		return false;
 	if (bucket_take(&r->bucket, ktime_get_ns()))
 		return true;
-	WRITE_ONCE(r->deferred, true);
+	WRITE_ONCE(r->bucket.deferred, true);
 	hrtimer_start(&r->timer, ns_to_ktime(bucket_due(&r->bucket)), HRTIMER_MODE_ABS);
 	return false;
 }
@@ -85,9 +85,9 @@ bool flowfd_ready_take_token(struct ready *r)
  */
 bool flowfd_ready_end_deferral(struct ready *r)
 {
-	bool deferred = r->deferred;
+	bool deferred = r->bucket.deferred;
 
-	WRITE_ONCE(r->deferred, false);
+	WRITE_ONCE(r->bucket.deferred, false);
 	return deferred;
 }
 
@@ -121,9 +121,8 @@ bool flowfd_ready_expire(struct ready *r, u64 count)
  */
 void flowfd_ready_set_bucket(struct ready *r, const struct eventfd_qos *qos)
 {
-	r->qos = *qos;
 	bucket_init(&r->bucket, qos->token_capacity, qos->token_rate);
-	WRITE_ONCE(r->deferred, false);
+	WRITE_ONCE(r->bucket.deferred, false);
 	flowfd_ready_wait_for_due(r);
 }
 
@@ -135,7 +134,6 @@ void flowfd_ready_set_bucket(struct ready *r, const struct eventfd_qos *qos)
 void flowfd_ready_init(struct ready *r, const struct eventfd_qos *qos)
 {
 	flow_init(&r->flow);
-	r->has_policies = false;
 	flowfd_ready_set_bucket(r, qos);
 }
 

@@ -15,19 +15,13 @@
 /**
  * struct ready - the pace of a counter
  * @flow: marks, delay and overflow
- * @bucket: limits the wakeups of readers
- * @qos: settings of @bucket
+ * @bucket: limits the wakeups of readers; its @deferred is also read without the lock
  * @timer: expires when @bucket has its next token, or the delay of @flow has passed
- * @deferred: @timer will wake the readers; also read without the lock
- * @has_policies: @flow has settings that an eventfd has not
  */
 struct ready {
 	struct flow flow;
 	struct bucket bucket;
-	struct eventfd_qos qos;
 	struct hrtimer timer;
-	bool deferred;
-	bool has_policies;
 };
 
 /* ready.c */
@@ -55,7 +49,7 @@ static inline bool ready_check(struct ready *r, u64 count, bool blocked)
 /* Something was taken and nothing is left: the next count begins anew. */
 static inline void ready_restart(struct ready *r)
 {
-	if (r->has_policies)
+	if (r->flow.has_policies)
 		flow_restart(&r->flow);
 }
 

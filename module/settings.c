@@ -63,7 +63,7 @@ static void settings_get(const struct flowfd_counter *c, struct flowfd_flow *ans
 		.read_mark = r->flow.read_mark,
 		.write_mark = r->flow.write_mark,
 		.max_delay = r->flow.max_delay,
-		.qos = r->qos,
+		.qos = { r->bucket.capacity, r->bucket.rate },
 		.overflow = r->flow.overflow,
 		.flags = settings_flags(c),
 		.count = store_count_exactly(&c->store),
@@ -102,13 +102,13 @@ static void settings_store(struct flowfd_counter *c, const struct flowfd_flow *a
 	f->overflow = args->overflow;
 	if (f->read_mark == 1)
 		f->due = 0;
-	c->ready.has_policies = f->read_mark > 1 || f->write_mark > 1 ||
-				f->overflow != FLOWFD_OVERFLOW_WAIT;
-	if (!c->ready.has_policies)
+	f->has_policies = f->read_mark > 1 || f->write_mark > 1 ||
+			  f->overflow != FLOWFD_OVERFLOW_WAIT;
+	if (!f->has_policies)
 		flow_restart(f);
 	/* It may come earlier now. If it comes too early, it looks. */
 	flowfd_ready_wait_for_due(&c->ready);
-	counter_set_marker(c);
+	counter_set_busy(c);
 }
 
 /*
@@ -126,7 +126,7 @@ static void settings_apply(struct flowfd_counter *c, const struct flowfd_flow *a
 
 	settings_store(c, args);
 	if (new_bucket) {
-		if (c->ready.deferred)
+		if (c->ready.bucket.deferred)
 			news |= EPOLLIN;
 		flowfd_ready_set_bucket(&c->ready, &args->qos);
 		/* Not while a wakeup was deferred. */
@@ -193,8 +193,8 @@ static bool counter_is_untouched(const struct flowfd_counter *c)
 	const struct ready *r = &c->ready;
 
 	return !c->sealed && !c->store.count && c->store.maximum == U64_MAX &&
-	       !r->has_policies && !r->flow.max_delay && !r->flow.lost && !c->bridges &&
-	       !r->qos.token_capacity && !r->qos.token_rate;
+	       !r->flow.has_policies && !r->flow.max_delay && !r->flow.lost && !c->bridges &&
+	       !r->bucket.capacity && !r->bucket.rate;
 }
 
 /**

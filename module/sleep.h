@@ -16,8 +16,11 @@ static inline bool sleep_until(ktime_t end)
 {
 	u64 slack = rt_task(current) ? 0 : current->timer_slack_ns;
 
-	return !schedule_hrtimeout_range(end == KTIME_MAX ? NULL : &end, slack,
-					 HRTIMER_MODE_ABS);
+	if (end == KTIME_MAX) {
+		schedule();
+		return false;
+	}
+	return !schedule_hrtimeout_range(&end, slack, HRTIMER_MODE_ABS);
 }
 
 #endif /* FLOWFD_SLEEP_H */

@@ -76,9 +76,9 @@ bool flowfd_writers_go_on(struct flowfd_counter *c)
 			/* Programs may take it before another call sees it. */
 			counter_see_count(c);
 		}
-		sleeper_end(s, err == -EBUSY ? 1 : err);
+		sleeper_end(s, err);
 	}
-	counter_set_marker(c);
+	counter_set_busy(c);
 	return added;
 }
 
@@ -104,9 +104,9 @@ bool flowfd_readers_go_on(struct flowfd_counter *c)
 		if (err == -EAGAIN)
 			break;
 		taken |= !err;
-		sleeper_end(s, err == -EBUSY ? 1 : err);
+		sleeper_end(s, err);
 	}
-	counter_set_marker(c);
+	counter_set_busy(c);
 	return taken;
 }
 
@@ -125,84 +125,63 @@ void flowfd_writers_retry(struct flowfd_counter *c)
 	list_for_each_entry_safe(s, next, &c->writers, node)
 		if (c->ready.flow.overflow != FLOWFD_OVERFLOW_WAIT ||
 		    !count_can_fit(store_maximum(&c->store), s->value))
-			sleeper_end(s, 1);
-	counter_set_marker(c);
-}
-
-/* Sleeps without the lock; returns whether @end has come. */
-static bool sleeper_sleep(struct flowfd_counter *c, ktime_t end) __must_hold(&c->wqh.lock)
-{
-	bool expired;
-
-	set_current_state(TASK_INTERRUPTIBLE);
-	spin_unlock_irq(&c->wqh.lock);
-	expired = sleep_until(end);
-	spin_lock_irq(&c->wqh.lock);
-	return expired;
+			sleeper_end(s, -EBUSY);
+	counter_set_busy(c);
 }
 
 /**
  * flowfd_sleeper_join - make the caller a sleeper, for flowfd_sleeper_sleep()
  * @c: locked counter
- * @s: on the stack of the caller
- * @event: EPOLLIN: it reads; EPOLLOUT: it writes
- * @value: what a writer adds
+ * @s: on the stack of the caller; a writer has set its value
+ * @sleepers: readers or writers of the counter
  *
  * As futex(2) does, it puts real-time tasks in the order of their priorities, and all others
  * behind them. Equals have their turns in the order in which they came.
  */
 void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
-			 __poll_t event, u64 value)
+			 struct list_head *sleepers)
 {
-	struct list_head *sleepers = event == EPOLLOUT ? &c->writers : &c->readers;
 	struct flowfd_sleeper *other;
 
 	s->task = current;
 	s->priority = min(current->prio, MAX_RT_PRIO);
-	s->writes = event == EPOLLOUT;
-	s->value = value;
 	s->result = SLEEPER_SLEEPS;
 	list_for_each_entry_reverse(other, sleepers, node) {
 		if (other->priority <= s->priority)
 			break;
 	}
 	list_add(&s->node, &other->node);
-	counter_set_marker(c);
+	counter_set_busy(c);
 }
 
 /**
- * flowfd_sleeper_sleep - sleep until somebody has done what the caller wants to do
+ * flowfd_sleeper_sleep - sleep until another task has done what the caller wants to do
  * @c: locked counter; the lock is released meanwhile
  * @s: sleeper that has joined; it leaves
  * @end: until when it may sleep, on CLOCK_MONOTONIC; KTIME_MAX: for ever
  *
- * Return: 0: it was added or taken; 1: try again, because settings changed, or because a
- * program changed the count of a mapped counter; -EINVAL: it can never fit; -ETIMEDOUT; or
- * -ERESTARTSYS for a signal.
+ * The result in @s is 0: it was added or taken; -EBUSY: try again, because settings changed,
+ * or because a program changed the count of a mapped counter; -EINVAL: it can never fit;
+ * -ETIMEDOUT; or -ERESTARTSYS for a signal.
  */
-int flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end)
+void flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end)
+	__must_hold(&c->wqh.lock)
 {
-	bool expired = false, waits = false;
+	bool expired = false;
 
 	while (s->result == SLEEPER_SLEEPS) {
-		if (expired)
-			s->result = -ETIMEDOUT;
-		else if (signal_pending(current))
-			s->result = -ERESTARTSYS;
-		if (s->result != SLEEPER_SLEEPS)
+		if (expired || signal_pending(current)) {
+			s->result = expired ? -ETIMEDOUT : -ERESTARTSYS;
 			break;
-		if (s->writes && !waits) {
-			stats_begin_wait(&c->stats, ktime_get_ns());
-			waits = true;
 		}
-		expired = sleeper_sleep(c, end);
+		set_current_state(TASK_INTERRUPTIBLE);
+		spin_unlock_irq(&c->wqh.lock);
+		expired = sleep_until(end);
+		spin_lock_irq(&c->wqh.lock);
 	}
-	if (waits)
-		stats_end_wait(&c->stats, ktime_get_ns());
-	/* Whoever ended the sleep has done this. */
+	/* A task that ended the sleep has done this. */
 	if (!list_empty(&s->node)) {
 		list_del(&s->node);
-		counter_set_marker(c);
+		counter_set_busy(c);
 	}
-	return s->result;
 }

@@ -208,7 +208,8 @@ static __poll_t turns_settle(struct flowfd_counter *c, __poll_t news, bool past_
 		WRITE_ONCE(c->events, events);
 	}
 	if (readers) {
-		counter_note_wakeup(c, !!(moved & EPOLLOUT));
+		if (moved & EPOLLOUT || counter_has_pollers(c))
+			counter_note_wakeup(c, !!(moved & EPOLLOUT));
 		if (store_is_mapped(&c->store))
 			turns_rearm(c, produced, !again);
 		flowfd_counter_wake(c, EPOLLIN);

@@ -54,7 +54,7 @@ static const struct goal {
 	{ "memory", { "watched eventfd", "ring" }, "ratio", 1, ALWAYS },
 	{ "memory", { "watched socketpair", "ring" }, "ratio", 1.65, ALWAYS },
 	{ "memory", { "a watch", "ring" }, "bytes", 192, ALWAYS },
-	{ "memory", { "a counter", "flowfd" }, "bytes", 448, ALWAYS },
+	{ "memory", { "a counter", "flowfd" }, "bytes", 384, ALWAYS },
 	{ "memory", { "mapping, per file", "ring" }, "bytes", 24, ALWAYS },
 
 	{ "post", { "post" }, "ratio", 0.05, INSTRUCTIONS },
