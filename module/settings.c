@@ -24,7 +24,7 @@ static bool mark_is_valid(u64 mark, u64 maximum)
  * a call.
  */
 static bool settings_are_valid(const struct flowfd_counter *c,
-			       const struct flowfd_flow *args)
+			       const struct flowfd_flow *args, u32 set)
 {
 	bool marks = args->read_mark > 1 || args->max_delay;
 	u64 maximum = args->maximum ?: U64_MAX;
@@ -36,8 +36,10 @@ static bool settings_are_valid(const struct flowfd_counter *c,
 		return false;
 	if (!bridges_allow_maximum(c->bridges) && maximum != U64_MAX)
 		return false;
-	return maximum > store_count_exactly(&c->store) &&
-	       mark_is_valid(args->read_mark, maximum) &&
+	/* Programs can put more than the maximum into a mapped counter. */
+	if (set & FLOWFD_SET_MAXIMUM && maximum <= store_count_exactly(&c->store))
+		return false;
+	return mark_is_valid(args->read_mark, maximum) &&
 	       mark_is_valid(args->write_mark, maximum) &&
 	       args->max_delay <= FLOWFD_MAX_DELAY_MAX &&
 	       args->overflow <= FLOWFD_OVERFLOW_DROP && flowfd_qos_is_valid(&args->qos);
@@ -166,7 +168,7 @@ int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *
 	settings_merge(&merged, args, set);
 	if (c->settings_sealed)
 		err = -EPERM;
-	else if (!settings_are_valid(c, &merged))
+	else if (!settings_are_valid(c, &merged, set))
 		err = -EINVAL;
 	if (!err) {
 		settings_apply(c, &merged, set);
@@ -193,8 +195,8 @@ static bool counter_is_untouched(const struct flowfd_counter *c)
 	const struct ready *r = &c->ready;
 
 	return !c->sealed && !c->store.count && c->store.maximum == U64_MAX &&
-	       !r->flow.has_policies && !r->flow.max_delay && !r->flow.lost && !c->bridges &&
-	       !r->bucket.capacity && !r->bucket.rate;
+	       !r->flow.has_policies && !r->flow.max_delay && !r->flow.lost &&
+	       !c->bridges && !r->bucket.capacity && !r->bucket.rate;
 }
 
 /**

@@ -3,7 +3,7 @@
  * A mapped counter step by step: layout, ways to map, what is refused, charge, calls
  * and memory on one count, which bits are set when, and the maximum.
  */
-#include "mapped_user.h"
+#include "flow_user.h"
 #include "ring_user.h"
 #include "sockets.h"
 
@@ -391,6 +391,30 @@ TEST_F(mapped, count_above_the_maximum)
 	EXPECT_EQ(POLLIN | POLLOUT, poll_now(m->fd));
 	EXPECT_EQ(8, take(m->fd, &value));
 	EXPECT_EQ(25, value);
+}
+
+/* There is no room, also for an edge, and what else is set has nothing to do with it. */
+TEST_F(mapped, settings_above_the_maximum)
+{
+	struct flowfd_flow flow = { .set = FLOWFD_SET_OVERFLOW, .maximum = 1,
+				    .overflow = FLOWFD_OVERFLOW_FAIL };
+	struct mapped *m = &self->m;
+	int ep;
+
+	ASSERT_EQ(0, set_maximum(m->fd, 10));
+	__atomic_add_fetch(&m->producer->produced, 25, __ATOMIC_SEQ_CST);
+	ep = epoll_on(m->fd, EPOLLOUT | EPOLLET);
+	ASSERT_LE(0, ep);
+	EXPECT_EQ(EPOLLERR, epoll_take(ep, 0));
+	mapped_notify(m);
+	EXPECT_EQ(0, epoll_take(ep, 0));
+	EXPECT_EQ(0, set_flow(m->fd, flow));
+	flow.set = FLOWFD_SET_QOS;
+	EXPECT_EQ(0, set_flow(m->fd, flow));
+	flow.set = FLOWFD_SET_MAXIMUM;
+	EXPECT_EQ(-EINVAL, set_flow(m->fd, flow));
+	EXPECT_EQ(10, maximum_of(m->fd));
+	close(ep);
 }
 
 TEST_F(mapped, who_arms)
