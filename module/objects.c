@@ -5,7 +5,7 @@
  * An array has the objects by their numbers. The reader holds the array's lock while it
  * takes a reference to the next object, and no lock while it prints. An object leaves the
  * array when its file is released; if the reader looks at it then, its memory stays until
- * the reader is done. So nobody waits for a reader, and a reader waits for nobody.
+ * the reader is done. So no task waits for a reader, and a reader waits for no task.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -22,7 +22,7 @@ static atomic64_t last_ring = ATOMIC64_INIT(0);
 static const struct flowfd_object_ops *counter_ops, *ring_ops;
 static struct dentry *directory;
 
-/* Positions in the list: the numbers of counters, then those of rings. */
+/* Positions in the list: the numbers of counters, then the numbers of rings. */
 #define FIRST_RING (1LL << 32)
 
 /* As seq_file begins with a page, which has four counters. */
@@ -32,7 +32,8 @@ static void object_set_creator(struct flowfd_object *o)
 {
 	o->uid = current_uid();
 	o->pid = task_tgid_nr(current);
-	get_task_comm(o->comm, current);
+	/* Without the lock: a change meanwhile mixes two names, and its last byte stays 0. */
+	memcpy(o->comm, current->comm, sizeof(o->comm));
 }
 
 /*
@@ -125,7 +126,7 @@ static void objects_stop(struct seq_file *m, void *object)
 		ops_at(m->index)->put(object);
 }
 
-/* A name can have any bytes: those that would end the line or begin an escape are octal. */
+/* A name can have any bytes: one that would end the line or begin an escape is octal. */
 static int objects_show(struct seq_file *m, void *object)
 {
 	struct flowfd_object *o = object;
