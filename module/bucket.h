@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The arithmetic of the token bucket, without kernel types so that a host test
- * can run it through years of virtual time. Whoever calls holds the lock that
+ * can run it through years of virtual time. The caller holds the lock that
  * protects the bucket.
  *
  * It is the generic cell rate algorithm in its virtual scheduling form (ITU-T

@@ -29,7 +29,7 @@ static int counter_lose(struct flowfd_counter *c, u64 value,
 	u64 lost = value;
 
 	if (c->ready.flow.overflow == FLOWFD_OVERFLOW_SATURATE &&
-	    store_try_add_some(&c->store, &lost) == -EBUSY)
+	    store_try_add(&c->store, &lost, true) == -EBUSY)
 		return -EBUSY;
 	flow_lose(&c->ready.flow, lost);
 	counter_note_write(c, value);
@@ -39,7 +39,7 @@ static int counter_lose(struct flowfd_counter *c, u64 value,
 }
 
 /*
- * A write that does not sleep passes those that do, and so does one that adds nothing, or
+ * A write that does not sleep passes writers that do, and so does one that adds nothing, or
  * that is of a semaphore. The maximum says whether a value can ever fit, and may change
  * while the writer sleeps.
  *
@@ -50,10 +50,11 @@ static int counter_try_add(struct flowfd_counter *c, u64 value,
 			   const struct flowfd_options *options)
 {
 	bool passes = !value || options->nonblock || c->store.semaphore;
+	u64 left = value;
 	int err = -EAGAIN;
 
 	if (passes || list_empty(&c->writers))
-		err = store_try_add(&c->store, value);
+		err = store_try_add(&c->store, &left, false);
 	if (err == -EAGAIN && counter_loses(c))
 		return counter_lose(c, value, options);
 	if (err == -EAGAIN && !count_can_fit(store_maximum(&c->store), value))
@@ -119,7 +120,7 @@ static int counter_sleep_as_writer(struct flowfd_counter *c, u64 value,
 	struct flowfd_sleeper s = { .value = value };
 
 	flowfd_sleeper_join(c, &s, &c->writers);
-	/* One that overtook all others may fit, as nobody has tried for it. */
+	/* One that overtook all others may fit: there was no try for it. */
 	if (counter_arm_writers(c) || c->writers.next == &s.node)
 		flowfd_counter_settle(c, 0, false);
 	if (s.result == SLEEPER_SLEEPS) {
@@ -128,7 +129,7 @@ static int counter_sleep_as_writer(struct flowfd_counter *c, u64 value,
 		stats_end_wait(&c->stats, ktime_get_ns());
 	}
 	if (s.result) {
-		/* Those behind it may fit. And as after EAGAIN, the caller may poll. */
+		/* Writers behind it may fit. And as after EAGAIN, the caller may poll. */
 		c->write_refused = true;
 		flowfd_counter_settle(c, 0, false);
 		return s.result;
@@ -261,7 +262,7 @@ int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value)
 			*value = 0;
 		return err;
 	}
-	err = store_try_add_some(&c->store, value);
+	err = store_try_add(&c->store, value, true);
 	if (*value != before) {
 		counter_note_write(c, before - *value);
 		flowfd_counter_settle(c, EPOLLIN, false);

@@ -31,14 +31,13 @@ struct flowfd_bridge_state;
  * @settings_sealed: its settings cannot be changed any more; never cleared
  * @bridges: COUNTER_HAS_* bits
  * @id: number shown in fdinfo; fixed
- * @stats: what is counted; behind the members above because of those that the fast paths
- *	change
+ * @stats: what is counted; behind the members above, most of which the fast paths change
  * @ready: when readers may be told of a count
  * @readers: tasks that sleep in read, in the order of their turns
  * @writers: tasks that sleep in write
  * @hooks: into the release of its file, see closing.c
  * @bridge: what bridge.c has of it, or NULL; set once, and cleared under the lock by release
- * @object: who made it; part of the list of all
+ * @object: its creator; part of the list of all
  * @refs: one of its file, and one while the list shows it
  *
  * A counter lives as long as its file. Nothing else points to it but @bridge; release
@@ -207,7 +206,7 @@ static inline bool counter_is_ready(struct flowfd_counter *c, u64 count)
 }
 
 /*
- * Has the next add in memory notify, if somebody wants to know; under the lock. Not while
+ * Has the next add in memory notify, if a reader is there; under the lock. Not while
  * a wakeup is deferred: the timer does it, and until then producers shall make no calls.
  *
  * Return: whether to look at the count again: it is one that programs change.
@@ -241,10 +240,11 @@ bool flowfd_writers_go_on(struct flowfd_counter *c);
 void flowfd_writers_retry(struct flowfd_counter *c);
 void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
 			 struct list_head *sleepers);
-void flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end);
+void flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s,
+			  ktime_t end);
 
 /* turns.c */
-bool flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket);
+void flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket);
 void flowfd_counter_notify(struct flowfd_counter *c);
 void flowfd_counter_heal(struct work_struct *work);
 enum hrtimer_restart flowfd_counter_expired(struct hrtimer *timer);

@@ -25,6 +25,7 @@ counter_alloc_mapped(const struct flowfd_create_counter *args)
 struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args)
 {
 	struct flowfd_mapped *mapped = counter_alloc_mapped(args);
+	u64 maximum = args->maximum ?: U64_MAX;
 	struct flowfd_counter *c;
 	int err;
 
@@ -37,8 +38,9 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 	}
 	refcount_set(&c->refs, 1);
 	c->store = (struct store){
-		.count = args->initial,
-		.maximum = args->maximum ?: U64_MAX,
+		.count = mapped ? 0 : args->initial,
+		.maximum = mapped ? 0 : maximum,
+		.mapped = mapped,
 		.semaphore = args->flags & FLOWFD_SEMAPHORE,
 	};
 	c->events = count_events(c->store.count, c->store.maximum);
@@ -53,7 +55,7 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 		      HRTIMER_MODE_ABS);
 	flowfd_ready_init(&c->ready, &args->qos);
 	if (mapped)
-		flowfd_mapped_attach(c, mapped);
+		mapped->counter = c;
 	/* Last: from here on the list shows it. */
 	err = flowfd_object_add_counter(&c->object, &c->id);
 	if (err)
@@ -89,7 +91,8 @@ void flowfd_counter_free(struct flowfd_counter *c)
 {
 	xa_erase(&flowfd_counters, c->id);
 	/* In this order: the work item may start the timer. */
-	flowfd_mapped_end(c->store.mapped);
+	if (c->store.mapped)
+		cancel_work_sync(&c->store.mapped->heal);
 	hrtimer_cancel(&c->ready.timer);
 	flowfd_counter_put(c);
 }
@@ -114,22 +117,14 @@ static void counter_construct(void *object)
  */
 int flowfd_counter_init(void)
 {
-	int err = flowfd_mapped_init();
-
-	if (err)
-		return err;
 	counter_cache = kmem_cache_create("flowfd_counter", sizeof(struct flowfd_counter),
 					  0, SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT,
 					  counter_construct);
-	if (counter_cache)
-		return 0;
-	flowfd_mapped_exit();
-	return -ENOMEM;
+	return counter_cache ? 0 : -ENOMEM;
 }
 
 /** flowfd_counter_exit - the last counter is gone */
 void flowfd_counter_exit(void)
 {
 	kmem_cache_destroy(counter_cache);
-	flowfd_mapped_exit();
 }

@@ -220,7 +220,7 @@ static long control_notify(struct flowfd_counter *c)
 	return 0;
 }
 
-/* Those whose structure can grow. */
+/* Requests with a structure that can grow. */
 static long control_sized(struct file *file, unsigned int cmd, void __user *argp)
 {
 	size_t size = _IOC_SIZE(cmd);

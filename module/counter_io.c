@@ -23,7 +23,8 @@ static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 }
 
 /* An add in a fast path. Pollers are told of a write of 0, too: an eventfd does that. */
-static __always_inline void counter_added(struct flowfd_counter *c, u64 value, bool polled)
+static __always_inline void counter_added(struct flowfd_counter *c, u64 value,
+					  bool polled)
 {
 	counter_set(c, c->store.count + value);
 	counter_note_write(c, value);
@@ -211,7 +212,8 @@ static __always_inline int counter_take(struct flowfd_counter *c,
 	spin_lock_irq(&c->wqh.lock);
 	before = c->store.count;
 	polled = counter_has_pollers(c);
-	if (unlikely(!before || c->busy || (polled && bucket_is_limited(&c->ready.bucket))))
+	if (unlikely(!before || c->busy ||
+		     (polled && bucket_is_limited(&c->ready.bucket))))
 		goto slow;
 	value = c->store.semaphore ? 1 : before;
 	if (unlikely(!destination_store_locked(d, value)))

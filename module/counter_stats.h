@@ -19,7 +19,7 @@ struct seq_file;
  * @taken: sum of what they took; with the count it is what was added. Not of a mapped
  *	counter, whose words have it
  * @highest: highest count that was taken, or of which something was; a count only grows
- *	between takes, so the one that there is now is compared when somebody asks
+ *	between takes, so the present one is compared when the number is read
  * @wakeups: times that readers were woken
  * @held_back: times that they were not, for mark, delay or bucket
  * @again: calls that failed with EAGAIN
@@ -69,7 +69,7 @@ static inline void stats_end_wait(struct counter_stats *s, u64 now)
 	s->wait_ns += now;
 }
 
-/* Those that sleep now have slept so far, too. Modulo 2^64 it does not matter when. */
+/* Writers that sleep now have slept so far, too. Modulo 2^64 it does not matter when. */
 static inline u64 stats_wait_ns(const struct counter_stats *s, u64 now)
 {
 	return s->wait_ns + s->waiting * now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The arithmetic of marks, delay and overflow, without kernel types so that a host test
- * can run it through years of virtual time. Whoever calls holds the lock that protects
+ * can run it through years of virtual time. The caller holds the lock that protects
  * it. A count is *ready* when readers are to know of it.
  */
 #ifndef FLOWFD_FLOW_H
@@ -38,7 +38,10 @@ static inline bool flow_is_ready(const struct flow *f, __u64 count)
 	return count && (count >= f->read_mark || f->forced);
 }
 
-/* Whether poll reports no room: who waits for that must not be waited for. */
+/*
+ * No room for the write mark. A writer may be waiting, so readers must not wait for the read
+ * mark: deadlock.
+ */
 static inline bool flow_is_full(const struct flow *f, __u64 count, __u64 maximum)
 {
 	return count >= maximum || maximum - count <= f->write_mark;
@@ -98,6 +101,14 @@ static inline __u64 flow_fitting(__u64 count, __u64 maximum, __u64 value)
 	__u64 room = count < maximum ? maximum - 1 - count : 0;
 
 	return value < room ? value : room;
+}
+
+/* What an add changes: @part is all of @value or, @partly, what fits. Whether it may. */
+static inline bool flow_may_add(__u64 count, __u64 maximum, __u64 value, bool partly,
+				__u64 *part)
+{
+	*part = flow_fitting(count, maximum, value);
+	return partly ? *part : *part == value && count < maximum;
 }
 
 #endif /* FLOWFD_FLOW_H */

@@ -8,11 +8,11 @@
 
 #include <linux/atomic.h>
 #include <linux/poll.h>
-#include <linux/workqueue.h>
 
 #include "count.h"
 #include "flowfd.h"
 #include "memory.h"
+#include "work.h"
 
 struct flowfd_counter;
 
@@ -29,7 +29,8 @@ struct flowfd_counter;
  * @edge_in: an edge-triggered poller wants each add; set without the lock
  * @told: @produced when readers were last told of a count
  * @counter: whose memory this is
- * @heal: for processes that ended; queued by those that have the file
+ * @heal: for processes that ended
+ * @work_class: of the user who made the counter; fixed
  *
  * The lock is that of the counter's wait queue.
  */
@@ -46,11 +47,12 @@ struct flowfd_mapped {
 	s64 told;
 	struct flowfd_counter *counter;
 	struct work_struct heal;
+	const struct work_class *work_class;
 };
 
 /*
  * The count, or more: what was taken between the two loads is still in it. It is 0 only
- * if there is none. Those who take announce it to those who wait for room.
+ * if there is none. Writers that wait for room are told of a take.
  */
 static inline u64 mapped_count(const struct flowfd_mapped *m)
 {
@@ -60,7 +62,7 @@ static inline u64 mapped_count(const struct flowfd_mapped *m)
 	return atomic64_read(m->produced) - consumed;
 }
 
-/* The same, if nobody took meanwhile; else @count may be too high. */
+/* The same; false if a program took meanwhile: then @count may be too high. */
 static inline bool mapped_try_count(const struct flowfd_mapped *m, u64 *count)
 {
 	s64 consumed = atomic64_read_acquire(m->consumed);
@@ -89,22 +91,16 @@ static inline void mapped_disarm(struct flowfd_mapped *m, int bits)
 }
 
 /* mapped_words.c */
-bool flowfd_mapped_count_exactly(const struct flowfd_mapped *m, u64 *count);
-u64 flowfd_mapped_count(const struct flowfd_mapped *m);
-int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 value);
-int flowfd_mapped_try_add_some(struct flowfd_mapped *m, u64 *value);
+bool flowfd_mapped_count(const struct flowfd_mapped *m, u64 *count);
+int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 *value, bool partly);
 int flowfd_mapped_try_take(struct flowfd_mapped *m, u64 *value);
 
 /* mapped_poll.c */
 __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait);
 
 /* mapped_memory.c */
-int flowfd_mapped_init(void);
-void flowfd_mapped_exit(void);
 struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *args);
-void flowfd_mapped_end(struct flowfd_mapped *m);
 void flowfd_mapped_free(struct flowfd_mapped *m);
-void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m);
 int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma);
 void flowfd_mapped_closed(struct flowfd_mapped *m);
 

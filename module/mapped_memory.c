@@ -21,17 +21,15 @@ static_assert(sizeof(struct flowfd_counter_consumer) == 16);
 
 #define MAPPED_PAGES 3
 
-static struct workqueue_struct *mapped_workqueue;
-
 /*
- * Heals only those that wait: whoever joins later looks at the count itself. The exchange
- * of a word by the task that ended is a barrier before this look.
+ * Only where something waits: a task that joins later looks at the count itself. The
+ * exchange of a word by the task that ended is a barrier before this look.
  */
 static void mapped_queue_heal(struct flowfd_mapped *m)
 {
 	/* See above for the barrier. */
 	if (waitqueue_active(&m->counter->wqh) || READ_ONCE(m->counter->busy))
-		queue_work(mapped_workqueue, &m->heal);
+		queue_work(m->work_class->per_cpu, &m->heal);
 }
 
 /**
@@ -70,6 +68,7 @@ struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *ar
 		return ERR_PTR(err);
 	}
 	INIT_WORK(&m->heal, flowfd_counter_heal);
+	m->work_class = flowfd_work_class_of_caller();
 	consumer = m->memory.start + 2 * PAGE_SIZE;
 	m->header = m->memory.start;
 	m->produced = m->memory.start + PAGE_SIZE;
@@ -90,16 +89,6 @@ struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *ar
 }
 
 /**
- * flowfd_mapped_end - wait for the work item of a mapped counter
- * @m: memory that nothing maps any more; may be NULL
- */
-void flowfd_mapped_end(struct flowfd_mapped *m)
-{
-	if (m)
-		cancel_work_sync(&m->heal);
-}
-
-/**
  * flowfd_mapped_free - free the memory of a mapped counter
  * @m: memory that was not used, or has ended; may be NULL
  */
@@ -109,22 +98,6 @@ void flowfd_mapped_free(struct flowfd_mapped *m)
 		return;
 	flowfd_memory_free(&m->memory);
 	kfree(m);
-}
-
-/**
- * flowfd_mapped_attach - make a new counter a mapped one
- * @c: counter that nothing else refers to yet
- * @m: its memory
- *
- * Its own count and maximum are 0 from now on, so that it seems empty and full to those
- * that look at them: they then look here.
- */
-void flowfd_mapped_attach(struct flowfd_counter *c, struct flowfd_mapped *m)
-{
-	c->store.count = 0;
-	c->store.maximum = 0;
-	c->store.mapped = m;
-	m->counter = c;
 }
 
 /* A process that goes on has left nothing undone. */
@@ -163,26 +136,4 @@ int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma)
 	vma->vm_private_data = m;
 	vma->vm_ops = &mapped_vm_ops;
 	return 0;
-}
-
-/**
- * flowfd_mapped_init - make the workqueue
- *
- * Nobody is charged for what it does. So it runs on the processor where the process
- * ended, one item at a time.
- *
- * Return: 0 or -ENOMEM.
- */
-int flowfd_mapped_init(void)
-{
-	unsigned int flags = WQ_PERCPU | WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE;
-
-	mapped_workqueue = alloc_workqueue("flowfd_heal", flags, 1);
-	return mapped_workqueue ? 0 : -ENOMEM;
-}
-
-/** flowfd_mapped_exit - the last counter is gone */
-void flowfd_mapped_exit(void)
-{
-	destroy_workqueue(mapped_workqueue);
 }

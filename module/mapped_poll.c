@@ -9,7 +9,7 @@
 #define MAPPED_POLLS 4
 
 /*
- * By a count and a maximum of one moment; @events are those without the lock. If programs
+ * By a count and a maximum of one moment; @events were read without the lock. If programs
  * take all the time, there is a count, and room if there was with a count too high.
  */
 static noinline __poll_t mapped_events_locked(struct flowfd_counter *c, __poll_t events)
@@ -20,7 +20,7 @@ static noinline __poll_t mapped_events_locked(struct flowfd_counter *c, __poll_t
 
 	events = EPOLLIN | (events & EPOLLOUT);
 	spin_lock_irqsave(&c->wqh.lock, flags);
-	if (flowfd_mapped_count_exactly(m, &count))
+	if (flowfd_mapped_count(m, &count))
 		events = count_events(min(count, m->maximum), m->maximum);
 	spin_unlock_irqrestore(&c->wqh.lock, flags);
 	return events;
@@ -78,7 +78,7 @@ static void mapped_note_edges(struct flowfd_counter *c, const poll_table *wait)
  * @c: mapped counter; the caller is in its queue if it wants to be woken
  * @wait: poll table, or NULL
  *
- * Whoever clears a bit wakes the queue afterwards. So bits that were set before this
+ * A task that clears a bit wakes the queue afterwards. So bits that were set before this
  * looked at the count are enough; if a bit goes meanwhile, the caller is woken.
  *
  * Return: events.

@@ -11,15 +11,15 @@
 #define MAPPED_TRIES 64
 
 /**
- * flowfd_mapped_count_exactly - the count, at one moment
+ * flowfd_mapped_count - the count, at one moment
  * @m: of a mapped counter
  * @count: result
  *
- * Looks once more if somebody took meanwhile.
+ * Looks once more if a program took meanwhile.
  *
- * Return: false if somebody did so each time: then @count may be too high.
+ * Return: false if one did so each time: then @count may be too high.
  */
-bool flowfd_mapped_count_exactly(const struct flowfd_mapped *m, u64 *count)
+bool flowfd_mapped_count(const struct flowfd_mapped *m, u64 *count)
 {
 	unsigned int tries;
 
@@ -30,54 +30,14 @@ bool flowfd_mapped_count_exactly(const struct flowfd_mapped *m, u64 *count)
 }
 
 /**
- * flowfd_mapped_count - the count
- * @m: of a mapped counter
- */
-u64 flowfd_mapped_count(const struct flowfd_mapped *m)
-{
-	u64 count;
-
-	flowfd_mapped_count_exactly(m, &count);
-	return count;
-}
-
-/**
- * flowfd_mapped_try_add - add to the count if it fits
- * @m: of a mapped counter
- * @value: what to add
- *
- * Return: 0; -EAGAIN: there is no room; -EBUSY: others were faster each time.
- */
-int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 value)
-{
-	s64 consumed, produced;
-	unsigned int tries;
-	u64 count;
-
-	for (tries = 0; tries < MAPPED_TRIES; tries++) {
-		consumed = atomic64_read_acquire(m->consumed);
-		produced = atomic64_read_acquire(m->produced);
-		count = produced - consumed;
-		if (count >= m->maximum || !count_has_room(count, m->maximum, value)) {
-			if (atomic64_read(m->consumed) == consumed)
-				return -EAGAIN;
-			continue;
-		}
-		/* a: a full barrier, as in programs. */
-		if (atomic64_cmpxchg(m->produced, produced, produced + value) == produced)
-			return 0;
-	}
-	return -EBUSY;
-}
-
-/**
- * flowfd_mapped_try_add_some - add as much as there is room for
+ * flowfd_mapped_try_add - add to the count what there is room for
  * @m: of a mapped counter
  * @value: what to add; reduced by what was added
+ * @partly: add a part of it, if there is no room for all
  *
  * Return: 0; -EAGAIN: there is no room for the rest; -EBUSY: others were faster each time.
  */
-int flowfd_mapped_try_add_some(struct flowfd_mapped *m, u64 *value)
+int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 *value, bool partly)
 {
 	s64 consumed, produced;
 	unsigned int tries;
@@ -86,8 +46,8 @@ int flowfd_mapped_try_add_some(struct flowfd_mapped *m, u64 *value)
 	for (tries = 0; tries < MAPPED_TRIES; tries++) {
 		consumed = atomic64_read_acquire(m->consumed);
 		produced = atomic64_read_acquire(m->produced);
-		part = flow_fitting(produced - consumed, m->maximum, *value);
-		if (!part) {
+		if (!flow_may_add(produced - consumed, m->maximum, *value, partly,
+				  &part)) {
 			if (atomic64_read(m->consumed) == consumed)
 				return -EAGAIN;
 			continue;

@@ -14,12 +14,13 @@
  */
 static inline bool sleep_until(ktime_t end)
 {
-	u64 slack = rt_task(current) ? 0 : current->timer_slack_ns;
+	u64 slack;
 
 	if (end == KTIME_MAX) {
 		schedule();
 		return false;
 	}
+	slack = rt_task(current) ? 0 : current->timer_slack_ns;
 	return !schedule_hrtimeout_range(&end, slack, HRTIMER_MODE_ABS);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The tasks that sleep in read or write of a counter. The task that changes the count takes
- * or adds for them, in their order, and wakes only those whose call is done. All of it is
+ * or adds for them, in their order, and wakes only tasks whose call is done. All of it is
  * under the lock of the counter's wait queue.
  */
 #include <linux/lockdep.h>
@@ -25,7 +25,7 @@ static int sleeper_add(struct flowfd_counter *c, u64 value)
 {
 	if (!count_can_fit(store_maximum(&c->store), value))
 		return -EINVAL;
-	return store_try_add(&c->store, value);
+	return store_try_add(&c->store, &value, false);
 }
 
 /* 0; -EAGAIN: sleep on; -EBUSY: others change the count. */
@@ -51,7 +51,7 @@ static int sleeper_take(struct flowfd_counter *c, u64 *value)
  *
  * Stops at the first that does not fit: big values have their turn, too. But not of a
  * semaphore: each 1 is for another reader, so nothing is gathered for a big value, and its
- * writer could wait for readers that wait for those behind it.
+ * writer could wait for readers that wait for the writers behind it.
  *
  * Return: whether something was added.
  */
@@ -114,7 +114,7 @@ bool flowfd_readers_go_on(struct flowfd_counter *c)
  * flowfd_writers_retry - have writers try again after a change of settings
  * @c: locked counter
  *
- * Those that must not sleep now: because of the policy, or because the value can never fit.
+ * Writers that must not sleep now: because of the policy, or because a value can never fit.
  */
 void flowfd_writers_retry(struct flowfd_counter *c)
 {

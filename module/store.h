@@ -39,7 +39,11 @@ static inline u64 store_count(const struct store *s)
 /* Of this moment, unless programs change it all the time. */
 static inline u64 store_count_exactly(const struct store *s)
 {
-	return s->mapped ? flowfd_mapped_count(s->mapped) : s->count;
+	u64 count = s->count;
+
+	if (s->mapped)
+		flowfd_mapped_count(s->mapped, &count);
+	return count;
 }
 
 static inline u64 store_maximum(const struct store *s)
@@ -59,7 +63,7 @@ static inline void store_set_maximum(struct store *s, u64 maximum)
 	WRITE_ONCE(m->header->maximum, maximum);
 }
 
-/* False if the count is above the maximum, whoever put it there. */
+/* False if the count is above the maximum: programs can put it there. */
 static inline bool store_has_room(const struct store *s, u64 value)
 {
 	u64 count = store_count(s), maximum = store_maximum(s);
@@ -67,31 +71,24 @@ static inline bool store_has_room(const struct store *s, u64 value)
 	return count < maximum && count_has_room(count, maximum, value);
 }
 
-/* 0; -EAGAIN: there is no room; -EBUSY: programs change the count all the time. */
-static inline int store_try_add(struct store *s, u64 value)
-{
-	if (s->mapped)
-		return flowfd_mapped_try_add(s->mapped, value);
-	if (!count_has_room(s->count, s->maximum, value))
-		return -EAGAIN;
-	s->count += value;
-	return 0;
-}
-
-/* Likewise, as much as there is room for: *@value is reduced by that. */
-static inline int store_try_add_some(struct store *s, u64 *value)
+/*
+ * Adds *@value or, @partly, what there is room for, and subtracts from *@value what it added.
+ * 0; -EAGAIN: there is no room for the rest; -EBUSY: programs change the count all the time.
+ */
+static inline int store_try_add(struct store *s, u64 *value, bool partly)
 {
 	u64 part;
 
 	if (s->mapped)
-		return flowfd_mapped_try_add_some(s->mapped, value);
-	part = flow_fitting(s->count, s->maximum, *value);
+		return flowfd_mapped_try_add(s->mapped, value, partly);
+	if (!flow_may_add(s->count, s->maximum, *value, partly, &part))
+		return -EAGAIN;
 	s->count += part;
 	*value -= part;
 	return *value ? -EAGAIN : 0;
 }
 
-/* Likewise; -EAGAIN: there is no count. *@before is the count of which *@value was taken. */
+/* Likewise; -EAGAIN: there is no count. *@before: the count of which *@value was taken. */
 static inline int store_try_take(struct store *s, u64 *value, u64 *before)
 {
 	int err;

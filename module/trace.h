@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The tracepoints. docs/statistics.md documents names and fields, which stay as they are.
- * One that is disabled costs a nop. Those of a counter are passed under its lock.
+ * One that is disabled costs a nop. A counter passes its tracepoints under its lock.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM flowfd

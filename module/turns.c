@@ -60,7 +60,7 @@ static __poll_t turns_events(struct flowfd_counter *c)
 
 /*
  * What readers and writers were told before, or can see. Of a mapped counter, each bit says
- * that somebody must be told. Where each add notifies, what was added tells which are new.
+ * that a task must be told. Where each add notifies, what was added tells which are new.
  */
 static __poll_t turns_told(const struct flowfd_counter *c, s64 produced)
 {
@@ -100,29 +100,27 @@ static bool turns_admit(struct flowfd_counter *c, bool past_bucket)
 
 /*
  * Lets sleepers go on until none can, readers first if it is their turn. Each turn ends the
- * sleep of one.
+ * sleep of one. *@readers: something was added, and readers may be woken.
  *
- * Return: EPOLLIN: something was added, and readers may be woken; EPOLLOUT: a reader took.
+ * Return: whether a reader took.
  */
-static __poll_t turns_run(struct flowfd_counter *c, bool readers)
+static bool turns_run(struct flowfd_counter *c, bool *readers)
 {
-	__poll_t news = 0;
+	bool took = false, turn = *readers;
 
 	do {
-		if (readers && flowfd_readers_go_on(c))
-			news |= EPOLLOUT;
-		readers = !list_empty(&c->writers) && flowfd_writers_go_on(c) &&
-			  turns_events(c) & EPOLLIN && turns_admit(c, false);
-		if (readers)
-			news |= EPOLLIN;
-	} while (readers);
-	return news;
+		took |= turn && flowfd_readers_go_on(c);
+		turn = !list_empty(&c->writers) && flowfd_writers_go_on(c) &&
+		       turns_events(c) & EPOLLIN && turns_admit(c, false);
+		*readers |= turn;
+	} while (turn);
+	return took;
 }
 
 /*
- * Before readers of a mapped counter are woken. Disarms first: who arms from there on looks
- * at the count afterwards. Whoever is woken polls or takes, which arms again, also if the
- * count is gone by then. A task that still sleeps does not look, so its bit stays.
+ * Before readers of a mapped counter are woken. Disarms first: a poller that arms from there
+ * on looks at the count afterwards. One that is woken polls or takes, which arms again, also
+ * if the count is gone by then. A task that still sleeps does not look, so its bit stays.
  */
 static void turns_rearm(struct flowfd_counter *c, s64 produced, bool disarm)
 {
@@ -162,7 +160,7 @@ static void turns_wake_writers(struct flowfd_counter *c, __poll_t told)
 	flowfd_counter_wake(c, EPOLLOUT);
 }
 
-/* Of a mapped counter: bits that nobody needs cost programs calls. */
+/* Of a mapped counter: bits that no task needs cost programs calls. */
 static void turns_forget(struct flowfd_counter *c)
 {
 	int bits = FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED;
@@ -180,43 +178,41 @@ static void turns_forget(struct flowfd_counter *c)
 
 /*
  * Poll of a counter that is not mapped does not take the lock: the events are stored before
- * pollers are woken, and are never those of a count and a maximum that were not there
- * together.
+ * pollers are woken, and always belong to a count and a maximum of one moment.
  *
- * Return: EPOLLIN: readers were woken; EPOLLOUT: a reader took.
+ * Return: whether a reader took.
  */
-static __poll_t turns_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket,
-			     bool again)
+static bool turns_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket,
+			 bool again)
 {
 	s64 produced = turns_produced(c);
-	__poll_t told = turns_told(c, produced), events = turns_events(c), moved = 0;
-	bool readers, writers;
+	__poll_t told = turns_told(c, produced), events = turns_events(c);
+	bool readers, writers, took = false;
 
 	readers = events & (news | ~told) & EPOLLIN && turns_admit(c, past_bucket);
 	if (unlikely(news & ~events & EPOLLIN) && counter_count(c))
 		counter_note_held_back(c, HELD_BY_MARK);
 	if (!list_empty(&c->readers) || !list_empty(&c->writers)) {
-		moved = turns_run(c, readers);
-		readers |= !!(moved & EPOLLIN);
+		took = turns_run(c, &readers);
 		events = turns_events(c);
 	}
 	if (store_is_mapped(&c->store)) {
 		/* One may have armed since, for the take of a reader that went on. */
 		writers = events & (news | ~turns_told(c, produced)) & EPOLLOUT;
 	} else {
-		writers = events & (news | moved | ~told) & EPOLLOUT;
+		writers = events & EPOLLOUT && (took || (news | ~told) & EPOLLOUT);
 		WRITE_ONCE(c->events, events);
 	}
 	if (readers) {
-		if (moved & EPOLLOUT || counter_has_pollers(c))
-			counter_note_wakeup(c, !!(moved & EPOLLOUT));
+		if (took || counter_has_pollers(c))
+			counter_note_wakeup(c, took);
 		if (store_is_mapped(&c->store))
 			turns_rearm(c, produced, !again);
 		flowfd_counter_wake(c, EPOLLIN);
 	}
 	if (writers)
 		turns_wake_writers(c, told);
-	return (readers ? EPOLLIN : 0) | (moved & EPOLLOUT);
+	return took;
 }
 
 /**
@@ -225,12 +221,10 @@ static __poll_t turns_settle(struct flowfd_counter *c, __poll_t news, bool past_
  * @news: EPOLLIN: something was added; EPOLLOUT: there is more room. Of a mapped counter,
  *	not for a take, which programs do without a call
  * @past_bucket: readers are woken without a token
- *
- * Return: whether readers were woken.
  */
-bool flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket)
+void flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket)
 {
-	__poll_t moved;
+	bool took;
 
 	lockdep_assert_held(&c->wqh.lock);
 
@@ -239,16 +233,15 @@ bool flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bu
 		counter_arm_readers(c);
 	if (store_is_mapped(&c->store))
 		counter_see_count(c);
-	moved = turns_settle(c, news, past_bucket, false);
+	took = turns_settle(c, news, past_bucket, false);
 	if (!store_is_mapped(&c->store))
-		return !!(moved & EPOLLIN);
+		return;
 	/* A task that was given the count does not look again, as a program does. */
-	if (moved & EPOLLOUT) {
+	if (took) {
 		counter_arm_readers(c);
 		turns_settle(c, 0, true, true);
 	}
 	turns_forget(c);
-	return !!(moved & EPOLLIN);
 }
 
 /**
@@ -294,15 +287,17 @@ enum hrtimer_restart flowfd_counter_expired(struct hrtimer *timer)
 	struct flowfd_counter *c =
 		container_of(timer, struct flowfd_counter, ready.timer);
 	unsigned long flags;
-	bool deferred, wakes;
+	u64 wakeups;
+	bool deferred;
 
 	spin_lock_irqsave(&c->wqh.lock, flags);
 	deferred = flowfd_ready_expire(&c->ready, counter_count(c));
 	/* A program that adds from here on notifies. Before the look at the count. */
 	if (deferred)
 		counter_arm_readers(c);
-	wakes = flowfd_counter_settle(c, deferred ? EPOLLIN : 0, false);
-	trace_flowfd_timer(c, wakes);
+	wakeups = c->stats.wakeups;
+	flowfd_counter_settle(c, deferred ? EPOLLIN : 0, false);
+	trace_flowfd_timer(c, c->stats.wakeups != wakeups);
 	spin_unlock_irqrestore(&c->wqh.lock, flags);
 	return HRTIMER_NORESTART;
 }

@@ -166,20 +166,27 @@ TEST_F(flow, killed_writer_lets_the_next_go)
 	expect_next(_metadata, &self->f, &next);
 }
 
-/* A process of a real-time priority that sleeps in a read, and ends with what it took. */
-static pid_t start_realtime_reader(int fd, int priority)
+/* A process of a real-time priority that writes @value, or reads if it is 0. */
+static pid_t start_realtime(int fd, int priority, __u64 value)
 {
 	struct sched_param param = { .sched_priority = priority };
-	__u64 value = 0;
 	pid_t child = fork();
 
 	if (!child) {
 		if (sched_setscheduler(0, SCHED_FIFO, &param))
 			_exit(200);
-		if (take(fd, &value) != 8)
+		if ((value ? add(fd, value) : take(fd, &value)) != 8)
 			_exit(201);
 		_exit(value);
 	}
+	return child;
+}
+
+/* It sleeps, and ends with what it took. */
+static pid_t start_realtime_reader(int fd, int priority)
+{
+	pid_t child = start_realtime(fd, priority, 0);
+
 	return wait_until_asleep(&child, SYS_read) ? child : -1;
 }
 
@@ -209,6 +216,25 @@ TEST_F(flow, realtime_readers_come_first)
 	ASSERT_EQ(8, put(&self->f, 5));
 	ASSERT_TRUE(call_join(&ordinary));
 	EXPECT_EQ(5, ordinary.value);
+}
+
+/* It goes before those that sleep, and so need not wait for the next take. */
+TEST_F(flow, realtime_writer_that_fits)
+{
+	struct call big;
+	pid_t high;
+
+	ASSERT_EQ(0, set_maximum(self->fd, 10));
+	ASSERT_EQ(8, put(&self->f, 5));
+	ASSERT_TRUE(start_write(&big, self->fd, 9));
+	high = start_realtime(self->fd, 5, 3);
+	ASSERT_LT(0, high);
+	sleep_ms(300);
+	EXPECT_EQ(high, waitpid(high, NULL, WNOHANG));
+	EXPECT_EQ(8, count_of(self->fd));
+	kill(high, SIGKILL);
+	ASSERT_EQ(0, set_maximum(self->fd, 100));
+	ASSERT_TRUE(call_join(&big));
 }
 
 /* Its room could come only from readers that wait for what those behind it add. */
