@@ -365,7 +365,12 @@ static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline
 		ret = flowfd__wait_until(deadline, c->fd, POLLOUT);
 		wakeups++;
 	}
-	return ret == -ETIMEDOUT && flowfd_counter_add(c, value) ? 0 : ret;
+	if (ret == -ETIMEDOUT && flowfd_counter_add(c, value))
+		return 0;
+	/* What others wait to add may fit: it was FULL for this caller alone. */
+	if (ret == -ETIMEDOUT || ret == -EINTR)
+		settle(c, 0, 0);
+	return ret;
 }
 
 int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
