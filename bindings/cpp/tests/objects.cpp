@@ -69,7 +69,8 @@ static void test_moves()
 		swap(first, second);
 		ok(second.native_handle() == -1 && first.native_handle() >= 0, "swap");
 		fd = first.native_handle();
-		first = std::move(*&first);
+		flowfd::counter *same = &first;
+		first = std::move(*same);
 		ok(first.native_handle() == fd && is_open(fd), "a move to itself");
 		second = std::move(first);
 	}

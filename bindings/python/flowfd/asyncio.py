@@ -94,7 +94,11 @@ class EventLoop(_asyncio.SelectorEventLoop):
         context: _contextvars.Context | None = None,
     ) -> _asyncio.Handle:
         if self._debug or self._closed:  # type: ignore[attr-defined]
-            return super().call_soon_threadsafe(callback, *args, context=context)
+            handle = super().call_soon_threadsafe(callback, *args, context=context)
+            # It ends with the caller, not with this function.
+            if handle._source_traceback:  # type: ignore[attr-defined]
+                del handle._source_traceback[-1]  # type: ignore[attr-defined]
+            return handle
         # As asyncio does, in fewer calls.
         handle = _Handle(callback, args, self, context)
         self._ready.append(handle)  # type: ignore[attr-defined]
