@@ -66,11 +66,13 @@ int main(void)
 
 	/* Not flowfd_counter_open(): a counter in memory has no marks. */
 	check("create", fd);
-	check("map", flowfd_counter_map(&counter, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER));
+	check("map", flowfd_counter_map(&counter, fd,
+					FLOWFD_PRODUCER | FLOWFD_CONSUMER));
 	receive("no mark", &counter);
 	error = flowfd_set_flow(fd, &flow, sizeof(flow));
 	if (error) {
-		fprintf(stderr, "batcher: policies: %s\n", flowfd_flow_strerror(error));
+		fprintf(stderr, "batcher: policies: %s\n",
+			flowfd_flow_strerror(error));
 		return EXIT_FAILURE;
 	}
 	receive("mark 64, 2 ms", &counter);

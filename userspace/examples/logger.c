@@ -74,10 +74,12 @@ int main(void)
 	int slot = 0, next = 0, written = 0, dropped = 0, error;
 	pthread_t program;
 
-	check("open", flowfd_counter_open(&counter, &settings, sizeof(settings), 0));
+	check("open",
+	      flowfd_counter_open(&counter, &settings, sizeof(settings), 0));
 	error = flowfd_set_flow(counter.fd, &flow, sizeof(flow));
 	if (error) {
-		fprintf(stderr, "logger: policies: %s\n", flowfd_flow_strerror(error));
+		fprintf(stderr, "logger: policies: %s\n",
+			flowfd_flow_strerror(error));
 		return EXIT_FAILURE;
 	}
 	check("thread", -pthread_create(&program, NULL, log_lines, NULL));

@@ -67,15 +67,18 @@ int main(void)
 
 	/* Not flowfd_counter_open(): a counter in memory has no marks. */
 	check("create", fd);
-	check("map", flowfd_counter_map(&counter, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER));
+	check("map", flowfd_counter_map(&counter, fd,
+					FLOWFD_PRODUCER | FLOWFD_CONSUMER));
 	error = flowfd_set_flow(fd, &flow, sizeof(flow));
 	if (error) {
-		fprintf(stderr, "moderation: policies: %s\n", flowfd_flow_strerror(error));
+		fprintf(stderr, "moderation: policies: %s\n",
+			flowfd_flow_strerror(error));
 		return EXIT_FAILURE;
 	}
 	check("thread", -pthread_create(&card, NULL, receive_frames, NULL));
 	while (frames < FRAMES) {
-		check("take", flowfd_take_with(&counter, &count, FLOWFD_SEC(10), 0));
+		check("take",
+		      flowfd_take_with(&counter, &count, FLOWFD_SEC(10), 0));
 		interrupts++;
 		changes += atomic_exchange(&link_changes, 0);
 		frames += count;

@@ -67,8 +67,9 @@ static inline void flowfd_debug_counter(int fd)
 	int ret = flowfd_get_maximum(fd, &maximum);
 
 	if (ret == -ENOTTY || ret == -EINVAL)
-		flowfd_debug_end(fd, "is not a counter of the flowfd module: with a struct"
-				     " flowfd_counter call flowfd_add() and flowfd_take()");
+		flowfd_debug_end(fd,
+				 "is not a counter of the flowfd module: with a struct"
+				 " flowfd_counter call flowfd_add() and flowfd_take()");
 }
 
 static inline int flowfd_debug_write(int fd, uint64_t value)

@@ -94,8 +94,10 @@ members() {
 
 # Pages show the structures of the ABI with the header's types: to print or compare a
 # __u64 as another type is a warning, or an error.
-for struct in $(sed -n 's/^struct \(flowfd_[a-z_]*\) {$/\1/p' "$top/../uapi/linux/flowfd.h"); do
-	for page in $(grep -l "^struct $struct {" "$top"/man/*.3); do
+structs=$(sed -n 's/^struct \(flowfd_[a-z_]*\) {$/\1/p' "$top/../uapi/linux/flowfd.h")
+for struct in $structs; do
+	pages=$(grep -l "^struct $struct {" "$top"/man/*.3)
+	for page in $pages; do
 		case $struct in
 		# Nested in one that a page shows whole.
 		flowfd_flow | flowfd_create_counter)
