@@ -208,7 +208,7 @@ static struct flowfd_balance_file *balance_alloc(struct file *file, struct socke
 	if (!b)
 		return ERR_PTR(-ENOMEM);
 	init_waitqueue_head(&b->wqh);
-	flowfd_closing_init_hook(&b->closing, file, &balance_closing_ops);
+	flowfd_closing_init_hook(&b->closing, file, CLOSING_BALANCE);
 	err = flowfd_closing_track_file(&b->closing);
 	if (err <= 0) {
 		kfree(b);
@@ -301,6 +301,7 @@ static bool __init check_walk(void)
 /* Sees whether this kernel walks wait queues as expected. */
 void __init flowfd_balance_init(void)
 {
+	flowfd_closing_ops[CLOSING_BALANCE] = &balance_closing_ops;
 	walk_is_known = check_walk();
 	if (!walk_is_known)
 		pr_notice("flowfd: no balance: this kernel wakes in another way\n");

@@ -63,9 +63,15 @@ struct flowfd_closing_target {
 	bool has_alone;
 };
 
+const struct flowfd_closing_ops *flowfd_closing_ops[CLOSING_USERS];
 static struct kmem_cache *target_cache;
 
 static void put_dropped(struct work_struct *work);
+
+static const struct flowfd_closing_ops *hook_ops(const struct flowfd_closing_hook *hook)
+{
+	return flowfd_closing_ops[hook->user];
+}
 
 static LLIST_HEAD(dropped);
 static atomic_t dropped_count = ATOMIC_INIT(0);
@@ -168,14 +174,14 @@ static void end_hook(struct flowfd_closing_hook *hook)
 	lockdep_assert_held(&shard->lock);
 
 	if (hook->state == CLOSING_LIVE)
-		hook->ops->leave(hook);
+		hook_ops(hook)->leave(hook);
 	if (hook->polling) {
 		shard_await_poll(shard);
 		return;
 	}
 	hook->state = CLOSING_CLOSED;
 	rb_erase(&hook->node, hook->hooks);
-	hook->ops->closed(hook);
+	hook_ops(hook)->closed(hook);
 }
 
 /* Ends all hooks into a file that is being closed. */
@@ -203,7 +209,7 @@ static void untrack(struct flowfd_closing_hook *hook)
 	if (!hook->of_inode)
 		return;
 	t = container_of(hook->hooks, struct flowfd_closing_target, hooks);
-	t->has_alone &= !hook->ops->alone;
+	t->has_alone &= !hook_ops(hook)->alone;
 	if (RB_EMPTY_ROOT(&t->hooks))
 		target_destroy(t);
 }
@@ -291,10 +297,10 @@ static struct flowfd_closing_target *target_find(struct inode *inode, u8 shard)
 }
 
 void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file,
-			      const struct flowfd_closing_ops *ops)
+			      enum flowfd_closing_user user)
 {
 	hook->file = file;
-	hook->ops = ops;
+	hook->user = user;
 	hook->of_inode = false;
 	hook->state = CLOSING_LIVE;
 	hook->polling = false;
@@ -331,12 +337,12 @@ static int track_inode(struct flowfd_closing_hook *hook, struct inode *inode)
 		t = fresh;
 		fresh = NULL;
 		err = target_begin(t, inode, hook->shard);
-	} else if (t->has_alone && hook->ops->alone) {
+	} else if (t->has_alone && hook_ops(hook)->alone) {
 		err = -EBUSY;
 	}
 	if (!err) {
 		hook->of_inode = true;
-		t->has_alone |= hook->ops->alone;
+		t->has_alone |= hook_ops(hook)->alone;
 		hook_insert(hook, &t->hooks);
 	}
 	mutex_unlock(&shard->lock);
@@ -378,7 +384,7 @@ bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 	bool live = hook->state == CLOSING_LIVE;
 
 	if (live) {
-		hook->ops->leave(hook);
+		hook_ops(hook)->leave(hook);
 		hook->state = CLOSING_REMOVED;
 		if (!hook->polling)
 			untrack(hook);

@@ -15,24 +15,27 @@
  */
 enum flowfd_closing_state { CLOSING_LIVE, CLOSING_REMOVED, CLOSING_CLOSED };
 
+/* Of a hook. No pointer: a ring can have a million watches, each with a hook. */
+enum flowfd_closing_user { CLOSING_WATCH, CLOSING_BALANCE, CLOSING_USERS };
+
 /**
  * struct flowfd_closing_hook - hook into the last close of a file
  * @node: in @hooks
  * @file: valid while the hook is in the tree; the tree is sorted by it
  * @hooks: tree of an inode or of a counter
- * @ops: of its user
+ * @user: enum flowfd_closing_user
  * @shard: number of the lock
  * @state: enum flowfd_closing_state
  * @polling: a worker polls @file
  * @of_inode: whether @hooks is an inode's
  *
- * @file, @ops and @shard are fixed, the rest is under the shard's lock.
+ * @file, @user and @shard are fixed, the rest is under the shard's lock.
  */
 struct flowfd_closing_hook {
 	struct rb_node node;
 	struct file *file;
 	struct rb_root *hooks;
-	const struct flowfd_closing_ops *ops;
+	u8 user;
 	u8 shard;
 	u8 state;
 	bool polling;
@@ -54,10 +57,13 @@ struct flowfd_closing_ops {
 	bool alone;
 };
 
+/* Of each user, which sets its own before it has hooks. */
+extern const struct flowfd_closing_ops *flowfd_closing_ops[CLOSING_USERS];
+
 int flowfd_closing_init(void);
 void flowfd_closing_exit(void);
 void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file,
-			      const struct flowfd_closing_ops *ops);
+			      enum flowfd_closing_user user);
 void flowfd_closing_track(struct flowfd_closing_hook *hook, struct rb_root *hooks);
 int flowfd_closing_track_file(struct flowfd_closing_hook *hook);
 bool flowfd_closing_may_pin(struct file *file);

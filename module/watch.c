@@ -323,7 +323,7 @@ struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *f
 	refcount_set(&w->refs, 1);
 	w->dropped = false;
 	w->pinned = false;
-	flowfd_closing_init_hook(&w->closing, file, &watch_closing_ops);
+	flowfd_closing_init_hook(&w->closing, file, CLOSING_WATCH);
 	w->queue.wait.func = NULL;
 	w->queue.head = NULL;
 	w->queue2 = NULL;
@@ -423,6 +423,7 @@ int flowfd_watch_init(void)
 	watch_cache = kmem_cache_create("flowfd_watch", sizeof(struct flowfd_watch), 0,
 					SLAB_ACCOUNT, watch_construct);
 	flowfd_repoll_poll = watch_repoll;
+	flowfd_closing_ops[CLOSING_WATCH] = &watch_closing_ops;
 	return watch_cache ? 0 : -ENOMEM;
 }
 
