@@ -4,9 +4,7 @@
  * processor, and sleep between: counters that were sent, and what else programs use.
  */
 #include <err.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>

@@ -72,20 +72,9 @@ int flowfd__wait_until(uint64_t deadline, int fd, short events)
 
 int flowfd__nap(uint64_t deadline)
 {
-	struct timespec left = { .tv_nsec = NAP_NS };
-	int saved = errno, ret = 0;
+	uint64_t end = now() + NAP_NS;
+	/* poll(2) ignores a negative descriptor. */
+	int ret = flowfd__wait_until(end < deadline ? end : deadline, -1, 0);
 
-	if (deadline == FLOWFD__AT_ONCE)
-		return -EAGAIN;
-	if (deadline != FLOWFD__NEVER) {
-		left = time_left(deadline);
-		if (left.tv_sec || left.tv_nsec > NAP_NS)
-			left = (struct timespec){ .tv_nsec = NAP_NS };
-	}
-	if (ppoll(NULL, 0, &left, NULL) < 0)
-		ret = -errno;
-	else if (flowfd__is_over(deadline))
-		ret = -ETIMEDOUT;
-	errno = saved;
-	return ret;
+	return ret == -ETIMEDOUT && !flowfd__is_over(deadline) ? 0 : ret;
 }

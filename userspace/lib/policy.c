@@ -8,6 +8,7 @@
 #include "doorbell.h"
 #include "mapped.h"
 #include "memory.h"
+#include "settings.h"
 #include "words.h"
 
 #define SETTINGS                                                             \
@@ -67,38 +68,18 @@ static int store(const struct flowfd_counter *c, const struct flowfd_flow *flow,
 	return 0;
 }
 
-static int are_zero(const unsigned char *bytes, size_t size)
-{
-	while (size)
-		if (bytes[--size])
-			return 0;
-	return 1;
-}
-
-/* Of a caller that knows a longer structure, or one that is as long as the first. */
-static int copy_flow(struct flowfd_flow *to, const struct flowfd_flow *from, size_t size)
-{
-	if (size < FLOWFD_FLOW_SIZE_VER0 || size > _IOC_SIZEMASK)
-		return -EINVAL;
-	if (size > sizeof(*to) &&
-	    !are_zero((const unsigned char *)(from + 1), size - sizeof(*to)))
-		return -EPROTONOSUPPORT;
-	memset(to, 0, sizeof(*to));
-	memcpy(to, from, size < sizeof(*to) ? size : sizeof(*to));
-	return 0;
-}
-
 int flowfd_counter_set_flow(const struct flowfd_counter *c,
 			    const struct flowfd_flow *flow, size_t size)
 {
-	struct flowfd_flow copy;
+	struct flowfd_flow copy = { 0 };
 	uint32_t set;
 	int ret = whose(c);
 
 	if (!ret)
 		return flowfd_set_flow(c->fd, flow, size);
 	if (ret > 0)
-		ret = copy_flow(&copy, flow, size);
+		ret = flowfd__copy(&copy, sizeof(copy), flow, size,
+				   FLOWFD_FLOW_SIZE_VER0);
 	if (ret)
 		return ret;
 	set = copy.set ? copy.set : SETTINGS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The settings of a new counter: structures of older and newer callers. */
+/* Structures of older and newer callers, and the settings of a new counter. */
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,15 +14,21 @@ static int are_zero(const unsigned char *bytes, size_t from, size_t to)
 	return 1;
 }
 
+int flowfd__copy(void *to, size_t space, const void *from, size_t size, size_t least)
+{
+	if (size < least || size > _IOC_SIZEMASK)
+		return -EINVAL;
+	if (!are_zero(from, space, size))
+		return -EPROTONOSUPPORT;
+	memcpy(to, from, size < space ? size : space);
+	return 0;
+}
+
 int flowfd__settings_copy(union flowfd__settings *settings,
 			  const struct flowfd_create_counter *counter, size_t size)
 {
-	if (size < FLOWFD_CREATE_COUNTER_SIZE_VER0 || size > _IOC_SIZEMASK)
-		return -EINVAL;
-	if (!are_zero((const unsigned char *)counter, sizeof(*settings), size))
-		return -EPROTONOSUPPORT;
-	memcpy(settings, counter, size < sizeof(*settings) ? size : sizeof(*settings));
-	return 0;
+	return flowfd__copy(settings, sizeof(*settings), counter, size,
+			    FLOWFD_CREATE_COUNTER_SIZE_VER0);
 }
 
 int flowfd__settings_are_known(const union flowfd__settings *settings)
