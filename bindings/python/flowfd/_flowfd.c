@@ -261,19 +261,6 @@ static PyObject *fileno_of(PyObject *self, PyObject *unused)
 	return c ? PyLong_FromLong(c->fd) : NULL;
 }
 
-static PyObject *close_counter(PyObject *self, PyObject *unused)
-{
-	struct object *object = (struct object *)self;
-
-	(void)unused;
-	if (object->users)
-		return raise_error(-EBUSY);
-	if (object->is_open)
-		flowfd_counter_close(&object->counter);
-	object->is_open = false;
-	Py_RETURN_NONE;
-}
-
 /*
  * Closes all but the descriptor, and returns it: an event loop that watches it must forget
  * it first. None: the counter is closed.
@@ -552,9 +539,6 @@ static PyMethodDef methods[] = {
 	{ "fileno", fileno_of, METH_NOARGS,
 	  "fileno($self, /)\n--\n\n"
 	  "The descriptor, which can be polled, and stays the counter's." },
-	{ "close", close_counter, METH_NOARGS,
-	  "close($self, /)\n--\n\n"
-	  "Close the counter; OSError (EBUSY) if a thread waits in it." },
 	{ "_detach", detach, METH_NOARGS,
 	  "_detach($self, /)\n--\n\n"
 	  "Close all but the descriptor, and return it, or None." },
