@@ -227,24 +227,20 @@ static void ring_sleeper_join(struct flowfd_ring *ring, struct ring_sleeper *s)
 	spin_unlock_irq(&ring->sleeper_lock);
 }
 
-/* A task that was woken wakes the next, also if a signal or its deadline came as well. */
+/* It wakes the next: it may have been woken, and then joined again. */
 static void ring_sleeper_leave(struct flowfd_ring *ring, struct ring_sleeper *s)
 {
-	bool woken;
-
 	__set_current_state(TASK_RUNNING);
 	/* Pairs with ring_wake_first(). */
-	woken = !smp_load_acquire(&s->queued);
-	if (!woken) {
+	if (smp_load_acquire(&s->queued)) {
 		spin_lock_irq(&ring->sleeper_lock);
-		woken = !s->queued;
-		if (!woken) {
+		if (s->queued) {
 			rb_erase_cached(&s->node, &ring->sleepers);
 			ring_announce_sleepers(ring);
 		}
 		spin_unlock_irq(&ring->sleeper_lock);
 	}
-	if (woken && ring_sleeper_is_due(ring, atomic_read(&ring->listening)))
+	if (ring_sleeper_is_due(ring, atomic_read(&ring->listening)))
 		ring_wake_sleepers(ring, 0, false);
 }
 
