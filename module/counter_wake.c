@@ -13,8 +13,7 @@
  * Calls one entry, which may be freed by that, and returns whether the wakeup ends here.
  *
  * Sets in_eventfd, as eventfd does, so that a function that would signal an eventfd
- * from inside this wakeup defers the signal. A ring sets it when it wakes: see
- * flowfd_ring_wake().
+ * from inside this wakeup defers the signal.
  */
 static noinline bool counter_wake_one(wait_queue_entry_t *entry, __poll_t events)
 {

@@ -126,6 +126,28 @@ static void repoll_work(struct work_struct *work)
 	flowfd_ring_end_work(ring);
 }
 
+/*
+ * Whether all that was queued before is polled. An entry is in the list; then a task that has
+ * the lock moves it; then it is taken; then a task that has the lock polls it.
+ */
+static bool repoll_is_idle(struct flowfd_repoll *r)
+{
+	if (!llist_empty(&r->entries))
+		return false;
+	smp_rmb();
+	if (mutex_is_locked(&r->lock))
+		return false;
+	smp_rmb();
+	if (READ_ONCE(r->taken))
+		return false;
+	smp_rmb();
+	if (mutex_is_locked(&r->lock))
+		return false;
+	/* And then the caller looks for what that found. */
+	smp_rmb();
+	return true;
+}
+
 /* Whether there are files that the caller can poll. */
 bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
 {
@@ -144,15 +166,8 @@ void flowfd_repoll_now(struct flowfd_ring *ring)
 	struct flowfd_repoll *r = &ring->repoll[REPOLL_KERNEL];
 	bool loaded = false, more = true;
 
-	if (!flowfd_repoll_is_due(ring)) {
-		/* The list is empty: now look whether one is polled. */
-		smp_rmb();
-		if (!mutex_is_locked(&r->lock)) {
-			/* And then for what that found. */
-			smp_rmb();
-			return;
-		}
-	}
+	if (repoll_is_idle(r))
+		return;
 	while (more && !mutex_lock_killable(&r->lock)) {
 		more = repoll_next(r, &loaded);
 		mutex_unlock(&r->lock);
