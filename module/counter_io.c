@@ -4,10 +4,8 @@
  * a counter that is not mapped, has no policies, and on which no task sleeps. Pollers are
  * told of each change here, unless there is a token bucket. All else is in counter.c.
  */
-#include <linux/pagemap.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
-#include <asm/futex.h>
 
 #include "compat.h"
 #include "counter.h"
@@ -141,30 +139,29 @@ static __always_inline bool destination_store_locked(const struct destination *d
 }
 
 /*
- * Whether it can be stored to, without faults: perhaps false for one that can. An exchange
- * for the same value leaves what another thread stores there meanwhile.
+ * Whether it can be stored to, with faults. Only a store tells: what the kernel has to make
+ * memory writable does not know of shadow stacks, or of tags.
  */
-static bool destination_is_valid_now(const struct destination *d)
-{
-	u32 __user *word = (u32 __user *)d->buf;
-	u32 old, found;
-	bool valid;
-
-	if (d->to || (unsigned long)word % sizeof(u64))
-		return false;
-	pagefault_disable();
-	valid = !get_user(old, word) &&
-		!futex_atomic_cmpxchg_inatomic(&found, word, old, old) && found == old;
-	pagefault_enable();
-	return valid;
-}
-
-/* The same with faults. */
 static bool destination_is_valid(const struct destination *d)
 {
+	u64 value;
+
 	if (d->to)
-		return !fault_in_iov_iter_writeable(d->to, sizeof(u64));
-	return !fault_in_safe_writeable((const char __user *)d->buf, sizeof(u64));
+		return !fault_in_iov_iter_writeable(d->to, sizeof(value));
+	return !get_user(value, d->buf) && !put_user(value, d->buf);
+}
+
+/* The same without faults: perhaps false for one that can. */
+static bool destination_is_valid_now(const struct destination *d)
+{
+	bool valid;
+
+	if (d->to)
+		return false;
+	pagefault_disable();
+	valid = destination_is_valid(d);
+	pagefault_enable();
+	return valid;
 }
 
 /*

@@ -527,9 +527,6 @@ static inline void might_fault(void)
 #define copy_to_user(to, from, n) ({ might_fault(); memcpy(to, from, n); 0; })
 #define clear_user(to, n) ({ memset(to, 0, n); 0; })
 #define fault_in_writeable(p, n) ((void)(p), (size_t)0)
-#define fault_in_safe_writeable(p, n) ((void)(p), (size_t)0)
-#define futex_atomic_cmpxchg_inatomic(found, p, old, new)                              \
-	(*(found) = *(p), *(found) == (old) ? *(p) = (new), 0 : 0)
 static inline int copy_struct_from_user(void *to, size_t known, const void *from, size_t size)
 {
 	memset(to, 0, known);
