@@ -118,16 +118,18 @@ static int counter_sleep_as_writer(struct flowfd_counter *c, u64 value,
 				   const struct flowfd_options *options)
 {
 	struct flowfd_sleeper s = { .value = value };
+	bool waits;
 
 	flowfd_sleeper_join(c, &s, &c->writers);
 	/* One that overtook all others may fit: there was no try for it. */
 	if (counter_arm_writers(c) || c->writers.next == &s.node)
 		flowfd_counter_settle(c, 0, false);
-	if (s.result == SLEEPER_SLEEPS) {
+	waits = s.result == SLEEPER_SLEEPS && !signal_pending(current);
+	if (waits)
 		stats_begin_wait(&c->stats, ktime_get_ns());
-		flowfd_sleeper_sleep(c, &s, options->end);
+	flowfd_sleeper_sleep(c, &s, options->end);
+	if (waits)
 		stats_end_wait(&c->stats, ktime_get_ns());
-	}
 	if (s.result) {
 		/* Writers behind it may fit. And as after EAGAIN, the caller may poll. */
 		c->write_refused = true;

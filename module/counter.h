@@ -25,7 +25,7 @@ struct flowfd_bridge_state;
  * @store: the count and the maximum
  * @events: what poll returns, but of a mapped counter; read without the lock
  * @busy: a task sleeps in read or write, or there are policies: then reads and writes leave
- *	their fast paths. Also read without the lock
+ *	their fast paths
  * @write_refused: a write failed with EAGAIN since pollers were last told of room
  * @sealed: has its settings, and may not create others; never cleared
  * @settings_sealed: its settings cannot be changed any more; never cleared
@@ -124,7 +124,7 @@ static inline bool counter_has_readers(struct flowfd_counter *c)
 	return counter_has_pollers(c) || !list_empty(&c->readers);
 }
 
-/* Likewise, or a task sleeps in a write. */
+/* Likewise, or a task sleeps in a write. Without the lock, what joins later is not seen. */
 static inline bool counter_has_waiters(struct flowfd_counter *c)
 {
 	return counter_has_readers(c) || !list_empty(&c->writers);
@@ -166,7 +166,7 @@ static inline void counter_set_busy(struct flowfd_counter *c)
 {
 	bool sleepers = !list_empty(&c->readers) || !list_empty(&c->writers);
 
-	WRITE_ONCE(c->busy, sleepers || c->ready.flow.has_policies);
+	c->busy = sleepers || c->ready.flow.has_policies;
 }
 
 static inline u64 counter_count(const struct flowfd_counter *c)

@@ -28,7 +28,7 @@ static_assert(sizeof(struct flowfd_counter_consumer) == 16);
 static void mapped_queue_heal(struct flowfd_mapped *m)
 {
 	/* See above for the barrier. */
-	if (waitqueue_active(&m->counter->wqh) || READ_ONCE(m->counter->busy))
+	if (counter_has_waiters(m->counter))
 		queue_work(m->work_class->per_cpu, &m->heal);
 }
 
