@@ -128,23 +128,23 @@ static void repoll_work(struct work_struct *work)
 
 /*
  * Whether all that was queued before is polled. An entry is in the list; then a task that has
- * the lock moves it; then it is taken; then a task that has the lock polls it.
+ * the lock moves it; then it is taken; then a task that has the lock polls it. It is looked
+ * for in that order, so that no entry passes the task that looks.
  */
 static bool repoll_is_idle(struct flowfd_repoll *r)
 {
 	if (!llist_empty(&r->entries))
 		return false;
-	smp_rmb();
+	smp_rmb(); /* the list before the lock of the task that moves it */
 	if (mutex_is_locked(&r->lock))
 		return false;
-	smp_rmb();
+	smp_rmb(); /* the lock before what was moved */
 	if (READ_ONCE(r->taken))
 		return false;
-	smp_rmb();
+	smp_rmb(); /* what was moved before the lock of the task that polls it */
 	if (mutex_is_locked(&r->lock))
 		return false;
-	/* And then the caller looks for what that found. */
-	smp_rmb();
+	smp_rmb(); /* and then the caller looks for what that found */
 	return true;
 }
 
