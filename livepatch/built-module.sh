@@ -38,8 +38,9 @@ inputs()
 # field MODULE NAME: prints what modinfo(8) does, which need not be installed to build
 field()
 {
-	{ LC_ALL=C grep -az "^$2=" "$1" 2> /dev/null || true; } |
-		tr '\0' '\n' | tail -n 1 | cut -d = -f 2-
+	local values
+	mapfile -d '' -t values < <(LC_ALL=C sed -nz "s/^$2=//p" "$1" 2> /dev/null)
+	echo "${values[*]: -1}"
 }
 
 # is_complete DIR: whether a module and its build ID are in DIR
