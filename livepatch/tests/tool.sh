@@ -35,6 +35,9 @@ tap_is "$(tool build --sign key)" "2 flowfd-livepatch: --sign needs a key and a 
 $see" "no certificate"
 tap_is "$(tool build --kernel=5.10.0-1-amd64)" "1 flowfd-livepatch: there are no patches for \
 kernel 5.10.0-1-amd64: see KERNELS in flowfd-livepatch(8)" "--option=value; other kernels"
+tap_is "$(tool build --kernel 5.10.0-1-amd64 --sign key certificate)" "1 flowfd-livepatch: there \
+are no patches for kernel 5.10.0-1-amd64: see KERNELS in flowfd-livepatch(8)" \
+	"--sign needs no --package"
 
 # Debian's own names, of November 2026. series KERNEL: prints source and patches
 series()
@@ -76,6 +79,26 @@ needed_in()
 }
 tap_is "$(needed_in fs) $(needed_in mm)" "b/fs/userfaultfd.c b/mm/userfaultfd.c" \
 	"a patch is for the file that the source has"
+
+# A source that compiles to other code than the kernel runs, where the kernel has IBT, too.
+for config in "" CONFIG_X86_KERNEL_IBT=y; do
+	echo "$config" > config
+	tap_is "$(
+		inside()
+		{
+			[ "$2" != python3 ]
+		}
+		patched_files()
+		{
+			echo fs/userfaultfd.c
+		}
+		restore_source()
+		{
+			:
+		}
+		check_source root a.patch
+		echo built)" "this is not the source of the kernel" "another source is refused $config"
+done
 
 # What the version of a module depends on.
 cp -r "$data" copy
@@ -123,7 +146,14 @@ tap_is "$(check_fit "$dir" "$dir/$file")" "$dir/$file is incomplete: build again
 rm -r "$state"
 
 # Fields, from a compiler.
-tap_is "$(field info.o license) $(field info.o version)" "GPL " "fields"
+cp info.o fields.o
+for name in a= a=1 a=2 "b=two words"; do
+	python3 "$data/builder/add-modinfo.py" fields.o "$name"
+done
+tap_is "$(for name in license version a b; do field fields.o $name; done)" "GPL
+
+2
+two words" "fields; the last of a name counts"
 echo 'int x;' > none.c
 gcc -c -o none.o none.c
 tap_is "$(python3 "$data/builder/add-modinfo.py" none.o version=1 2>&1; echo $?)" \
