@@ -33,7 +33,10 @@ bool flowfd__has_room(const struct flowfd_counter *c, uint64_t count, uint64_t v
 	return count < maximum && maximum - count > value;
 }
 
-/* Without a loop, as others can store there all the time. */
+/*
+ * Without a loop, as others can store there all the time. If the process is killed between
+ * the two, the sum has wrapped.
+ */
 static void lose(const struct flowfd_counter *c, uint64_t value)
 {
 	__aligned_u64 *lost = &flowfd__producer_page(c)->lost;
@@ -42,8 +45,8 @@ static void lose(const struct flowfd_counter *c, uint64_t value)
 		__atomic_store_n(lost, UINT64_MAX, __ATOMIC_RELAXED);
 }
 
-/* Returns what was added. */
-static uint64_t add_what_fits(const struct flowfd_counter *c, uint64_t value)
+/* Returns what was added. @whole: all of it, or nothing. */
+static uint64_t add_what_fits(const struct flowfd_counter *c, uint64_t value, bool whole)
 {
 	uint64_t count, maximum, part;
 	unsigned int looks = LOOKS;
@@ -51,11 +54,11 @@ static uint64_t add_what_fits(const struct flowfd_counter *c, uint64_t value)
 	do {
 		count = flowfd__count(c);
 		maximum = maximum_now(c);
-		if (count >= maximum || maximum - count == 1)
-			return 0;
-		part = maximum - count - 1;
+		part = count < maximum ? maximum - count - 1 : 0;
 		if (part > value)
 			part = value;
+		if (!part || (whole && part < value))
+			return 0;
 	} while (!flowfd_counter_add(c, part) && --looks);
 	return looks ? part : 0;
 }
@@ -64,17 +67,12 @@ int flowfd__overflows(const struct flowfd_counter *c, uint64_t value, uint64_t *
 {
 	uint32_t overflow =
 		__atomic_load_n(&flowfd__settings_page(c)->overflow, __ATOMIC_RELAXED);
+	bool whole = overflow == FLOWFD_OVERFLOW_DROP;
 
 	if (value == UINT64_MAX)
 		return -EINVAL;
-	if (overflow == FLOWFD_OVERFLOW_SATURATE) {
-		lose(c, value - add_what_fits(c, value));
-		return 0;
-	}
-	if (overflow == FLOWFD_OVERFLOW_DROP) {
-		if (!flowfd__has_room(c, flowfd__count(c), value) ||
-		    !flowfd_counter_add(c, value))
-			lose(c, value);
+	if (whole || overflow == FLOWFD_OVERFLOW_SATURATE) {
+		lose(c, value - add_what_fits(c, value, whole));
 		return 0;
 	}
 	if (value >= maximum_now(c))
