@@ -9,6 +9,10 @@
 #define SECOND_NS 1000000000ULL
 #define NAP_NS	  1000000
 
+/* From how many looks for nothing on a thread naps, and after how many more again. */
+#define PATIENT_LOOKS 64
+#define LOOKS_A_NAP   8
+
 static uint64_t now(void)
 {
 	struct timespec time = { 0 };
@@ -70,11 +74,19 @@ int flowfd__wait_until(uint64_t deadline, int fd, short events)
 	return poller.revents & POLLNVAL ? -EBADF : ret;
 }
 
-int flowfd__nap(uint64_t deadline)
+/* Sleeps, whatever descriptors and memory say. */
+static int nap(uint64_t deadline)
 {
 	uint64_t end = now() + NAP_NS;
 	/* poll(2) ignores a negative descriptor. */
 	int ret = flowfd__wait_until(end < deadline ? end : deadline, -1, 0);
 
 	return ret == -ETIMEDOUT && !flowfd__is_over(deadline) ? 0 : ret;
+}
+
+int flowfd__rest(unsigned int *vain, uint64_t deadline)
+{
+	if (deadline == FLOWFD__AT_ONCE || ++*vain < PATIENT_LOOKS || *vain % LOOKS_A_NAP)
+		return 0;
+	return nap(deadline);
 }

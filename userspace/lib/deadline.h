@@ -27,11 +27,17 @@ bool flowfd__is_over(uint64_t deadline);
 int flowfd__wait_until(uint64_t deadline, int fd, short events);
 
 /**
- * flowfd__nap - sleep a millisecond, whatever descriptors and memory say
- * @deadline: until when at most
+ * flowfd__rest - after a look that gave nothing: perhaps sleep a millisecond
+ * @vain: how many such looks there were in this call
+ * @deadline: until when at most; with FLOWFD__AT_ONCE it does nothing
  *
- * Returns 0, -EAGAIN with FLOWFD__AT_ONCE, -ETIMEDOUT or -EINTR.
+ * A peer can make the descriptor ready at all times, or the word change, so that no sleep
+ * is one. Then the caller keeps neither its processor nor, as nothing is interrupted, the
+ * signals that shall end it. Threads that share a counter also look for nothing, so most
+ * looks are followed by no nap.
+ *
+ * Returns 0, -ETIMEDOUT or -EINTR.
  */
-int flowfd__nap(uint64_t deadline);
+int flowfd__rest(unsigned int *vain, uint64_t deadline);
 
 #endif /* FLOWFD_LIB_DEADLINE_H */

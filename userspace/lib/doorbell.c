@@ -62,10 +62,6 @@ enum {
 /* How often to try what kind an eventfd has, if others use it meanwhile. */
 #define PROBES 16
 
-/* From how many looks for nothing on a thread naps, and after how many more again. */
-#define PATIENT_LOOKS 64
-#define LOOKS_A_NAP   8
-
 /* How often to settle, if others change the state each time: see FAILED. */
 #define ROUNDS 1024
 
@@ -330,19 +326,6 @@ static bool is_announced(const struct flowfd_counter *c)
 	return __atomic_load_n(state_word(c), __ATOMIC_SEQ_CST) == FULL;
 }
 
-/*
- * After a look that gave nothing: a peer can make the eventfd ready at all times, or the
- * word change, so that no sleep is one. Then the caller keeps neither its processor nor,
- * as nothing is interrupted, the signals that shall end it. Threads that share a counter
- * also look for nothing, so most looks are followed by no nap.
- */
-static int rest(unsigned int *vain, uint64_t deadline)
-{
-	if (deadline == FLOWFD__AT_ONCE || ++*vain < PATIENT_LOOKS || *vain % LOOKS_A_NAP)
-		return 0;
-	return flowfd__nap(deadline);
-}
-
 static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
 {
 	unsigned int wakeups = 0, rounds = ROUNDS, vain = 0;
@@ -353,7 +336,7 @@ static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline
 		if (flowfd_counter_add(c, value))
 			return 0;
 		if (!ret)
-			ret = rest(&vain, deadline);
+			ret = flowfd__rest(&vain, deadline);
 		if (ret)
 			break;
 		/* It may have looked at an old @consumed. */
@@ -406,7 +389,7 @@ static int take_of_many(const struct flowfd_counter *c, uint64_t *value,
 		if (flowfd_counter_take(c, value))
 			return 0;
 		if (!ret)
-			ret = rest(&looks, deadline);
+			ret = flowfd__rest(&looks, deadline);
 		if (!ret)
 			ret = flowfd__wait_until(deadline, c->fd, POLLIN);
 		vain = flowfd__count(c) ? 0 : vain + 1;
@@ -445,7 +428,7 @@ static int take_alone(const struct flowfd_counter *c, uint64_t *value, uint64_t 
 			return ret;
 		ret = sleep_alone(c, deadline);
 		if (!ret)
-			ret = rest(&looks, deadline);
+			ret = flowfd__rest(&looks, deadline);
 		if (!ret && !flowfd__count(c) && flowfd__is_over(deadline))
 			ret = -ETIMEDOUT;
 		/* The caller may poll now. */

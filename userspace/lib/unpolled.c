@@ -84,6 +84,7 @@ static int add_or_sleep(const struct flowfd_counter *c, uint64_t value, uint64_t
 int flowfd__unpolled_add(const struct flowfd_counter *c, uint64_t value,
 			 uint64_t deadline)
 {
+	unsigned int vain = 0;
 	int ret = 0;
 
 	while (!flowfd_counter_add(c, value)) {
@@ -93,6 +94,8 @@ int flowfd__unpolled_add(const struct flowfd_counter *c, uint64_t value,
 			ret = add_or_sleep(c, value, deadline);
 		else if (!flowfd__has_room(c, flowfd__count(c), value))
 			ret = -EAGAIN;
+		if (!ret)
+			ret = flowfd__rest(&vain, deadline);
 	}
 	return 0;
 }
@@ -109,6 +112,7 @@ static int take_or_sleep(const struct flowfd_counter *c, uint64_t deadline)
 int flowfd__unpolled_take(const struct flowfd_counter *c, uint64_t *value,
 			  uint64_t deadline)
 {
+	unsigned int vain = 0;
 	int ret = 0;
 
 	while (!flowfd_counter_take(c, value)) {
@@ -117,6 +121,8 @@ int flowfd__unpolled_take(const struct flowfd_counter *c, uint64_t *value,
 		/* For one that took and was killed. */
 		flowfd__unpolled_notify(c);
 		ret = deadline == FLOWFD__AT_ONCE ? -EAGAIN : take_or_sleep(c, deadline);
+		if (!ret)
+			ret = flowfd__rest(&vain, deadline);
 	}
 	return 0;
 }

@@ -592,6 +592,34 @@ static void test_always_ready(void)
 	flowfd_counter_close(&c);
 }
 
+static void *change(void *unused)
+{
+	while (!stop)
+		__atomic_fetch_add(&disturbed.take.consumer->armed, 8, __ATOMIC_RELAXED);
+	return unused;
+}
+
+/* A word that always changes, so that nobody goes to sleep on it. */
+static void test_always_changed(void)
+{
+	struct interrupt interrupt;
+	pthread_t thread;
+	uint64_t value;
+
+	disturbed = open_with(5, FLOWFD_NO_POLL);
+	stop = false;
+	pthread_create(&thread, NULL, change, NULL);
+	interrupt_begin(&interrupt);
+	tap_is(flowfd_take_with(&disturbed, &value, 5 * SECOND, 0), -EINTR,
+	       "a take without a sleep is interrupted");
+	flowfd_add(&disturbed, 4);
+	tap_is(flowfd_add_with(&disturbed, 4, 5 * SECOND, 0), -EINTR, "an add, too");
+	interrupt_end(&interrupt);
+	stop = true;
+	pthread_join(thread, NULL);
+	flowfd_counter_close(&disturbed);
+}
+
 /* ---- policies ---- */
 
 static int set(const struct flowfd_counter *c, struct flowfd_flow flow)
@@ -829,6 +857,7 @@ int main(void)
 	test_disturbed(FLOWFD_NO_POLL);
 	test_blocking();
 	test_always_ready();
+	test_always_changed();
 	test_policies(0);
 	test_policies(FLOWFD_NO_POLL);
 	test_room(0);
