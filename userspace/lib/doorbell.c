@@ -326,12 +326,16 @@ static bool is_announced(const struct flowfd_counter *c)
 	return __atomic_load_n(state_word(c), __ATOMIC_SEQ_CST) == FULL;
 }
 
-static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
+/* Settings can change while it waits, so each look without room begins with them. */
+static int add_or_wait(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
 {
 	unsigned int wakeups = 0, rounds = ROUNDS, vain = 0;
-	int ret = 0;
+	int ret;
 
-	while (!ret) {
+	for (;;) {
+		ret = flowfd__overflows(c, value, &deadline);
+		if (ret <= 0)
+			return ret;
 		ret = settle(c, value, is_doubtful(wakeups) ? AGAIN : 0);
 		if (flowfd_counter_add(c, value))
 			return 0;
@@ -346,12 +350,22 @@ static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline
 		if (deadline == FLOWFD__AT_ONCE && !is_announced(c) && --rounds)
 			continue;
 		ret = flowfd__wait_until(deadline, c->fd, POLLOUT);
+		if (ret)
+			break;
 		wakeups++;
 	}
-	if (ret == -ETIMEDOUT && flowfd_counter_add(c, value))
-		return 0;
-	/* What others wait to add may fit: it was FULL for this caller alone. */
-	if (ret == -ETIMEDOUT || ret == -EINTR)
+	return ret == -ETIMEDOUT && flowfd_counter_add(c, value) ? 0 : ret;
+}
+
+static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
+{
+	int ret = add_or_wait(c, value, deadline);
+
+	/*
+	 * What others wait to add may fit: it was FULL for this caller alone, or for one
+	 * that was killed. But pollers shall not see room for what was refused.
+	 */
+	if (ret != -EAGAIN)
 		settle(c, 0, 0);
 	return ret;
 }
@@ -359,18 +373,10 @@ static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline
 int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
 			 uint64_t deadline)
 {
-	int ret;
-
 	if (!c->roles)
 		return -ENODEV;
 	if (c->doorbell & DOORBELL_NONBLOCK)
 		deadline = FLOWFD__AT_ONCE;
-	ret = flowfd__overflows(c, value, &deadline);
-	/* Also if nothing was added: the process that filled it may not have told. */
-	if (!ret)
-		flowfd__doorbell_notify(c, FLOWFD_PRODUCER);
-	if (ret <= 0)
-		return ret;
 	if (c->doorbell & DOORBELL_NO_POLL)
 		return flowfd__unpolled_add(c, value, deadline);
 	return add(c, value, deadline);

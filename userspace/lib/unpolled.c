@@ -81,6 +81,7 @@ static int add_or_sleep(const struct flowfd_counter *c, uint64_t value, uint64_t
 	return flowfd__doze(armed_word(c), armed, FLOWFD_ARMED_WRITERS, deadline);
 }
 
+/* Settings can change while it waits, so each look without room begins with them. */
 int flowfd__unpolled_add(const struct flowfd_counter *c, uint64_t value,
 			 uint64_t deadline)
 {
@@ -90,10 +91,16 @@ int flowfd__unpolled_add(const struct flowfd_counter *c, uint64_t value,
 	while (!flowfd_counter_add(c, value)) {
 		if (ret)
 			return ret;
+		ret = flowfd__overflows(c, value, &deadline);
+		/* Also if nothing was added: the process that filled it may not have told. */
+		if (!ret)
+			flowfd__unpolled_notify(c);
+		if (ret <= 0)
+			return ret;
 		if (deadline != FLOWFD__AT_ONCE)
 			ret = add_or_sleep(c, value, deadline);
-		else if (!flowfd__has_room(c, flowfd__count(c), value))
-			ret = -EAGAIN;
+		else
+			ret = flowfd__has_room(c, flowfd__count(c), value) ? 0 : -EAGAIN;
 		if (!ret)
 			ret = flowfd__rest(&vain, deadline);
 	}

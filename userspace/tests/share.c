@@ -789,6 +789,35 @@ static void test_room(unsigned int options)
 	flowfd_counter_close(&c);
 }
 
+/* What a writer waits for may have become impossible when it looks again. */
+static void test_never_fits(unsigned int options)
+{
+	struct flowfd_counter c = open_with(100, options);
+	struct sleeper writers[2];
+	uint64_t value;
+
+	flowfd_add(&c, 60);
+	begin(&writers[0], &c, 50, add_now);
+	rest();
+	/* A take that has not yet told. */
+	__atomic_fetch_add(&c.take.consumer->consumed, 60, __ATOMIC_SEQ_CST);
+	tap_is(set(&c, (struct flowfd_flow){ .maximum = 40 }), 0, "a lower maximum");
+	tap_is(end(&writers[0]), -EINVAL, "wakes a writer that can never fit");
+	tap_is(flowfd_add(&c, 35), 0, "add");
+	begin(&writers[0], &c, 30, add_now);
+	rest();
+	begin(&writers[1], &c, 4, add_now);
+	tap_is(end(&writers[1]), 0, "what fits overtakes");
+	tap_is(set(&c, (struct flowfd_flow){ .maximum = 50,
+					     .overflow = FLOWFD_OVERFLOW_SATURATE }),
+	       0, "another policy");
+	tap_is(end(&writers[0]), 0, "holds for one that waits");
+	tap_is((long long)get(&c).lost, 20, "of whose value a part is lost");
+	tap_is(flowfd_take(&c, &value), 0, "take");
+	tap_is((long long)value, 49, "the rest");
+	flowfd_counter_close(&c);
+}
+
 static void test_unpolled(void)
 {
 	struct flowfd_counter c = open_with(0, FLOWFD_NO_POLL);
@@ -862,6 +891,8 @@ int main(void)
 	test_policies(FLOWFD_NO_POLL);
 	test_room(0);
 	test_room(FLOWFD_NO_POLL);
+	test_never_fits(0);
+	test_never_fits(FLOWFD_NO_POLL);
 	test_unpolled();
 	test_spin(0);
 	test_spin(FLOWFD_NO_POLL);
