@@ -200,12 +200,15 @@ static bool all_sleep(const struct round *r)
 	return true;
 }
 
-/* It will never be if all live readers sleep, at five checks in a row. */
+/*
+ * It will never be if all live readers sleep, at five checks in a row. Once one has the
+ * message, whoever waits for the answer, and its child, may need longer to run.
+ */
 static bool is_served(struct round *r)
 {
 	int asleep = 0;
 
-	while (asleep < 5) {
+	while (asleep < (messages_got(r) ? 10000 : 5)) {
 		if (is_done(r) && messages_got(r))
 			return true;
 		uffd_nap();
