@@ -57,13 +57,19 @@ static bool anon_file_polls_without_lock(const struct file *file)
  */
 enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 {
+	/* In whatever file system: its poll is that of pipes. */
+	if (S_ISFIFO(file_inode(file)->i_mode))
+		return REPOLL_KERNEL;
+
 	switch (file_inode(file)->i_sb->s_magic) {
 	case FUSE_SUPER_MAGIC:
 		return REPOLL_FUSE;
 	case SOCKFS_MAGIC:
 		return socket_polls_without_lock(file) ? REPOLL_KERNEL : REPOLL_DEVICE;
-	case PIPEFS_MAGIC:
 	case MQUEUE_MAGIC:
+	case CGROUP_SUPER_MAGIC:
+	case CGROUP2_SUPER_MAGIC:
+	case SYSFS_MAGIC:
 	case PID_FS_MAGIC:
 		return REPOLL_KERNEL;
 	case ANON_INODE_FS_MAGIC:

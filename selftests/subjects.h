@@ -6,11 +6,13 @@
 #ifndef SUBJECTS_H
 #define SUBJECTS_H
 
+#include "cgroup.h"
 #include "files.h"
 #include "selftest.h"
 #include "sockets.h"
 
 #include <mqueue.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -139,6 +141,38 @@ static inline bool open_inotify(struct subject *s)
 	return inotify_add_watch(s->fd, s->name, IN_ATTRIB) >= 0;
 }
 
+/* Of a directory. The other side opens it. */
+static inline bool open_fanotify(struct subject *s)
+{
+	strcpy(s->name, "/tmp/dir-XXXXXX");
+	if (!mkdtemp(s->name))
+		return false;
+	s->fd = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC);
+	s->other = -1;
+	return !fanotify_mark(s->fd, FAN_MARK_ADD, FAN_OPEN | FAN_ONDIR, AT_FDCWD, s->name);
+}
+
+static struct cgroup group;
+
+/* What happens to a control group without processes. */
+static inline bool open_group_events(struct subject *s)
+{
+	if (!cgroup_make(&group, NULL))
+		return false;
+	s->fd = cgroup_open_file(&group, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	s->other = cgroup_open_file(&group, "cgroup.freeze", O_RDWR | O_CLOEXEC);
+	return read(s->fd, page, sizeof(page)) > 0;
+}
+
+static inline bool open_fifo_reader(struct subject *s)
+{
+	if (!fifo_make(s->name))
+		return false;
+	s->fd = open(s->name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	s->other = open(s->name, O_WRONLY | O_CLOEXEC);
+	return !unlink(s->name);
+}
+
 static inline bool open_queue(struct subject *s)
 {
 	struct mq_attr attr = { .mq_maxmsg = 8, .mq_msgsize = 8 };
@@ -213,6 +247,27 @@ static inline bool ready_by_change(struct subject *s)
 	return !fchmod(s->other, 0700);
 }
 
+static inline bool ready_by_close(struct subject *s)
+{
+	int fd = s->other;
+
+	s->other = -1;
+	return !close(fd);
+}
+
+static inline bool ready_by_freeze(struct subject *s)
+{
+	char state;
+
+	return pread(s->other, &state, 1, 0) == 1 &&
+	       pwrite(s->other, state == '0' ? "1" : "0", 1, 0) == 1;
+}
+
+static inline bool ready_by_open(struct subject *s)
+{
+	return !close(open(s->name, O_RDONLY | O_CLOEXEC));
+}
+
 static inline bool ready_by_message(struct subject *s)
 {
 	return !mq_send(s->other, page, 8, 0);
@@ -266,6 +321,21 @@ static inline void drain_by_accept(struct subject *s)
 	close(accept4(s->fd, NULL, NULL, SOCK_CLOEXEC));
 	close(s->other);
 	s->other = -1;
+}
+
+static inline void drain_from_start(struct subject *s)
+{
+	pread(s->fd, page, sizeof(page), 0);
+}
+
+/* Each event has a descriptor of what was opened. */
+static inline void drain_by_descriptors(struct subject *s)
+{
+	struct fanotify_event_metadata event;
+
+	set_nonblock(s->fd, true);
+	while (read(s->fd, &event, sizeof(event)) == sizeof(event))
+		close(event.fd);
 }
 
 static inline void drain_by_receive(struct subject *s)
