@@ -194,8 +194,11 @@ variant_tests_m32-debug := mapped
 variant_tests_msan := ring-epoll post
 variant_tests_tsan := ring mapped post overtake open ring-epoll
 
-# able FLAGS: whether the compiler makes programs with these flags
-able = $(shell printf '\043include <stdint.h>\nint main(void) { return 0; }\n' | \
+# able FLAGS: whether the compiler makes programs of the library with these flags. clang has
+# no atomic instructions of 64 bits for i386 (flowfd-counter.h).
+able = $(shell printf '\043%s\n' 'include <stdint.h>' \
+	'if __GCC_ATOMIC_LLONG_LOCK_FREE != 2' error endif | \
+	sed '$$a int main(void) { return 0; }' | \
 	$(CC) $(1) -x c -o /dev/null - 2>/dev/null && echo yes)
 # 32 bits have the code of all architectures except x86-64. ThreadSanitizer does not
 # support the fence that the others use. MemorySanitizer is clang's.

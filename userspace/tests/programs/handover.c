@@ -264,9 +264,13 @@ static void test_kvm(void)
 	close(kvm);
 }
 
-/* A virtqueue with an impossible position of the guest: vhost signals an error. */
+/*
+ * A virtqueue with an impossible position of the guest: vhost signals an error. This is struct
+ * vhost_memory with one region, whose own end has no size.
+ */
 struct vhost_memory_one {
-	struct vhost_memory memory;
+	__u32 nregions;
+	__u32 padding;
 	struct vhost_memory_region region;
 };
 
@@ -276,7 +280,7 @@ static void test_vhost(void)
 	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const struct vhost_memory_one memory = {
-		.memory = {.nregions = 1},
+		.nregions = 1,
 		.region = {.guest_phys_addr = (uintptr_t)page,
 			   .memory_size = 4096,
 			   .userspace_addr = (uintptr_t)page},
