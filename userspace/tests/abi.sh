@@ -37,6 +37,12 @@ tap_is "$(for name in $map; do
 	find "$here" -path "*/man3/$name.3" -exec cat {} + |
 		sed '/^\.SH SYNOPSIS/q' | grep -ow "$name"
 done | sort -u)" "$map" "each function's page is found by its name"
+# Where the tools do not compile, there is the library alone, and its removal.
+mkdir "$here/alone"
+tap_ok "install the library" make -C "$top" O="$build" DESTDIR="$here/alone" install-lib
+tap_ok "is there" test -e "$here/alone/usr/local/lib/libflowfd.so.1"
+tap_ok "uninstall the library" make -C "$top" O="$build" DESTDIR="$here/alone" uninstall-lib
+tap_is "$(find "$here/alone" ! -type d -o -name '*flowfd*')" "" "nothing is left of the library"
 # By default it keeps away from what packages install, and can be removed.
 tap_ok "install to /usr/local" test -x "$here/usr/local/bin/flowfdctl"
 tap_is "$(find "$here" -name 'flowfd-livepatch*')" "" "no page of what is not installed"
