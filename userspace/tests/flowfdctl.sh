@@ -131,7 +131,7 @@ root (package flowfd-dkms)"
 tap_is "$("$ctl" info 2>&1)" \
 "libflowfd        $version
 fallback         programs that allow it run without the module:
-                 counters in memory of one process, without bucket, read and write
+                 counters in memory, also shared, without bucket, read and write
                  rings on epoll: events come with a wait, and a file that is
                    closed before it is removed can have one more
 $missing" "info says what there is without it"

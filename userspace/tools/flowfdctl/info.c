@@ -52,7 +52,7 @@ static void print_fallback(void)
 {
 	static const char *const lines[] = {
 		"programs that allow it run without the module:",
-		"counters in memory of one process, without bucket, read and write",
+		"counters in memory, also shared, without bucket, read and write",
 		"rings on epoll: events come with a wait, and a file that is",
 		"  closed before it is removed can have one more",
 	};
