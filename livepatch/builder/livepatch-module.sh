@@ -23,8 +23,7 @@ patched_files()
 # compiler's needs no comparison: it was installed from there.
 settings()
 {
-	grep ^CONFIG_ "$1" |
-		grep -vE '^CONFIG_(CC_VERSION_TEXT|(AS|LD|PAHOLE)_VERSION)='
+	grep ^CONFIG_ "$1" | grep -vE '^CONFIG_(CC_VERSION_TEXT|(AS|LD|PAHOLE)_VERSION)='
 }
 
 # configure ROOT VERSION: gives the source the kernel's config and release. With another

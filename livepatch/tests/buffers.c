@@ -187,8 +187,7 @@ TEST_F(buffers, in_the_area)
 		while (pthread_tryjoin_np(f.thread, NULL)) {
 			/* This message went to the reader inside, which serves none. */
 			if (inside.result == (ssize_t)size)
-				area_fill(&self->area,
-					  (unsigned long)f.area->memory +
+				area_fill(&self->area, (unsigned long)f.area->memory +
 					  f.first * PAGE);
 			uffd_nap();
 		}

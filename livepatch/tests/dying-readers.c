@@ -95,8 +95,7 @@ static void read_and_serve(const struct area *area, int *got)
 	struct uffd_msg message;
 
 	for (;;) {
-		if (read(area->fd, &message, sizeof(message)) !=
-		    sizeof(message))
+		if (read(area->fd, &message, sizeof(message)) != sizeof(message))
 			continue;
 		__atomic_add_fetch(got, 1, __ATOMIC_RELEASE);
 		if (message.event == UFFD_EVENT_PAGEFAULT)

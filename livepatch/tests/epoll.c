@@ -158,8 +158,7 @@ static bool add_all(struct race *r)
 			    errno != EEXIST && errno != ENOENT)
 				return false;
 		}
-		if (add(r->ep[i], r->kept) && errno != EBADF &&
-		    errno != EEXIST)
+		if (add(r->ep[i], r->kept) && errno != EBADF && errno != EEXIST)
 			return false;
 	}
 	return true;

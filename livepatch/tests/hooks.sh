@@ -69,8 +69,7 @@ mkdir -p {var,cache}/6.1.0-56-amd64 cache/$kernel/root
 touch var/crashes-{$kernel,6.1.0-56-amd64}
 all=$(echo var/* cache/*)
 tap_is "$(postrm "upgrade 6.1.176-2" $kernel)" "$all" "a kernel that is upgraded keeps its builds"
-tap_is "$(postrm remove; postrm purge ""; postrm purge ..; postrm purge 6/1)" \
-	"$all
+tap_is "$(postrm remove; postrm purge ""; postrm purge ..; postrm purge 6/1)" "$all
 $all
 $all
 $all" "no version"

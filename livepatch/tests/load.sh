@@ -26,7 +26,7 @@ tap_ok "they cannot open the lock" eval ! as_user flock private/lock true
 	sleep 20
 ) &
 wait_for [ -e locked ]
-tap_is "$(patience=0.5; patience=0; lock)" "another load or unload is running" \
+tap_is "$(patience=0; lock)" "another load or unload is running" \
 	"loads exclude each other"
 kill $!
 wait 2> /dev/null
@@ -172,8 +172,7 @@ echo boot-2 > boot_id
 tap_is "$(load | tail -n 1)" "in force" "one crash, as of a power failure, does not count"
 (unload) > /dev/null
 touch going_down
-tap_is "$(load)" "the system is being shut down" \
-	"no load during a shutdown"
+tap_is "$(load)" "the system is being shut down" "no load during a shutdown"
 rm going_down
 tap_is "$(grep -c . memory/crashes)" 2 "which leaves no line"
 echo boot-3 > boot_id
@@ -223,8 +222,7 @@ tap_is "$(status | sed -n 1,5p; status > /dev/null; echo $?)" "in force in part
   patches ours,1
   ours,1 is that of vendor, which came later
 1" "a later livepatch has a function"
-rm -r sysfs/"$mine"
-rm -r sysfs/vendor
+rm -r sysfs/{"$mine",vendor}
 tap_is "$(status | sed -n 1p)" "not in force: another livepatch has replaced it, or it was \
 unloaded without this tool: 'flowfd-livepatch load' loads it again" "or another one has"
 tap_is "$(load | tail -n 1)" "in force" "load loads it again"

@@ -238,8 +238,7 @@ tool_is 0 "$me unloaded" "unload it" unload
 cp "$built/flowfd_livepatch.ko" "$work"
 
 # As after a Secure Boot.
-mountpoint -q /sys/kernel/security ||
-	mount -t securityfs security /sys/kernel/security
+mountpoint -q /sys/kernel/security || mount -t securityfs security /sys/kernel/security
 echo integrity > /sys/kernel/security/lockdown
 tool_is 1 "$me this kernel loads signed modules only (Secure Boot or lockdown), \
 and $work/flowfd_livepatch.ko is not signed: see SECURE BOOT in \

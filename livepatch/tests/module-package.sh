@@ -88,8 +88,7 @@ for ENABLED in flowfd-livepatch.service flowfd-livepatch.timer; do
 	tap_is "$(does postinst configure "")" "load" "$ENABLED: loaded"
 	tap_is "$(does postinst configure 1)" "" "$ENABLED: not if it was unloaded"
 	mkdir modules/flowfd_livepatch_1
-	tap_is "$(does postinst configure 1)" "load" \
-		"$ENABLED: a newer one takes over"
+	tap_is "$(does postinst configure 1)" "load" "$ENABLED: a newer one takes over"
 	tap_is "$(CONTAINER=1 does postinst configure 1; CONTAINER=1 does prerm remove)" "" \
 		"not in a container"
 	tap_is "$(kernel_that_runs=6.1 does postinst configure 1

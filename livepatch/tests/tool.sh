@@ -88,14 +88,6 @@ for config in "" CONFIG_X86_KERNEL_IBT=y; do
 		{
 			[ "$2" != python3 ]
 		}
-		patched_files()
-		{
-			echo fs/userfaultfd.c
-		}
-		restore_source()
-		{
-			:
-		}
 		check_source root a.patch
 		echo built)" "this is not the source of the kernel" "another source is refused $config"
 done

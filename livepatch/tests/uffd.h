@@ -189,8 +189,7 @@ static inline void *reader_run(void *arg)
 
 	__atomic_store_n(&r->tid, gettid(), __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
-		if (read(r->area->fd, &message, sizeof(message)) !=
-		    sizeof(message))
+		if (read(r->area->fd, &message, sizeof(message)) != sizeof(message))
 			continue;
 		area_fill(r->area, message.arg.pagefault.address);
 		r->served++;
@@ -200,8 +199,7 @@ static inline void *reader_run(void *arg)
 }
 
 /* Returns once all of them sleep in read(). */
-static inline void readers_start(struct reader *readers, int n,
-				 const struct area *area)
+static inline void readers_start(struct reader *readers, int n, const struct area *area)
 {
 	int i;
 
