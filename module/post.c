@@ -10,9 +10,6 @@
 
 #include "post.h"
 
-/* Posts that fdinfo lists; a ring can have a million. */
-#define POSTS_SHOWN_MAX 4096U
-
 /* Adds an item that can be posted. Returns its number, or -ENOSPC. */
 int flowfd_post_add(struct flowfd_ring *ring, u64 data)
 {
@@ -71,7 +68,7 @@ int flowfd_posts_remove(struct flowfd_ring *ring, u64 data)
 /* For fdinfo. */
 void flowfd_posts_show(struct flowfd_ring *ring, struct seq_file *m)
 {
-	u32 left = POSTS_SHOWN_MAX;
+	u32 left = RING_SHOWN_MAX;
 	u32 number;
 
 	for_each_set_bit(number, ring->posts, ring->max_items) {
@@ -80,7 +77,7 @@ void flowfd_posts_show(struct flowfd_ring *ring, struct seq_file *m)
 		seq_printf(m, "post: %8u data: %16llx\n", number,
 			   READ_ONCE(ring->items[number].data));
 	}
-	if (ring->post_count > POSTS_SHOWN_MAX)
+	if (ring->post_count > RING_SHOWN_MAX)
 		seq_printf(m, "flowfd-ring-more-posts: %u\n",
-			   ring->post_count - POSTS_SHOWN_MAX);
+			   ring->post_count - RING_SHOWN_MAX);
 }

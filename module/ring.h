@@ -23,6 +23,9 @@ struct seq_file;
 /* Of the file of a ring. */
 #define FLOWFD_RING_NAME "[flowfd-ring]"
 
+/* Watches, and posts, that fdinfo lists; a ring can have a million. */
+#define RING_SHOWN_MAX 4096U
+
 /* Bits of ring->listening. */
 #define RING_POLLERS  1 /* a poller looked since pollers were woken last */
 #define RING_SLEEPERS 2 /* tasks may sleep on the ring */

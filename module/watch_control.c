@@ -17,9 +17,6 @@
 #include "post.h"
 #include "watch.h"
 
-/* Watches that fdinfo lists; a ring can have a million. */
-#define WATCH_SHOWN_MAX 4096U
-
 /* fdinfo lists watches in the order of their hash, and what is hashed is an address. */
 static u64 watch_hash_key;
 
@@ -307,7 +304,7 @@ static void watch_show(const struct flowfd_watch *w, struct seq_file *m)
 static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
 {
 	u32 all = ring->max_items - ring->free_count - ring->post_count;
-	u32 left = min(all, WATCH_SHOWN_MAX);
+	u32 left = min(all, RING_SHOWN_MAX);
 	const struct flowfd_watch *w;
 	u32 i;
 
@@ -322,8 +319,8 @@ static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
 		/* A large ring with few watches has a million empty chains. */
 		cond_resched();
 	}
-	if (all > WATCH_SHOWN_MAX)
-		seq_printf(m, "flowfd-ring-more: %u\n", all - WATCH_SHOWN_MAX);
+	if (all > RING_SHOWN_MAX)
+		seq_printf(m, "flowfd-ring-more: %u\n", all - RING_SHOWN_MAX);
 }
 
 /*
@@ -336,7 +333,7 @@ void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m)
 		seq_puts(m, "flowfd-ring-busy: 1\n");
 		return;
 	}
-	watch_remove_closed(ring, WATCH_SHOWN_MAX);
+	watch_remove_closed(ring, RING_SHOWN_MAX);
 	watch_show_first(ring, m);
 	flowfd_posts_show(ring, m);
 	mutex_unlock(&ring->lock);
