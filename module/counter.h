@@ -200,9 +200,10 @@ static inline void counter_see_count(struct flowfd_counter *c)
 /* Whether readers are to know of a count. */
 static inline bool counter_is_ready(struct flowfd_counter *c, u64 count)
 {
-	return ready_check(&c->ready, count,
-			   !list_empty(&c->writers) ||
-				   flow_is_full(&c->ready.flow, count, c->store.maximum));
+	u64 maximum = store_maximum(&c->store);
+	bool full = flow_is_full(&c->ready.flow, count, maximum);
+
+	return ready_check(&c->ready, count, !list_empty(&c->writers) || full);
 }
 
 /*
