@@ -17,7 +17,7 @@
 
 /* program.c: a step of a program, which may be its last. */
 void program_step(void);
-/* A word was exchanged: the only way by which programs add and take. */
+/* A word was exchanged, or added to: the only ways by which programs add and take. */
 void program_exchanged(const void *word, uint64_t old, uint64_t new);
 int *program_errno(void);
 long program_call(long number, ...);
@@ -27,8 +27,12 @@ long program_call(long number, ...);
 	({ program_step(); *(volatile typeof(*(p)) *)(p) = (v); })
 #define __atomic_fetch_or(p, v, order) \
 	({ program_step(); typeof(*(p)) old_ = *(p); *(p) |= (v); old_; })
-#define __atomic_fetch_add(p, v, order) \
-	({ program_step(); typeof(*(p)) old_ = *(p); *(p) += (v); old_; })
+#define __atomic_fetch_add(p, v, order) ({				\
+	program_step();							\
+	typeof(*(p)) old_ = *(p);					\
+	*(p) += (v);							\
+	program_exchanged(p, old_, *(p));				\
+	old_; })
 #define __atomic_add_fetch(p, v, order) ({ program_step(); *(p) += (v); })
 #define __atomic_exchange_n(p, v, order) \
 	({ program_step(); typeof(*(p)) old_ = *(p); *(p) = (v); old_; })

@@ -68,6 +68,8 @@ void program_step(void)
 
 void program_exchanged(const void *word, uint64_t old, uint64_t new)
 {
+	if (word == &producer->produced || word == &flowfd__producer_page(&counter)->lost)
+		sim_current->added += new - old;
 	if (word == &producer->produced)
 		program_added += new - old;
 	else if (word == &consumer->consumed)

@@ -43,6 +43,7 @@ struct task_struct {
 	int faults_off;
 	bool closed;	/* its process has closed the descriptor */
 	int error;	/* its errno */
+	uint64_t added; /* by its adds without the module, or lost */
 	uint64_t until; /* when it wakes up by itself */
 	const struct sim_lock *waits_for;
 	bool (*ready)(void *arg); /* a task of the kernel: whether it has work */

@@ -464,7 +464,7 @@ static inline int flowfd_counter_add(const struct flowfd_counter *c, uint64_t va
 				     FLOWFD_ARMED_READERS,
 			     0)) {
 		ret = flowfd_counter_notify(c, FLOWFD_PRODUCER);
-		if (ret && !c->doorbell)
+		if (ret)
 			return ret;
 	}
 	return 1;

@@ -108,11 +108,16 @@ static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
 	return RUNG;
 }
 
-/* The eventfd does not block: -EAGAIN says that it was empty, or rung already. */
+/*
+ * The eventfd does not block: -EAGAIN says that it was empty, or rung already. -EINVAL is of
+ * another file that has its number.
+ */
 static int transfer_result(long bytes, int saved)
 {
-	int ret = bytes < 0 && errno != EAGAIN ? -errno : 0;
+	int ret = 0;
 
+	if (bytes < 0 && errno != EAGAIN)
+		ret = errno == EINVAL ? -EBADF : -errno;
 	errno = saved;
 	return ret;
 }
@@ -330,17 +335,17 @@ static bool is_announced(const struct flowfd_counter *c)
 static int add_or_wait(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
 {
 	unsigned int wakeups = 0, rounds = ROUNDS, vain = 0;
-	int ret;
+	int ret, settled, added;
 
 	for (;;) {
 		ret = flowfd__overflows(c, value, &deadline);
 		if (ret <= 0)
 			return ret;
-		ret = settle(c, value, is_doubtful(wakeups) ? AGAIN : 0);
-		if (flowfd_counter_add(c, value))
-			return 0;
-		if (!ret)
-			ret = flowfd__rest(&vain, deadline);
+		settled = settle(c, value, is_doubtful(wakeups) ? AGAIN : 0);
+		added = flowfd__try_add(c, value);
+		if (added != -EAGAIN)
+			return added;
+		ret = settled ? settled : flowfd__rest(&vain, deadline);
 		if (ret)
 			break;
 		/* It may have looked at an old @consumed. */
@@ -354,20 +359,23 @@ static int add_or_wait(const struct flowfd_counter *c, uint64_t value, uint64_t 
 			break;
 		wakeups++;
 	}
-	return ret == -ETIMEDOUT && flowfd_counter_add(c, value) ? 0 : ret;
+	added = ret == -ETIMEDOUT ? flowfd__try_add(c, value) : -EAGAIN;
+	return added == -EAGAIN ? ret : added;
 }
 
 static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
 {
-	int ret = add_or_wait(c, value, deadline);
+	int ret = add_or_wait(c, value, deadline), settled;
 
+	/* Pollers shall not see room for what was refused. */
+	if (ret == -EAGAIN)
+		return ret;
 	/*
 	 * What others wait to add may fit: it was FULL for this caller alone, or for one
-	 * that was killed. But pollers shall not see room for what was refused.
+	 * that was killed.
 	 */
-	if (ret != -EAGAIN)
-		settle(c, 0, 0);
-	return ret;
+	settled = settle(c, 0, 0);
+	return ret ? ret : settled;
 }
 
 int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,

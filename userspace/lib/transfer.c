@@ -134,10 +134,14 @@ static uint64_t deadline_of(uint64_t timeout, unsigned int flags)
 int flowfd_add_with(const struct flowfd_counter *c, uint64_t value, uint64_t timeout,
 		    unsigned int flags)
 {
+	int ret = -EAGAIN;
+
 	if (flags & ~(FLOWFD_URGENT | FLOWFD_NONBLOCK))
 		return -EINVAL;
-	if ((!(flags & FLOWFD_URGENT) || c->doorbell) && flowfd_counter_add(c, value))
-		return 0;
+	if (!(flags & FLOWFD_URGENT) || c->doorbell)
+		ret = flowfd__try_add(c, value);
+	if (ret != -EAGAIN)
+		return ret;
 	if (!timeout && !flags)
 		return flowfd_counter_write(c, value);
 	if (c->doorbell)

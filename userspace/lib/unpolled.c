@@ -86,9 +86,12 @@ int flowfd__unpolled_add(const struct flowfd_counter *c, uint64_t value,
 			 uint64_t deadline)
 {
 	unsigned int vain = 0;
-	int ret = 0;
+	int ret = 0, added;
 
-	while (!flowfd_counter_add(c, value)) {
+	for (;;) {
+		added = flowfd__try_add(c, value);
+		if (added != -EAGAIN)
+			return added;
 		if (ret)
 			return ret;
 		ret = flowfd__overflows(c, value, &deadline);
@@ -104,7 +107,6 @@ int flowfd__unpolled_add(const struct flowfd_counter *c, uint64_t value,
 		if (!ret)
 			ret = flowfd__rest(&vain, deadline);
 	}
-	return 0;
 }
 
 static int take_or_sleep(const struct flowfd_counter *c, uint64_t deadline)

@@ -6,6 +6,7 @@
 #ifndef FLOWFD_LIB_WORDS_H
 #define FLOWFD_LIB_WORDS_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -90,6 +91,23 @@ uint64_t flowfd__count(const struct flowfd_counter *c);
 
 /** flowfd__has_room - whether @value fits, if the count is @count */
 bool flowfd__has_room(const struct flowfd_counter *c, uint64_t count, uint64_t value);
+
+/**
+ * flowfd__try_add - add in memory
+ * @c: counter
+ * @value: of flowfd_add()
+ *
+ * Returns 0; -EAGAIN: there is no room; or another error: it was added, and somebody who
+ * waits for it was not told.
+ */
+static inline int flowfd__try_add(const struct flowfd_counter *c, uint64_t value)
+{
+	int ret = flowfd_counter_add(c, value);
+
+	if (!ret)
+		return -EAGAIN;
+	return ret < 0 ? ret : 0;
+}
 
 /**
  * flowfd__overflows - do what the counter does to a value that does not fit
