@@ -128,7 +128,11 @@ static uint32_t features_of(int fd, uint32_t flags)
 static int ask(int fd)
 {
 	int ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	uint64_t maximum;
 
+	/* ENODEV is also what a device answers that was unplugged. */
+	if (ret == -ENODEV && flowfd__ioctl(fd, EFD_IOC_GET_MAXIMUM, &maximum))
+		return -ENOTTY;
 	/* EINVAL is what epolls answer to all requests, since Linux 6.9. */
 	return ret > 0 || ret == -EINVAL ? -ENOTTY : ret;
 }

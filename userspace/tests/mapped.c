@@ -55,6 +55,7 @@ static int not_a_counter = -1;	 /* the result of asking whether it is mapped */
 static int answer;		 /* the same, if the request is known */
 static long file_system;	 /* as fstatfs(2) has it; negative: its error */
 static unsigned int notified;
+static bool has_maximum;	 /* as each counter */
 static int untold;		 /* the error of a notification */
 
 static uint64_t count(void)
@@ -71,6 +72,8 @@ static uint64_t count(void)
 int ioctl(int fd, unsigned long request, ...)
 {
 	(void)fd;
+	if (request == (unsigned int)EFD_IOC_GET_MAXIMUM && has_maximum)
+		return 0;
 	if (request != (unsigned int)FLOWFD_IOC_COUNTER_NOTIFY || not_a_counter) {
 		errno = not_a_counter > 0 ? not_a_counter : ENOTTY;
 		return -1;
@@ -539,6 +542,8 @@ static void test_refused(void)
 	tap_is(flowfd_counter_map(&c, -1, both), -EBADF, "no descriptor");
 	not_a_counter = EINVAL;
 	tap_is(flowfd_counter_map(&c, fd, both), -ENOTTY, "an epoll");
+	not_a_counter = ENODEV;
+	tap_is(flowfd_counter_map(&c, fd, both), -ENOTTY, "a device that is gone");
 	not_a_counter = 0;
 	answer = 1;
 	tap_is(flowfd_counter_map(&c, fd, both), -ENOTTY, "a file with another answer");
@@ -708,6 +713,7 @@ static void test_not_mapped(int flags)
 	uint64_t value = 42;
 
 	not_a_counter = ENODEV;
+	has_maximum = true;
 	file_system = -EPERM;
 	tap_is(flowfd_counter_map(&c, fd, FLOWFD_CONSUMER), 0, "map one that is not mapped");
 	tap_is(flowfd_counter_is_mapped(&c), 0, "it is not mapped");
