@@ -303,7 +303,7 @@ int flowfd_take_with(const struct flowfd_counter *c, uint64_t *value, uint64_t t
  * flowfd_take_spin - take, and look for a while before sleeping
  * @c: a counter
  * @value: receives the count
- * @ns: how long to look, in ns
+ * @ns: how long to look, in ns; a second at most, as a signal does not end it
  *
  * For a count that comes sooner than a thread falls asleep and is woken, on a processor
  * that no other thread needs meanwhile. Then it is flowfd_take(), and returns as that.

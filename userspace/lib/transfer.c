@@ -105,14 +105,17 @@ static int read_eventfd(int fd, uint64_t *value, uint64_t deadline)
 	return ret;
 }
 
-#define LOOKS 64 /* between two looks at the clock */
+#define LOOKS	    64		 /* between two looks at the clock */
+#define SPIN_NS_MAX 1000000000ULL /* as it ignores signals */
 
 int flowfd_take_spin(const struct flowfd_counter *c, uint64_t *value, uint64_t ns)
 {
-	uint64_t deadline = ns && flowfd_counter_is_mapped(c) ? flowfd__deadline(ns) : 0;
+	uint64_t deadline = FLOWFD__AT_ONCE;
 	int looks;
 
-	while (deadline && !flowfd__is_over(deadline)) {
+	if (ns && c->roles & FLOWFD_CONSUMER)
+		deadline = flowfd__deadline(ns < SPIN_NS_MAX ? ns : SPIN_NS_MAX);
+	while (deadline != FLOWFD__AT_ONCE && !flowfd__is_over(deadline)) {
 		for (looks = 0; looks < LOOKS; looks++) {
 			if (flowfd_counter_take(c, value))
 				return 0;

@@ -846,9 +846,16 @@ static void test_unpolled(void)
 	flowfd_counter_close(&c);
 }
 
+static uint64_t since(const struct timespec *began, const struct timespec *ended)
+{
+	return (ended->tv_sec - began->tv_sec) * SECOND + ended->tv_nsec - began->tv_nsec;
+}
+
 static void test_spin(unsigned int options)
 {
 	struct flowfd_counter c = open_with(0, options);
+	struct timespec began, ended;
+	struct interrupt interrupt;
 	struct sleeper writer;
 	uint64_t value = 0;
 
@@ -858,6 +865,16 @@ static void test_spin(unsigned int options)
 	tap_is(flowfd_take_spin(&c, &value, SECOND / 2), 0, "take while looking, or after");
 	tap_is(value, 2, "what another adds");
 	end(&writer);
+	interrupt_begin(&interrupt);
+	tap_is(flowfd_take_spin(&c, &value, UINT64_MAX), -EINTR, "a look for ever ends");
+	interrupt_end(&interrupt);
+	c.roles = FLOWFD_PRODUCER;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	c.doorbell |= DOORBELL_NONBLOCK;
+	tap_is(flowfd_take_spin(&c, &value, SECOND / 2), -EAGAIN, "nothing to look at");
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	tap_ok(since(&began, &ended) < SECOND / 2, "so it does not look");
+	c.roles |= FLOWFD_CONSUMER;
 	flowfd_counter_close(&c);
 }
 
