@@ -120,7 +120,8 @@ struct flowfd_counter {
  *     write(2) must not be used; another process needs both descriptors, which
  *     flowfd_counter_export() gives
  *   - an add or take in a process that closed the descriptor is not announced until the
- *     next of another process; if the number is another file, that file is written
+ *     next of another process; if the number is another file, that file is read or
+ *     written
  *   - of the settings only maximum and overflow can be changed, by
  *     flowfd_counter_set_flow(); FLOWFD_NONBLOCK is as it was created
  *   - edge-triggered pollers get an edge for the first add after a take

@@ -115,7 +115,8 @@ struct flowfd_event {
  *     (-ECHILD); a child that is killed as it posts can delay the wakeup until the next
  *     post or event
  *   - the ring has a second descriptor. Neither the program nor a child that posts may
- *     close it: a post would write 8 bytes to what has its number then, and wake nobody
+ *     close it: what has its number then would be read, or 8 bytes be written to it, and
+ *     a post would wake nobody
  *   - flowfd_ring_control(), and all that adds, changes or removes, is not
  *     async-signal-safe; nor is a wait
  * flowfd_ring_features() tells. FLOWFD_BACKEND in the environment: see
@@ -175,7 +176,7 @@ void flowfd_ring_destroy(struct flowfd_ring *ring);
  *   -EINVAL      no EPOLLET, or a bit that is not allowed
  *   -EOPNOTSUPP  the file has more than two wait queues
  *   -EPERM       this kind of file cannot be watched
- *   -ELOOP       a ring, an epoll or an io_uring
+ *   -ELOOP       a ring or an epoll; with the module also an io_uring
  *   -EEXIST      watched already
  *   -ENOSPC      the ring has max_items files and posts, counting posts that were
  *                removed before they were taken

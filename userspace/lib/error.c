@@ -139,7 +139,7 @@ const char *flowfd_ring_strerror(int error)
 		       " personality READ_IMPLIES_EXEC, and no ring can be"
 		       " mapped";
 	case -ELOOP:
-		return "an epoll, a ring or an io_uring cannot be watched";
+		return "an epoll or a ring cannot be watched, nor an io_uring with the module";
 	case -EOPNOTSUPP:
 		return "a file with more than two wait queues cannot be watched:"
 		       " use epoll for it; without the module, no ring can be kept"
