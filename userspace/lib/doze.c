@@ -30,14 +30,16 @@ static struct time time_of(uint64_t deadline)
 int flowfd__doze(const uint32_t *word, uint32_t value, uint32_t bits, uint64_t deadline)
 {
 	const struct time time = time_of(deadline);
-	int saved = errno, type, ret = 0;
+	int saved = errno, ret = 0;
 
-	/* As poll(2): a thread that is cancelled here leaves nothing undone. */
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	/*
+	 * A thread that is cancelled here leaves nothing undone. Not in its sleep: a signal's
+	 * handler runs there, too, which may be anywhere.
+	 */
+	pthread_testcancel();
 	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value,
 		    deadline == FLOWFD__NEVER ? NULL : &time, NULL, bits) < 0)
 		ret = -errno;
-	pthread_setcanceltype(type, NULL);
 	errno = saved;
 	return ret == -EAGAIN ? 0 : ret;
 }

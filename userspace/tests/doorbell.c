@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -474,7 +475,13 @@ static void test_sleeper(const char *what, void *(*sleeper)(void *result), void 
 	tap_is(wrong, 0, what);
 }
 
-/* A thread that is cancelled in its sleep takes nothing with it. */
+static void *take_cancelled(void *result)
+{
+	pthread_cancel(pthread_self());
+	return take_asleep(result);
+}
+
+/* A thread that is cancelled before it sleeps takes nothing with it. */
 static void test_cancelled(unsigned int options)
 {
 	pthread_t thread;
@@ -483,15 +490,45 @@ static void test_cancelled(unsigned int options)
 	int result;
 
 	counter = open_blocking(options);
+	pthread_create(&thread, NULL, take_cancelled, &result);
+	pthread_join(thread, &end);
+	tap_ok(end == PTHREAD_CANCELED, "a thread is cancelled instead of going to sleep");
+	tap_is(flowfd_add(&counter, 1), 0, "add");
+	tap_is(flowfd_take(&counter, &value), 0, "take");
+	flowfd_counter_close(&counter);
+}
+
+static volatile int handled_type;
+
+static void look_at_type(int number)
+{
+	int type;
+
+	(void)number;
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+	pthread_setcanceltype(type, NULL);
+	handled_type = type;
+}
+
+/* A handler that interrupts a sleep must not be cancelled just anywhere. */
+static void test_handler(unsigned int options)
+{
+	const struct sigaction action = { .sa_handler = look_at_type };
+	pthread_t thread;
+	int result;
+
+	sigaction(SIGUSR1, &action, NULL);
+	handled_type = -1;
+	counter = open_blocking(options);
 	counter.take.consumer->armed = 0;
 	pthread_create(&thread, NULL, take_asleep, &result);
 	while (!has_sleeper(FLOWFD_ARMED_READERS))
 		sched_yield();
-	pthread_cancel(thread);
-	pthread_join(thread, &end);
-	tap_ok(end == PTHREAD_CANCELED, "a sleeper is cancelled");
-	tap_is(flowfd_add(&counter, 1), 0, "add");
-	tap_is(flowfd_take(&counter, &value), 0, "take");
+	usleep(20000);
+	pthread_kill(thread, SIGUSR1);
+	pthread_join(thread, NULL);
+	tap_is(result, -EINTR, "a signal interrupts a sleep");
+	tap_is(handled_type, PTHREAD_CANCEL_DEFERRED, "whose handler runs as elsewhere");
 	flowfd_counter_close(&counter);
 }
 
@@ -506,6 +543,8 @@ static void test_sleepers(void)
 		     FLOWFD_ONE_CONSUMER);
 	test_cancelled(FLOWFD_NO_POLL);
 	test_cancelled(FLOWFD_ONE_CONSUMER);
+	test_handler(FLOWFD_NO_POLL);
+	test_handler(FLOWFD_ONE_CONSUMER);
 }
 
 static void test_all_steps(void)
