@@ -33,23 +33,40 @@
 namespace flowfd
 {
 
+namespace detail
+{
+
+class errors final : public std::error_category {
+public:
+	explicit errors(const char *(*text)(int)) noexcept : text_(text) {}
+
+	const char *name() const noexcept override { return "flowfd"; }
+
+	std::string message(int value) const override { return text_(-value); }
+
+	std::error_condition default_error_condition(int value) const noexcept override
+	{
+		return { value, std::generic_category() };
+	}
+
+private:
+	const char *(*text_)(int);
+};
+
+} // namespace detail
+
 /** the category of errors: their values are those of errno, their texts flowfd_strerror()'s */
 inline const std::error_category &category() noexcept
 {
-	struct errors final : std::error_category {
-		const char *name() const noexcept override { return "flowfd"; }
+	static const detail::errors only(flowfd_strerror);
 
-		std::string message(int value) const override
-		{
-			return flowfd_ring_strerror(-value);
-		}
+	return only;
+}
 
-		std::error_condition default_error_condition(int value) const noexcept override
-		{
-			return { value, std::generic_category() };
-		}
-	};
-	static const errors only;
+/** the same for rings, with flowfd_ring_strerror() */
+inline const std::error_category &ring_category() noexcept
+{
+	static const detail::errors only(flowfd_ring_strerror);
 
 	return only;
 }
@@ -57,9 +74,10 @@ inline const std::error_category &category() noexcept
 namespace detail
 {
 
-inline int set(std::error_code &error, int result) noexcept
+inline int set(std::error_code &error, int result,
+	       const std::error_category &of = category()) noexcept
 {
-	error = result < 0 ? std::error_code(-result, category()) : std::error_code();
+	error = result < 0 ? std::error_code(-result, of) : std::error_code();
 	return result;
 }
 
@@ -482,7 +500,7 @@ public:
 	void add(int fd, std::uint32_t events, std::uint64_t data,
 		 std::error_code &error) noexcept
 	{
-		detail::set(error, is_open() ? flowfd_ring_add(&r_, fd, events, data) :
+		set(error, is_open() ? flowfd_ring_add(&r_, fd, events, data) :
 					       -EBADF);
 	}
 
@@ -498,7 +516,7 @@ public:
 	void modify(int fd, std::uint32_t events, std::uint64_t data,
 		    std::error_code &error) noexcept
 	{
-		detail::set(error, is_open() ? flowfd_ring_mod(&r_, fd, events, data) :
+		set(error, is_open() ? flowfd_ring_mod(&r_, fd, events, data) :
 					       -EBADF);
 	}
 
@@ -513,7 +531,7 @@ public:
 
 	void remove(int fd, std::error_code &error) noexcept
 	{
-		detail::set(error, is_open() ? flowfd_ring_del(&r_, fd) : -EBADF);
+		set(error, is_open() ? flowfd_ring_del(&r_, fd) : -EBADF);
 	}
 
 	/** an item for post(); @return its number */
@@ -530,7 +548,7 @@ public:
 	{
 		int item = is_open() ? flowfd_ring_add_post(&r_, data) : -EBADF;
 
-		return detail::set(error, item) < 0 ? 0 : std::uint32_t(item);
+		return set(error, item) < 0 ? 0 : std::uint32_t(item);
 	}
 
 	/** tells the consumer, from any thread, in memory */
@@ -544,7 +562,7 @@ public:
 
 	void post(std::uint32_t item, std::uint32_t bits, std::error_code &error) noexcept
 	{
-		detail::set(error, is_open() ? flowfd_ring_post(&r_, item, bits) : -EBADF);
+		set(error, is_open() ? flowfd_ring_post(&r_, item, bits) : -EBADF);
 	}
 
 	/** takes an event, in memory, if there is one */
@@ -608,18 +626,23 @@ private:
 	{
 		flowfd_ring made;
 
-		if (!detail::set(error, flowfd_ring_create(&made, max_items,
+		if (!set(error, flowfd_ring_create(&made, max_items,
 							   fallback ? FLOWFD_FALLBACK : 0)))
 			r_ = made;
 	}
 
 	bool is_open() const noexcept { return r_.fd >= 0; }
 
+	static int set(std::error_code &error, int result) noexcept
+	{
+		return detail::set(error, result, ring_category());
+	}
+
 	bool waited(std::uint64_t timeout, std::error_code &error) noexcept
 	{
 		int events = is_open() ? flowfd_ring_wait(&r_, timeout) : -EBADF;
 
-		return detail::set(error, events) > 0;
+		return set(error, events) > 0;
 	}
 
 	flowfd_ring r_ = closed();

@@ -98,6 +98,8 @@ static void test_errors()
 	   std::string(error.category().name()) == "flowfd", "in a category of their own");
 	ok(std::error_code(ENODEV, flowfd::category()).message().find("modprobe") !=
 	   std::string::npos, "whose texts say what to do");
+	ok(error.message().find("below the maximum") != std::string::npos &&
+	   error.message().find("EPOLLET") == std::string::npos, "not those of rings");
 	ok(flowfd::counter().take_for(1ms, error) == std::nullopt && !error,
 	   "a timeout is no error");
 	const int wrong = STDIN_FILENO;
