@@ -11,7 +11,7 @@ SIM_SANITIZE ?= $(SANITIZE)
 sim_left_out := main device balance trace memory objects closing watch% repoll post
 sim_module := $(filter-out $(sim_left_out:%=$(SIM_TOP)/module/%.c), \
 		$(wildcard $(SIM_TOP)/module/*.c))
-sim_library := transfer doorbell unpolled doze words
+sim_library := transfer doorbell eventfd unpolled doze words
 sim_own := $(filter-out program harvest,$(patsubst $(SIM)/%.c,%,$(wildcard $(SIM)/*.c)))
 
 sim_out := $(O)/tests/sim.d

@@ -3,12 +3,8 @@
  * The doorbell of a ring without the module: an eventfd(2) that a post rings if somebody
  * may sleep. docs/ring.md has the protocol, and why no wakeup is lost.
  */
-#include <errno.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "bell.h"
+#include "eventfd.h"
 #include "watches.h"
 
 /*
@@ -17,28 +13,6 @@
  * so that a late poster does not end the ringing of another, which may have been killed.
  */
 #define RUNG 0 /* it is readable */
-
-int flowfd__bell_open(void)
-{
-	int saved = errno, fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
-	if (fd < 0) {
-		fd = -errno;
-		errno = saved;
-	}
-	return fd;
-}
-
-static int ring_doorbell(int fd)
-{
-	const uint64_t one = 1;
-	int saved = errno, ret = 0;
-
-	if (syscall(SYS_write, fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		ret = -errno;
-	errno = saved;
-	return ret;
-}
 
 /* As the module's flowfd_ring_has_posts(). */
 bool flowfd__bell_has_posts(const struct flowfd_ring *ring)
@@ -67,7 +41,7 @@ int flowfd__bell_notify(const struct flowfd_ring *ring)
 	armed = __atomic_load_n(&ring->header->armed, __ATOMIC_SEQ_CST);
 	ringing = armed + armed % 2;
 	exchange_armed(ring, armed, ringing);
-	ret = ring_doorbell(ring->doorbell);
+	ret = flowfd__eventfd_write(ring->doorbell, 1);
 	if (!ret)
 		exchange_armed(ring, ringing, RUNG);
 	return ret;
@@ -85,14 +59,12 @@ void flowfd__bell_arm(const struct flowfd_ring *ring)
 /* Drains the doorbell, which is to be readable as long as there are posts. */
 void flowfd__bell_drain(const struct flowfd_ring *ring)
 {
-	int saved = errno;
 	uint64_t value;
 
 	if (flowfd__bell_has_posts(ring))
 		return;
-	if (syscall(SYS_read, ring->doorbell, &value, sizeof(value)) < 0)
-		errno = saved;
+	flowfd__eventfd_drain(ring->doorbell, &value);
 	flowfd__bell_arm(ring);
 	if (flowfd__bell_has_posts(ring))
-		ring_doorbell(ring->doorbell);
+		flowfd__eventfd_write(ring->doorbell, 1);
 }

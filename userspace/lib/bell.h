@@ -7,9 +7,6 @@
 
 #include "device.h"
 
-/* Returns a descriptor or a negative errno. */
-int flowfd__bell_open(void);
-
 /** flowfd__bell_notify - as flowfd_ring_notify() */
 int flowfd__bell_notify(const struct flowfd_ring *ring);
 

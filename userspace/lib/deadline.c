@@ -13,7 +13,7 @@
 #define PATIENT_LOOKS 64
 #define LOOKS_A_NAP   8
 
-static uint64_t now(void)
+uint64_t flowfd__now(void)
 {
 	struct timespec time = { 0 };
 
@@ -25,7 +25,7 @@ uint64_t flowfd__deadline(uint64_t timeout)
 {
 	uint64_t deadline;
 
-	if (!timeout || __builtin_add_overflow(now(), timeout, &deadline))
+	if (!timeout || __builtin_add_overflow(flowfd__now(), timeout, &deadline))
 		return FLOWFD__NEVER;
 	return deadline;
 }
@@ -33,12 +33,12 @@ uint64_t flowfd__deadline(uint64_t timeout)
 bool flowfd__is_over(uint64_t deadline)
 {
 	return deadline != FLOWFD__AT_ONCE && deadline != FLOWFD__NEVER &&
-	       now() >= deadline;
+	       flowfd__now() >= deadline;
 }
 
 static struct timespec time_left(uint64_t deadline)
 {
-	uint64_t time = now();
+	uint64_t time = flowfd__now();
 	uint64_t left = deadline > time ? deadline - time : 0;
 
 	/* A time_t may have 32 bits; whoever calls looks again and sleeps on. */
@@ -77,7 +77,7 @@ int flowfd__wait_until(uint64_t deadline, int fd, short events)
 /* Sleeps, whatever descriptors and memory say. */
 static int nap(uint64_t deadline)
 {
-	uint64_t end = now() + NAP_NS;
+	uint64_t end = flowfd__now() + NAP_NS;
 	/* poll(2) ignores a negative descriptor. */
 	int ret = flowfd__wait_until(end < deadline ? end : deadline, -1, 0);
 

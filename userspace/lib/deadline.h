@@ -9,6 +9,9 @@
 #define FLOWFD__AT_ONCE 0	   /* it may not */
 #define FLOWFD__NEVER	UINT64_MAX /* as long as it takes */
 
+/** flowfd__now - the time in ns */
+uint64_t flowfd__now(void);
+
 /** flowfd__deadline - of a call that has @timeout ns from now; 0: FLOWFD__NEVER */
 uint64_t flowfd__deadline(uint64_t timeout);
 

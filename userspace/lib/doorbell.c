@@ -11,14 +11,11 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "deadline.h"
 #include "doorbell.h"
 #include "doze.h"
-#include "sanitizer.h"
+#include "eventfd.h"
 #include "unpolled.h"
 #include "words.h"
 
@@ -65,11 +62,6 @@ enum {
 /* How often to settle, if others change the state each time: see FAILED. */
 #define ROUNDS 1024
 
-static uint32_t *state_word(const struct flowfd_counter *c)
-{
-	return &c->take.consumer->armed;
-}
-
 static bool is_asleep(uint32_t state)
 {
 	return (state & STATES) == ASLEEP;
@@ -108,44 +100,6 @@ static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
 	return RUNG;
 }
 
-/*
- * The eventfd does not block: -EAGAIN says that it was empty, or rung already. -EINVAL is of
- * another file that has its number.
- */
-static int transfer_result(long bytes, int saved)
-{
-	int ret = 0;
-
-	if (bytes < 0 && errno != EAGAIN)
-		ret = errno == EINVAL ? -EBADF : -errno;
-	errno = saved;
-	return ret;
-}
-
-/*
- * Neither is a cancellation point. @value stays if it is empty. It must not sleep, also if
- * another process has cleared O_NONBLOCK.
- */
-static int drain(int fd, uint64_t *value)
-{
-	struct iovec buffer = { .iov_base = value, .iov_len = sizeof(*value) };
-	int saved = errno;
-	long bytes = syscall(SYS_preadv2, fd, &buffer, 1, -1L, -1L, RWF_NOWAIT);
-
-	/* Before Linux 5.8 eventfds do not know the flag. */
-	if (bytes < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
-		bytes = syscall(SYS_read, fd, value, sizeof(*value));
-	flowfd__stored(value, bytes);
-	return transfer_result(bytes, saved);
-}
-
-int flowfd__eventfd_write(int fd, uint64_t value)
-{
-	int saved = errno;
-
-	return transfer_result(syscall(SYS_write, fd, &value, sizeof(value)), saved);
-}
-
 static int move(int fd, uint32_t from, uint32_t to)
 {
 	uint64_t value;
@@ -153,7 +107,7 @@ static int move(int fd, uint32_t from, uint32_t to)
 
 	/* An eventfd that is not empty cannot be filled. */
 	if (from == FULL || from == MOVING || to == FULL || (from == RUNG && to != RUNG))
-		ret = drain(fd, &value);
+		ret = flowfd__eventfd_drain(fd, &value);
 	if (!ret && to == RUNG)
 		ret = flowfd__eventfd_write(fd, 1);
 	else if (!ret && to == FULL)
@@ -163,8 +117,8 @@ static int move(int fd, uint32_t from, uint32_t to)
 
 static bool exchange(const struct flowfd_counter *c, uint32_t from, uint32_t to)
 {
-	return __atomic_compare_exchange_n(state_word(c), &from, to, 0, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(flowfd__armed(c), &from, to, 0,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -178,7 +132,7 @@ static bool needs_edge(const struct flowfd_counter *c, uint32_t state, unsigned 
 
 static void fail(const struct flowfd_counter *c)
 {
-	__atomic_store_n(state_word(c), FAILED, __ATOMIC_SEQ_CST);
+	__atomic_store_n(flowfd__armed(c), FAILED, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -192,7 +146,7 @@ static bool wake_consumer(const struct flowfd_counter *c, uint32_t *state)
 	if (!exchange(c, *state, told))
 		return false;
 	*state = told;
-	flowfd__rouse(state_word(c), FLOWFD_ARMED_READERS);
+	flowfd__rouse(flowfd__armed(c), FLOWFD_ARMED_READERS);
 	return true;
 }
 
@@ -219,7 +173,7 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 	int ret;
 
 	while (rounds--) {
-		state = __atomic_load_n(state_word(c), __ATOMIC_SEQ_CST);
+		state = __atomic_load_n(flowfd__armed(c), __ATOMIC_SEQ_CST);
 		wanted = state_wanted(c, state, value, how);
 		if (state == wanted && !(how & AGAIN) && !needs_edge(c, state, how))
 			return 0;
@@ -259,10 +213,10 @@ int flowfd__doorbell_start(const struct flowfd_counter *c)
 {
 	uint64_t value = 0;
 
-	if (flowfd__eventfd_write(c->fd, FILLED) || drain(c->fd, &value) ||
-	    value != FILLED)
+	if (flowfd__eventfd_write(c->fd, FILLED) ||
+	    flowfd__eventfd_drain(c->fd, &value) || value != FILLED)
 		return -EOPNOTSUPP;
-	__atomic_store_n(state_word(c), EMPTY, __ATOMIC_SEQ_CST);
+	__atomic_store_n(flowfd__armed(c), EMPTY, __ATOMIC_SEQ_CST);
 	return settle(c, 0, 0);
 }
 
@@ -273,12 +227,12 @@ static int probe(int fd, uint64_t *rest)
 	int ret = flowfd__eventfd_write(fd, 2);
 
 	if (!ret)
-		ret = drain(fd, &value);
+		ret = flowfd__eventfd_drain(fd, &value);
 	if (ret)
 		return ret;
 	*rest = 0;
 	if (value == 1)
-		return drain(fd, &second);
+		return flowfd__eventfd_drain(fd, &second);
 	if (value > 1)
 		*rest = value;
 	return 0;
@@ -328,7 +282,7 @@ static bool is_doubtful(unsigned int wakeups)
 /* What is refused must be announced by the next take: then pollers see room. */
 static bool is_announced(const struct flowfd_counter *c)
 {
-	return __atomic_load_n(state_word(c), __ATOMIC_SEQ_CST) == FULL;
+	return __atomic_load_n(flowfd__armed(c), __ATOMIC_SEQ_CST) == FULL;
 }
 
 /* Settings can change while it waits, so each look without room begins with them. */
@@ -418,7 +372,7 @@ static int take_of_many(const struct flowfd_counter *c, uint64_t *value,
  */
 static int sleep_alone(const struct flowfd_counter *c, uint64_t deadline)
 {
-	uint32_t state = __atomic_load_n(state_word(c), __ATOMIC_SEQ_CST);
+	uint32_t state = __atomic_load_n(flowfd__armed(c), __ATOMIC_SEQ_CST);
 	uint32_t asleep;
 
 	if (state != QUIET && state != EMPTY && !is_asleep(state))
@@ -429,7 +383,7 @@ static int sleep_alone(const struct flowfd_counter *c, uint64_t deadline)
 	/* b */
 	if (flowfd__count(c))
 		return 0;
-	return flowfd__doze(state_word(c), asleep, FLOWFD_ARMED_READERS, deadline);
+	return flowfd__doze(flowfd__armed(c), asleep, FLOWFD_ARMED_READERS, deadline);
 }
 
 static int take_alone(const struct flowfd_counter *c, uint64_t *value, uint64_t deadline)

@@ -17,9 +17,6 @@
 #define DOORBELL_NO_POLL      (1U << 3) /* there is no eventfd: see unpolled.h */
 #define DOORBELL_FLAGS	      ((1U << 4) - 1)
 
-/** flowfd__eventfd_write - as write(2), no cancellation point; 0 if it is full */
-int flowfd__eventfd_write(int fd, uint64_t value);
-
 /** flowfd__doorbell_start - makes the doorbell of a new counter; 0 or -EOPNOTSUPP */
 int flowfd__doorbell_start(const struct flowfd_counter *c);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "doorbell.h"
+#include "eventfd.h"
 #include "fallback.h"
 #include "mapped.h"
 #include "memory.h"
@@ -52,16 +53,8 @@ static int check_needs(const struct flowfd_create_counter *settings, unsigned in
 
 static int open_eventfd(const struct flowfd_create_counter *settings, int flags)
 {
-	int saved = errno, fd;
-
-	if (!(settings->flags & FLOWFD_KEEP_ON_EXEC))
-		flags |= EFD_CLOEXEC;
-	fd = eventfd(0, flags);
-	if (fd < 0) {
-		fd = -errno;
-		errno = saved;
-	}
-	return fd;
+	return flowfd__eventfd(flags |
+			       (settings->flags & FLOWFD_KEEP_ON_EXEC ? 0 : EFD_CLOEXEC));
 }
 
 /* It is for calls alone, so the eventfd has the count. */
@@ -120,7 +113,6 @@ static void write_settings(struct flowfd__settings_page *at, uint64_t maximum,
 static int make_memory(void **map, const struct flowfd_create_counter *settings,
 		       uint32_t doorbell, size_t page)
 {
-	struct flowfd_counter_producer *producer;
 	int fd, ret;
 
 	fd = flowfd__memfd(FLOWFD__PAGES * page,
@@ -133,8 +125,6 @@ static int make_memory(void **map, const struct flowfd_create_counter *settings,
 		return ret;
 	}
 	write_settings(*map, maximum_of(settings), page, doorbell);
-	producer = (void *)((char *)*map + page);
-	producer->produced = settings->initial;
 	flowfd__protect(*map, page, PROT_READ);
 	return fd;
 }
@@ -173,6 +163,7 @@ static int open_in_memory(struct flowfd_counter *c,
 		return memory;
 	}
 	flowfd__fallback_init(&made, fd < 0 ? memory : fd, memory, map, doorbell);
+	made.add.producer->produced = settings->initial;
 	if (fd >= 0)
 		ret = flowfd__doorbell_start(&made);
 	if (ret)

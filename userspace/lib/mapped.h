@@ -3,6 +3,8 @@
 #ifndef FLOWFD_LIB_MAPPED_H
 #define FLOWFD_LIB_MAPPED_H
 
+#include <stdbool.h>
+
 #include "device.h"
 
 #define FLOWFD__ROLES (FLOWFD_PRODUCER | FLOWFD_CONSUMER)
@@ -27,5 +29,11 @@ void flowfd__mapped_init(struct flowfd_counter *c, int fd, unsigned int roles, v
  * Returns as flowfd_counter_map().
  */
 int flowfd__map_own(struct flowfd_counter *c, int fd);
+
+/** flowfd__is_eventfd - a semaphore without the module is one */
+static inline bool flowfd__is_eventfd(const struct flowfd_counter *c)
+{
+	return !c->doorbell && !(c->features & FLOWFD_HAS_MAXIMUM);
+}
 
 #endif /* FLOWFD_LIB_MAPPED_H */

@@ -20,7 +20,7 @@ static int whose(const struct flowfd_counter *c)
 {
 	if (c->doorbell)
 		return c->roles ? 1 : -ENODEV;
-	return c->features & FLOWFD_HAS_MAXIMUM ? 0 : -EOPNOTSUPP;
+	return flowfd__is_eventfd(c) ? -EOPNOTSUPP : 0;
 }
 
 /* What only the module can do; as there, @set names what counts. */

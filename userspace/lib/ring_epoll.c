@@ -5,11 +5,13 @@
  * with the module.
  */
 #include <errno.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "bell.h"
 #include "epoll.h"
+#include "eventfd.h"
 #include "memory.h"
 #include "ring_epoll.h"
 #include "watches.h"
@@ -69,7 +71,7 @@ static int open_descriptors(struct flowfd_ring *ring)
 	ring->fd = flowfd__epoll_open();
 	if (ring->fd < 0)
 		return ring->fd;
-	ring->doorbell = flowfd__bell_open();
+	ring->doorbell = flowfd__eventfd(EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = ring->doorbell;
 	if (ret >= 0) {
 		/* Level-triggered: readable until it is drained. */

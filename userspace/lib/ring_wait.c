@@ -4,9 +4,9 @@
  * from which they are harvested. Only the consumer does it.
  */
 #include <errno.h>
-#include <time.h>
 
 #include "bell.h"
+#include "deadline.h"
 #include "epoll.h"
 #include "ring_epoll.h"
 #include "watches.h"
@@ -122,14 +122,6 @@ static int check_args(const struct flowfd_ring *ring, const struct flowfd_ring_w
 	return 0;
 }
 
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000ULL + (uint64_t)time.tv_nsec;
-}
-
 /* How long to sleep for what is wanted; 0: not at all, or not any more. */
 static uint64_t time_left(const struct flowfd_ring_wait *args, uint64_t passed,
 			  uint32_t wanted)
@@ -148,7 +140,7 @@ int flowfd__ring_epoll_wait(const struct flowfd_ring *ring,
 {
 	struct flowfd__epoll_sleep sleep = { .sigmask = args->sigmask };
 	uint32_t wanted = args->min_events ? args->min_events : 1;
-	uint64_t start, passed = 0;
+	uint64_t start = 0, passed = 0;
 	int ret, result;
 	bool enough;
 
@@ -157,7 +149,8 @@ int flowfd__ring_epoll_wait(const struct flowfd_ring *ring,
 	ret = check_args(ring, args);
 	if (ret)
 		return ret;
-	start = args->timeout == FLOWFD_RING_FOREVER && !args->min_wait ? 0 : now();
+	if (args->timeout != FLOWFD_RING_FOREVER || args->min_wait)
+		start = flowfd__now();
 	for (;;) {
 		flowfd__bell_arm(ring);
 		/* If there is enough, epoll is looked at, but not slept in. */
@@ -168,7 +161,7 @@ int flowfd__ring_epoll_wait(const struct flowfd_ring *ring,
 			return ret;
 		if (has_enough(ring, wanted, &result) || enough)
 			return result;
-		passed = start ? now() - start : 0;
+		passed = start ? flowfd__now() - start : 0;
 		if (args->timeout != FLOWFD_RING_FOREVER && passed >= args->timeout)
 			return result;
 		if (args->min_wait && passed >= args->min_wait)

@@ -24,8 +24,8 @@ int flowfd_counter_export(const struct flowfd_counter *c, int fds[FLOWFD_EXPORT_
 
 	if (c->doorbell && !c->roles)
 		return -ENODEV;
-	/* An eventfd: import could not tell what it is. */
-	if (!c->doorbell && !(c->features & FLOWFD_HAS_MAXIMUM))
+	/* Import could not tell what it is. */
+	if (flowfd__is_eventfd(c))
 		return -EOPNOTSUPP;
 	fds[count++] = c->fd;
 	if (c->doorbell && c->memory != c->fd)

@@ -13,6 +13,7 @@
 
 #include "deadline.h"
 #include "doorbell.h"
+#include "mapped.h"
 #include "sanitizer.h"
 #include "words.h"
 
@@ -66,12 +67,6 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value)
 	return -EAGAIN;
 }
 
-/* A semaphore without the module is an eventfd. */
-static bool is_eventfd(const struct flowfd_counter *c)
-{
-	return !c->doorbell && !(c->features & FLOWFD_HAS_MAXIMUM);
-}
-
 static bool is_nonblocking(int fd)
 {
 	int saved = errno, flags = fcntl(fd, F_GETFL);
@@ -105,7 +100,7 @@ static int read_eventfd(int fd, uint64_t *value, uint64_t deadline)
 	return ret;
 }
 
-#define LOOKS	    64		 /* between two looks at the clock */
+#define LOOKS	    64		  /* between two looks at the clock */
 #define SPIN_NS_MAX 1000000000ULL /* as it ignores signals */
 
 int flowfd_take_spin(const struct flowfd_counter *c, uint64_t *value, uint64_t ns)
@@ -149,7 +144,7 @@ int flowfd_add_with(const struct flowfd_counter *c, uint64_t value, uint64_t tim
 		return flowfd_counter_write(c, value);
 	if (c->doorbell)
 		return flowfd__doorbell_add(c, value, deadline_of(timeout, flags));
-	if (is_eventfd(c))
+	if (flowfd__is_eventfd(c))
 		return write_eventfd(c->fd, value, timeout, flags);
 	return flowfd_write_with(c->fd, value, timeout, flags);
 }
@@ -165,7 +160,7 @@ int flowfd_take_with(const struct flowfd_counter *c, uint64_t *value, uint64_t t
 		return flowfd_counter_read(c, value);
 	if (c->doorbell)
 		return flowfd__doorbell_take(c, value, deadline_of(timeout, flags));
-	if (is_eventfd(c))
+	if (flowfd__is_eventfd(c))
 		return read_eventfd(c->fd, value, deadline_of(timeout, flags));
 	return flowfd_read_with(c->fd, value, timeout, flags);
 }

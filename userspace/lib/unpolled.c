@@ -16,20 +16,15 @@
 /* How often to try to change a word that others change, too: each of them wakes. */
 #define TRIES 64
 
-static uint32_t *armed_word(const struct flowfd_counter *c)
-{
-	return &c->take.consumer->armed;
-}
-
 /* Returns the word to sleep on. Whoever calls looks at the count afterwards (b). */
 static uint32_t arm(const struct flowfd_counter *c, uint32_t bit)
 {
-	uint32_t armed = __atomic_load_n(armed_word(c), __ATOMIC_RELAXED);
+	uint32_t armed = __atomic_load_n(flowfd__armed(c), __ATOMIC_RELAXED);
 	uint32_t wanted;
 
 	do {
 		wanted = (armed | bit) + TURN;
-	} while (!__atomic_compare_exchange_n(armed_word(c), &armed, wanted, 0,
+	} while (!__atomic_compare_exchange_n(flowfd__armed(c), &armed, wanted, 0,
 					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	return wanted;
 }
@@ -46,8 +41,8 @@ static uint32_t who_sleeps(const struct flowfd_counter *c, uint32_t armed)
 
 static bool exchange(const struct flowfd_counter *c, uint32_t *from, uint32_t to)
 {
-	return __atomic_compare_exchange_n(armed_word(c), from, to, 0, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(flowfd__armed(c), from, to, 0,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -57,7 +52,7 @@ static bool exchange(const struct flowfd_counter *c, uint32_t *from, uint32_t to
  */
 void flowfd__unpolled_notify(const struct flowfd_counter *c)
 {
-	uint32_t armed = __atomic_load_n(armed_word(c), __ATOMIC_SEQ_CST);
+	uint32_t armed = __atomic_load_n(flowfd__armed(c), __ATOMIC_SEQ_CST);
 	unsigned int tries = TRIES;
 	uint32_t who, told;
 
@@ -67,7 +62,7 @@ void flowfd__unpolled_notify(const struct flowfd_counter *c)
 			return;
 		told = armed + TURN;
 	} while (!exchange(c, &armed, told));
-	flowfd__rouse(armed_word(c), who);
+	flowfd__rouse(flowfd__armed(c), who);
 	exchange(c, &told, told & ~who);
 }
 
@@ -78,7 +73,7 @@ static int add_or_sleep(const struct flowfd_counter *c, uint64_t value, uint64_t
 	/* An add in memory may have looked at an old @consumed. */
 	if (flowfd__has_room(c, flowfd__count(c), value))
 		return flowfd__is_over(deadline) ? -ETIMEDOUT : 0;
-	return flowfd__doze(armed_word(c), armed, FLOWFD_ARMED_WRITERS, deadline);
+	return flowfd__doze(flowfd__armed(c), armed, FLOWFD_ARMED_WRITERS, deadline);
 }
 
 /* Settings can change while it waits, so each look without room begins with them. */
@@ -115,7 +110,7 @@ static int take_or_sleep(const struct flowfd_counter *c, uint64_t deadline)
 
 	if (flowfd__count(c))
 		return flowfd__is_over(deadline) ? -ETIMEDOUT : 0;
-	return flowfd__doze(armed_word(c), armed, FLOWFD_ARMED_READERS, deadline);
+	return flowfd__doze(flowfd__armed(c), armed, FLOWFD_ARMED_READERS, deadline);
 }
 
 int flowfd__unpolled_take(const struct flowfd_counter *c, uint64_t *value,

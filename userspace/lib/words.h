@@ -71,6 +71,12 @@ flowfd__consumer_page(const struct flowfd_counter *c)
 	return (struct flowfd__consumer_page *)c->take.consumer;
 }
 
+/* The word that says who waits: see doorbell.c and unpolled.c. */
+static inline uint32_t *flowfd__armed(const struct flowfd_counter *c)
+{
+	return &c->take.consumer->armed;
+}
+
 /* Between two looks at a word that another thread will change soon. */
 static inline void flowfd__relax(void)
 {

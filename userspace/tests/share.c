@@ -25,6 +25,7 @@
 #include <flowfd.h>
 
 #include "lib/doorbell.h"
+#include "lib/eventfd.h"
 #include "lib/words.h"
 #include "tests/interrupt.h"
 #include "tests/tap.h"
