@@ -27,7 +27,7 @@ struct flowfd_bridge_state;
  * @busy: a task sleeps in read or write, or there are policies: then reads and writes leave
  *	their fast paths
  * @write_refused: a write failed with EAGAIN since pollers were last told of room
- * @sealed: has its settings, and may not create others; never cleared
+ * @sealed: has its settings, or they are sealed, and may not create others; never cleared
  * @settings_sealed: its settings cannot be changed any more; never cleared
  * @bridges: COUNTER_HAS_* bits
  * @id: number shown in fdinfo; fixed

@@ -172,7 +172,10 @@ int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *
 		err = -EINVAL;
 	if (!err) {
 		settings_apply(c, &merged, set);
-		c->settings_sealed = args->flags & FLOWFD_SEAL;
+		if (args->flags & FLOWFD_SEAL) {
+			c->settings_sealed = true;
+			WRITE_ONCE(c->sealed, true);
+		}
 	}
 	spin_unlock_irq(&c->wqh.lock);
 	return err;

@@ -258,6 +258,7 @@ TEST_F(marked, some_settings)
 TEST_F(flowfd, sealed)
 {
 	struct flowfd_create_counter setup = { 0 };
+	struct flowfd_create_ring ring = { .max_items = 1 };
 	struct flowfd_flow flow;
 	__u64 value;
 
@@ -274,6 +275,7 @@ TEST_F(flowfd, sealed)
 	if (variant->origin == OPENED)
 		EXPECT_EQ(-EPERM, result_of(ioctl(self->fd, FLOWFD_IOC_SETUP_COUNTER,
 						  &setup)));
+	EXPECT_EQ(-EPERM, result_of(ioctl(self->fd, FLOWFD_IOC_CREATE_RING, &ring)));
 	EXPECT_EQ(10, maximum_of(self->fd));
 	EXPECT_EQ(3, qos_of(self->fd).token_rate);
 	EXPECT_EQ(8, add(self->fd, 9));

@@ -8,9 +8,9 @@
  * files and publishes their events in memory that is shared with its consumer.
  *
  * FLOWFD_IOC_QUERY works on every flowfd descriptor, EFD_IOC_* and FLOWFD_IOC_COUNTER_*
- * on counters, FLOWFD_IOC_RING_* on rings. FLOWFD_IOC_CREATE_* works on a descriptor from open()
- * until FLOWFD_IOC_SETUP_COUNTER. No other descriptor can create, so passing it to
- * another process does not pass on that right.
+ * on counters, FLOWFD_IOC_RING_* on rings. FLOWFD_IOC_CREATE_* works on a descriptor from
+ * open() until FLOWFD_IOC_SETUP_COUNTER or FLOWFD_SEAL. No other descriptor can create, so
+ * passing it to another process does not pass on that right.
  *
  * Structures grow at their end only. The kernel takes the caller's size from
  * the ioctl number: it extends a shorter structure with zeros, and accepts a longer
@@ -127,7 +127,7 @@ struct flowfd_query {
 #define FLOWFD_MAPPED (1U << 3)
 /* With FLOWFD_MAPPED: edge-triggered pollers get an edge only after a take. */
 #define FLOWFD_EDGE_PER_TAKE (1U << 4)
-/* Of FLOWFD_IOC_SET_FLOW: nobody can change the settings any more. */
+/* Of FLOWFD_IOC_SET_FLOW: nobody can change the settings, or create by it, any more. */
 #define FLOWFD_SEAL (1U << 6)
 
 /**
