@@ -184,14 +184,23 @@ static void end_hook(struct flowfd_closing_hook *hook)
 	hook_ops(hook)->closed(hook);
 }
 
-/* Ends all hooks into a file that is being closed. */
-static void end_hooks(struct rb_root *hooks, const struct file *file)
+/*
+ * Ends all hooks into a file that is being closed. A user may have many into one file: who
+ * waits for the shard waits for one of them.
+ */
+static void end_hooks(struct closing_shard *shard, struct rb_root *hooks,
+		      const struct file *file) __must_hold(&shard->lock)
 {
 	struct rb_node *node;
 
 	while ((node = rb_find_first(file, hooks, hook_compare))) {
 		end_hook(hook_of(node));
+		/* A target without hooks must be destroyed before the lock is released. */
+		if (RB_EMPTY_ROOT(hooks))
+			break;
+		mutex_unlock(&shard->lock);
 		cond_resched();
+		mutex_lock(&shard->lock);
 	}
 }
 
@@ -231,7 +240,7 @@ static int closing_event(struct fsnotify_group *group, u32 mask, const void *dat
 	if (smp_load_acquire(&t->gone))
 		return 0;
 	shard = shard_lock(t->shard);
-	end_hooks(&t->hooks, container_of(path, struct file, f_path));
+	end_hooks(shard, &t->hooks, container_of(path, struct file, f_path));
 	/* It is destroyed already if the tree became empty while the lock was released. */
 	if (RB_EMPTY_ROOT(&t->hooks) && !t->gone)
 		target_destroy(t);
@@ -248,7 +257,7 @@ void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file)
 	if (!smp_load_acquire(&hooks->rb_node))
 		return;
 	shard = shard_lock(shard_number(hooks));
-	end_hooks(hooks, file);
+	end_hooks(shard, hooks, file);
 	mutex_unlock(&shard->lock);
 }
 
