@@ -174,7 +174,8 @@ void flowfd_repoll_now(struct flowfd_ring *ring)
 
 	if (repoll_is_idle(r))
 		return;
-	while (more && !mutex_lock_killable(&r->lock)) {
+	/* A lock that is free is taken by a task that is killed, too. */
+	while (more && !fatal_signal_pending(current) && !mutex_lock_killable(&r->lock)) {
 		more = repoll_next(r, &loaded);
 		mutex_unlock(&r->lock);
 		cond_resched();
