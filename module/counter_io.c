@@ -20,7 +20,10 @@ static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 	WRITE_ONCE(c->events, count_events(count, c->store.maximum));
 }
 
-/* An add in a fast path. Pollers are told of a write of 0, too: an eventfd does that. */
+/*
+ * An add while no task sleeps. Pollers are told of a write of 0, too: an eventfd does that,
+ * and io_uring completes a poll by it. Where a task sleeps, or with policies, they are not.
+ */
 static __always_inline void counter_added(struct flowfd_counter *c, u64 value,
 					  bool polled)
 {
