@@ -38,7 +38,10 @@ static int check_needs(const struct flowfd_flow *flow, uint32_t set)
 static int check(const struct flowfd_counter *c, const struct flowfd_flow *flow,
 		 uint32_t set)
 {
-	if (flow->set & ~SETTINGS || flow->reserved ||
+	const uint32_t flags = FLOWFD_SEMAPHORE | FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE |
+			       FLOWFD_SEAL;
+
+	if (flow->set & ~SETTINGS || flow->flags & ~flags || flow->reserved ||
 	    (set & FLOWFD_SET_OVERFLOW && flow->overflow > FLOWFD_OVERFLOW_DROP) ||
 	    (set & FLOWFD_SET_MAXIMUM && flow->maximum &&
 	     flow->maximum <= flowfd__count(c)))

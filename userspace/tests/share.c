@@ -688,6 +688,7 @@ static void test_policies(unsigned int options)
 	tap_is(set(&c, (struct flowfd_flow){ .overflow = 9 }), -EINVAL, "an unknown policy");
 	tap_is(set(&c, (struct flowfd_flow){ .set = 1U << 31 }), -EINVAL, "an unknown setting");
 	tap_is(set(&c, (struct flowfd_flow){ .reserved = 1 }), -EINVAL, "a reserved field");
+	tap_is(set(&c, (struct flowfd_flow){ .flags = 1U << 31 }), -EINVAL, "an unknown flag");
 	tap_is(set(&c, (struct flowfd_flow){ .read_mark = 2 }), -EOPNOTSUPP, "a read mark");
 	tap_is(set(&c, (struct flowfd_flow){ .write_mark = 2 }), -EOPNOTSUPP, "a write mark");
 	tap_is(set(&c, (struct flowfd_flow){ .max_delay = 2 }), -EOPNOTSUPP, "a delay");
