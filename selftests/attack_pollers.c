@@ -6,8 +6,6 @@
  */
 #include "attack_user.h"
 
-#include <dirent.h>
-
 static struct user_ring ring;
 static int slow;
 
@@ -377,41 +375,9 @@ static int time_to_tell_pollers(void)
 	return times[ROUNDS * 9 / 10 - 1] / 1000000;
 }
 
-/* Ticks that kernel threads of the module ran at a higher priority than programs do. */
-static unsigned long ticks_of_urgent_threads(void)
-{
-	DIR *proc = opendir("/proc");
-	unsigned long sum = 0, user, kernel;
-	struct dirent *task;
-	char path[300];
-	long nice;
-
-	while (proc && (task = readdir(proc))) {
-		FILE *stat;
-
-		snprintf(path, sizeof(path), "/proc/%s/stat", task->d_name);
-		stat = fopen(path, "r");
-		if (!stat)
-			continue;
-		if (fscanf(stat, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
-				 "%lu %lu %*d %*d %*d %ld", &user, &kernel, &nice) == 3) {
-			char line[300] = "";
-
-			rewind(stat);
-			if (fgets(line, sizeof(line), stat) && strstr(line, "flowf") &&
-			    nice < 0)
-				sum += user + kernel;
-		}
-		fclose(stat);
-	}
-	if (proc)
-		closedir(proc);
-	return sum;
-}
-
 TEST_F_TIMEOUT(attack, many_rings, 60)
 {
-	unsigned long ticks = ticks_of_urgent_threads();
+	struct worker_ticks before = ticks_of_workers(), after;
 	int share, ms;
 
 	ASSERT_EQ(0, start_attack(self, many_rings));
@@ -421,7 +387,9 @@ TEST_F_TIMEOUT(attack, many_rings, 60)
 	       share, ms);
 	EXPECT_LE(95, share);
 	EXPECT_GE(20, ms);
-	EXPECT_EQ(ticks, ticks_of_urgent_threads());
+	after = ticks_of_workers();
+	EXPECT_EQ(before.urgent, after.urgent);
+	EXPECT_LT(before.usual, after.usual);
 	EXPECT_LT(0, work(ATTACK_MS));
 }
 

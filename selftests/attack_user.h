@@ -8,6 +8,7 @@
 
 #include "ring_user.h"
 
+#include <dirent.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -29,6 +30,49 @@ static inline void become(uid_t uid)
 		_exit(100);
 	/* setuid() cleared the parent-death signal. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* Processor time of kernel threads that did work of the module last, by their priority. */
+struct worker_ticks {
+	unsigned long usual;
+	unsigned long urgent;
+};
+
+/* A worker's name has the workqueue of its last item; a rescuer has that, cut off. */
+static inline void add_worker_ticks(struct worker_ticks *ticks, const char *stat)
+{
+	const char *name = strstr(stat, "flowf"), *end = strrchr(stat, ')');
+	unsigned long user, kernel, flags;
+	const unsigned long kernel_thread = 0x00200000;
+	long nice;
+
+	if (name && end && name < end &&
+	    sscanf(end, ") %*c %*d %*d %*d %*d %*d %lu %*u %*u %*u %*u %lu %lu %*d %*d %*d %ld",
+		   &flags, &user, &kernel, &nice) == 4 && flags & kernel_thread)
+		*(nice < 0 ? &ticks->urgent : &ticks->usual) += user + kernel;
+}
+
+static inline struct worker_ticks ticks_of_workers(void)
+{
+	struct worker_ticks ticks = { 0 };
+	DIR *proc = opendir("/proc");
+	struct dirent *task;
+
+	while (proc && (task = readdir(proc))) {
+		char path[300], line[500];
+		FILE *stat;
+
+		snprintf(path, sizeof(path), "/proc/%s/stat", task->d_name);
+		stat = fopen(path, "r");
+		if (!stat)
+			continue;
+		if (fgets(line, sizeof(line), stat))
+			add_worker_ticks(&ticks, line);
+		fclose(stat);
+	}
+	if (proc)
+		closedir(proc);
+	return ticks;
 }
 
 /* The other user's work: its own counter, ring and mapping, and one event. */
