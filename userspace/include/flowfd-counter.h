@@ -227,7 +227,7 @@ void flowfd_counter_close(struct flowfd_counter *c);
  *   -EINVAL           no role, or an unknown one
  *   -ENOTTY           not a counter of flowfd
  *   -EBADF            not a descriptor
- *   -EACCES           not open for reading and writing
+ *   -EACCES           in memory, and not open for reading and writing
  *   -EPROTONOSUPPORT  a counter of a version that this library does not know
  *   -EPERM            on older kernels, with the personality READ_IMPLIES_EXEC; or a
  *                     filter of seccomp(2) refuses a call, such as fstatfs(2)

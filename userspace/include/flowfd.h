@@ -93,8 +93,9 @@ int flowfd_counter_create_on(int device, const struct flowfd_create_counter *cou
  *
  * Wakes the writers whose value now fits. Returns 0, or
  *   -EINVAL  the current count is not below @maximum
+ *   -EPERM   the settings are sealed
  *   -ENOTTY  not a counter of flowfd
- *   -EBADF   not a descriptor, or not open for writing
+ *   -EBADF   not a descriptor
  */
 int flowfd_set_maximum(int fd, uint64_t maximum);
 
@@ -112,8 +113,9 @@ int flowfd_get_maximum(int fd, uint64_t *maximum);
  * see flowfd_set_flow()). The last write is then followed by a wakeup within one token
  * interval (1 s / @rate). Returns 0, or
  *   -EINVAL  rate too high, or without capacity, or @fd is a semaphore
+ *   -EPERM   the settings are sealed
  *   -ENOTTY  not a counter of flowfd
- *   -EBADF   not a descriptor, or not open for reading
+ *   -EBADF   not a descriptor
  */
 int flowfd_set_bucket(int fd, uint32_t capacity, uint32_t rate);
 
@@ -196,7 +198,7 @@ int flowfd_read(int fd, uint64_t *value);
 
 /**
  * flowfd_set_flow - replace all settings of a counter at once
- * @fd: a counter, open for reading and writing
+ * @fd: a counter, opened in any mode
  * @flow: maximum, bucket, low-water marks, maximum delay and what happens to a write that
  *        does not fit; a field that is 0 is as in an eventfd(2)
  * @size: sizeof(*flow) in the compiled caller, in bytes
@@ -208,7 +210,8 @@ int flowfd_read(int fd, uint64_t *value);
  *                     mark above 1, a delay or a bucket
  *   -EPROTONOSUPPORT  the module does not know the request, or something in the tail
  *   -ENOTTY           not a counter of flowfd; so a counter without the module
- *   -EBADF            not a descriptor, or not open for reading and writing
+ *   -EPERM            the settings are sealed
+ *   -EBADF            not a descriptor
  */
 int flowfd_set_flow(int fd, const struct flowfd_flow *flow, size_t size);
 
