@@ -49,7 +49,8 @@ static void check_events(struct kunit *test, const struct count_case *c)
 	KUNIT_EXPECT_FALSE(test, events & ~(EPOLLIN | EPOLLOUT | EPOLLERR));
 }
 
-static void check_edges(struct kunit *test, check_t *check)
+static void check_edges(struct kunit *test,
+			void (*check)(struct kunit *test, const struct count_case *c))
 {
 	struct count_case c;
 	int i, j, k;
@@ -65,7 +66,8 @@ static void check_edges(struct kunit *test, check_t *check)
 }
 
 /* Values near the room that is left, where errors are likely. */
-static void check_random(struct kunit *test, check_t *check)
+static void check_random(struct kunit *test,
+			 void (*check)(struct kunit *test, const struct count_case *c))
 {
 	struct rnd_state random;
 	struct count_case c;
