@@ -57,8 +57,8 @@ static bool anon_file_polls_without_lock(const struct file *file)
  */
 enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 {
-	/* In whatever file system: its poll is that of pipes. */
-	if (S_ISFIFO(file_inode(file)->i_mode))
+	/* In whatever file system, but rpc_pipefs has files of that type that are none. */
+	if (S_ISFIFO(file_inode(file)->i_mode) && file_inode(file)->i_pipe)
 		return REPOLL_KERNEL;
 
 	switch (file_inode(file)->i_sb->s_magic) {
