@@ -85,6 +85,7 @@ static struct flowfd_repoll_entry *repoll_take(struct flowfd_repoll *r)
 
 	if (!first)
 		return NULL;
+	smp_wmb(); /* that the lock is taken before that nothing is; see repoll_is_idle() */
 	WRITE_ONCE(r->taken, first->next);
 	return llist_entry(first, struct flowfd_repoll_entry, node);
 }
