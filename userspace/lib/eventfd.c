@@ -22,15 +22,15 @@ int flowfd__eventfd(int flags)
 }
 
 /*
- * The eventfd does not block: -EAGAIN says that it was empty, or rung already. -EINVAL is of
- * another file that has its number.
+ * The eventfd does not block: -EAGAIN says that it was empty, or rung already. -EPERM is of
+ * a filter, and all others are of another file that has its number.
  */
 static int transfer_result(long bytes, int saved)
 {
 	int ret = 0;
 
 	if (bytes < 0 && errno != EAGAIN)
-		ret = errno == EINVAL ? -EBADF : -errno;
+		ret = errno == EPERM ? -EPERM : -EBADF;
 	errno = saved;
 	return ret;
 }
@@ -41,8 +41,8 @@ int flowfd__eventfd_drain(int fd, uint64_t *value)
 	int saved = errno;
 	long bytes = syscall(SYS_preadv2, fd, &buffer, 1, -1L, -1L, RWF_NOWAIT);
 
-	/* Before Linux 5.8 eventfds do not know the flag. */
-	if (bytes < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
+	/* Before Linux 5.8 eventfds do not know the flag. A filter may know read(2) alone. */
+	if (bytes < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM))
 		bytes = syscall(SYS_read, fd, value, sizeof(*value));
 	flowfd__stored(value, bytes);
 	return transfer_result(bytes, saved);
