@@ -37,8 +37,8 @@ int flowfd__doze(const uint32_t *word, uint32_t value, uint32_t bits, uint64_t d
 	 * handler runs there, too, which may be anywhere.
 	 */
 	pthread_testcancel();
-	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value,
-		    deadline == FLOWFD__NEVER ? NULL : &time, NULL, bits) < 0)
+	/* With a time, if only in centuries: without one, SA_RESTART restarts the call. */
+	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &time, NULL, bits) < 0)
 		ret = -errno;
 	errno = saved;
 	return ret == -EAGAIN ? 0 : ret;

@@ -498,6 +498,14 @@ static void test_cancelled(unsigned int options)
 	flowfd_counter_close(&counter);
 }
 
+static void *take_without_end(void *result)
+{
+	uint64_t value;
+
+	*(int *)result = flowfd_take(&counter, &value);
+	return NULL;
+}
+
 static volatile int handled_type;
 
 static void look_at_type(int number)
@@ -511,9 +519,9 @@ static void look_at_type(int number)
 }
 
 /* A handler that interrupts a sleep must not be cancelled just anywhere. */
-static void test_handler(unsigned int options)
+static void test_handler(unsigned int options, int flags)
 {
-	const struct sigaction action = { .sa_handler = look_at_type };
+	const struct sigaction action = { .sa_handler = look_at_type, .sa_flags = flags };
 	pthread_t thread;
 	int result;
 
@@ -521,7 +529,7 @@ static void test_handler(unsigned int options)
 	handled_type = -1;
 	counter = open_blocking(options);
 	counter.take.consumer->armed = 0;
-	pthread_create(&thread, NULL, take_asleep, &result);
+	pthread_create(&thread, NULL, take_without_end, &result);
 	while (!has_sleeper(FLOWFD_ARMED_READERS))
 		sched_yield();
 	usleep(20000);
@@ -543,8 +551,10 @@ static void test_sleepers(void)
 		     FLOWFD_ONE_CONSUMER);
 	test_cancelled(FLOWFD_NO_POLL);
 	test_cancelled(FLOWFD_ONE_CONSUMER);
-	test_handler(FLOWFD_NO_POLL);
-	test_handler(FLOWFD_ONE_CONSUMER);
+	test_handler(FLOWFD_NO_POLL, 0);
+	test_handler(FLOWFD_ONE_CONSUMER, 0);
+	test_handler(FLOWFD_NO_POLL, SA_RESTART);
+	test_handler(FLOWFD_ONE_CONSUMER, SA_RESTART);
 }
 
 static void test_all_steps(void)
