@@ -184,6 +184,9 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 		}
 		if (is_asleep(state) && !wake_consumer(c, &state))
 			continue;
+		/* It may have been stored over the sleep of the one consumer. */
+		if (state == FAILED)
+			flowfd__rouse(flowfd__armed(c), FLOWFD_ARMED_READERS);
 		if (needs_no_calls(state, wanted, how)) {
 			exchange(c, state, wanted);
 			continue;

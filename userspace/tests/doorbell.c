@@ -540,6 +540,27 @@ static void test_handler(unsigned int options, int flags)
 	flowfd_counter_close(&counter);
 }
 
+/* One whose call fails does not know that the consumer sleeps by then. */
+static void test_failed_asleep(void)
+{
+	pthread_t thread;
+	int result;
+
+	counter = open_blocking(FLOWFD_ONE_CONSUMER);
+	counter.take.consumer->armed = 0;
+	pthread_create(&thread, NULL, take_asleep, &result);
+	while (!has_sleeper(FLOWFD_ARMED_READERS))
+		sched_yield();
+	usleep(20000);
+	/* FAILED */
+	__atomic_store_n(&counter.take.consumer->armed,
+			 FLOWFD_ARMED_READERS | FLOWFD_ARMED_WRITERS | 16, __ATOMIC_SEQ_CST);
+	tap_is(flowfd_add(&counter, 1), 0, "an add after a call that failed");
+	pthread_join(thread, NULL);
+	tap_is(result, 0, "wakes the consumer that sleeps");
+	flowfd_counter_close(&counter);
+}
+
 static void test_sleepers(void)
 {
 	printf("# sleepers\n");
@@ -555,6 +576,7 @@ static void test_sleepers(void)
 	test_handler(FLOWFD_ONE_CONSUMER, 0);
 	test_handler(FLOWFD_NO_POLL, SA_RESTART);
 	test_handler(FLOWFD_ONE_CONSUMER, SA_RESTART);
+	test_failed_asleep();
 }
 
 static void test_all_steps(void)
