@@ -93,7 +93,7 @@ static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
 		return is_asleep(state) && !(how & (MISSED | AGAIN)) ? state : EMPTY;
 	if (value && !flowfd__has_room(c, count, value))
 		return FULL;
-	if (state == FULL && !flowfd__has_room(c, count, 1))
+	if (state == FULL && !flowfd__has_room(c, count, 1) && !flowfd__never_waits(c))
 		return FULL;
 	if (state == QUIET || is_asleep(state))
 		return how & AGAIN ? RUNG : QUIET;

@@ -63,10 +63,21 @@ static uint64_t add_what_fits(const struct flowfd_counter *c, uint64_t value, bo
 	return looks ? part : 0;
 }
 
+static uint32_t overflow_now(const struct flowfd_counter *c)
+{
+	return __atomic_load_n(&flowfd__settings_page(c)->overflow, __ATOMIC_RELAXED);
+}
+
+bool flowfd__never_waits(const struct flowfd_counter *c)
+{
+	uint32_t overflow = overflow_now(c);
+
+	return overflow == FLOWFD_OVERFLOW_SATURATE || overflow == FLOWFD_OVERFLOW_DROP;
+}
+
 int flowfd__overflows(const struct flowfd_counter *c, uint64_t value, uint64_t *deadline)
 {
-	uint32_t overflow =
-		__atomic_load_n(&flowfd__settings_page(c)->overflow, __ATOMIC_RELAXED);
+	uint32_t overflow = overflow_now(c);
 	bool whole = overflow == FLOWFD_OVERFLOW_DROP;
 
 	if (value == UINT64_MAX)

@@ -98,6 +98,9 @@ uint64_t flowfd__count(const struct flowfd_counter *c);
 /** flowfd__has_room - whether @value fits, if the count is @count */
 bool flowfd__has_room(const struct flowfd_counter *c, uint64_t count, uint64_t value);
 
+/** flowfd__never_waits - whether what does not fit is lost, so that each add ends at once */
+bool flowfd__never_waits(const struct flowfd_counter *c);
+
 /**
  * flowfd__try_add - add in memory
  * @c: counter

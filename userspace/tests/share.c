@@ -710,6 +710,24 @@ static void test_policies(unsigned int options)
 	flowfd_counter_close(&c);
 }
 
+/* Who waits for room learns that none is needed any more. */
+static void test_full_policy(uint32_t overflow)
+{
+	struct flowfd_counter c = open_with(3, 0);
+	struct pollfd poller = { .fd = c.fd, .events = POLLOUT };
+
+	tap_is(flowfd_add(&c, 2), 0, "full");
+	tap_is(flowfd_add_with(&c, 1, 0, FLOWFD_NONBLOCK), -EAGAIN, "an add is refused");
+	tap_is(poll(&poller, 1, 0), 0, "pollers see no room");
+	tap_is(set(&c, (struct flowfd_flow){ .overflow = overflow,
+					     .set = FLOWFD_SET_OVERFLOW }),
+	       0, "what does not fit is lost from now on");
+	tap_is(poll(&poller, 1, 0), 1, "pollers see that they may add");
+	tap_is(flowfd_add(&c, 1), 0, "and they may");
+	tap_is(poll(&poller, 1, 0), 1, "again and again");
+	flowfd_counter_close(&c);
+}
+
 /* ---- sleepers ---- */
 
 static void rest(void)
@@ -906,6 +924,8 @@ int main(void)
 	test_blocking();
 	test_always_ready();
 	test_always_changed();
+	test_full_policy(FLOWFD_OVERFLOW_SATURATE);
+	test_full_policy(FLOWFD_OVERFLOW_DROP);
 	test_policies(0);
 	test_policies(FLOWFD_NO_POLL);
 	test_room(0);
