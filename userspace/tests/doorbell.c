@@ -442,6 +442,17 @@ static bool has_sleeper(unsigned int bit)
 	return __atomic_load_n(&counter.take.consumer->armed, __ATOMIC_SEQ_CST) & bit;
 }
 
+/* Returns when it has said that it sleeps, or is about to. */
+static void begin_sleeper(pthread_t *thread, void *(*sleeper)(void *result), unsigned int bit,
+			  int *result)
+{
+	/* Of the one consumer this is a state that has the bit already. */
+	counter.take.consumer->armed = 0;
+	pthread_create(thread, NULL, sleeper, result);
+	while (!has_sleeper(bit))
+		sched_yield();
+}
+
 /*
  * A process is killed at each step of what wakes a sleeper. At some it leaves the sleeper
  * asleep; the same by another wakes it.
@@ -458,11 +469,7 @@ static void test_sleeper(const char *what, void *(*sleeper)(void *result), void 
 		counter = open_blocking(options);
 		if (before)
 			flowfd_add(&counter, before);
-		/* Of the one consumer this is a state that has the bit already. */
-		counter.take.consumer->armed = 0;
-		pthread_create(&thread, NULL, sleeper, &result);
-		while (!has_sleeper(bit))
-			sched_yield();
+		begin_sleeper(&thread, sleeper, bit, &result);
 		happened = steps_kill(run, instruction++);
 		left += happened && has_sleeper(bit) && count() == !before;
 		run();
@@ -528,10 +535,7 @@ static void test_handler(unsigned int options, int flags)
 	sigaction(SIGUSR1, &action, NULL);
 	handled_type = -1;
 	counter = open_blocking(options);
-	counter.take.consumer->armed = 0;
-	pthread_create(&thread, NULL, take_without_end, &result);
-	while (!has_sleeper(FLOWFD_ARMED_READERS))
-		sched_yield();
+	begin_sleeper(&thread, take_without_end, FLOWFD_ARMED_READERS, &result);
 	usleep(20000);
 	pthread_kill(thread, SIGUSR1);
 	pthread_join(thread, NULL);
@@ -547,10 +551,7 @@ static void test_failed_asleep(void)
 	int result;
 
 	counter = open_blocking(FLOWFD_ONE_CONSUMER);
-	counter.take.consumer->armed = 0;
-	pthread_create(&thread, NULL, take_asleep, &result);
-	while (!has_sleeper(FLOWFD_ARMED_READERS))
-		sched_yield();
+	begin_sleeper(&thread, take_asleep, FLOWFD_ARMED_READERS, &result);
 	usleep(20000);
 	/* FAILED */
 	__atomic_store_n(&counter.take.consumer->armed,
