@@ -500,8 +500,7 @@ public:
 	void add(int fd, std::uint32_t events, std::uint64_t data,
 		 std::error_code &error) noexcept
 	{
-		set(error, is_open() ? flowfd_ring_add(&r_, fd, events, data) :
-					       -EBADF);
+		set(error, is_open() ? flowfd_ring_add(&r_, fd, events, data) : -EBADF);
 	}
 
 	/** changes a watch, or arms one of EPOLLONESHOT again */
@@ -516,8 +515,7 @@ public:
 	void modify(int fd, std::uint32_t events, std::uint64_t data,
 		    std::error_code &error) noexcept
 	{
-		set(error, is_open() ? flowfd_ring_mod(&r_, fd, events, data) :
-					       -EBADF);
+		set(error, is_open() ? flowfd_ring_mod(&r_, fd, events, data) : -EBADF);
 	}
 
 	/** ends a watch: before the file is closed */
@@ -627,7 +625,7 @@ private:
 		flowfd_ring made;
 
 		if (!set(error, flowfd_ring_create(&made, max_items,
-							   fallback ? FLOWFD_FALLBACK : 0)))
+						   fallback ? FLOWFD_FALLBACK : 0)))
 			r_ = made;
 	}
 
