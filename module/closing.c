@@ -30,6 +30,9 @@
 
 #define SHARD_BITS 5
 
+/* Hooks of one file that are ended while others wait for the shard: some 0.1 us for each. */
+#define ENDED_AT_ONCE 1024
+
 /* At most so many destroyed marks are kept: each close of their inodes looks at them. */
 #define DROPPED_MAX 256
 
@@ -67,11 +70,6 @@ const struct flowfd_closing_ops *flowfd_closing_ops[CLOSING_USERS];
 static struct kmem_cache *target_cache;
 
 static void put_dropped(struct work_struct *work);
-
-static const struct flowfd_closing_ops *hook_ops(const struct flowfd_closing_hook *hook)
-{
-	return flowfd_closing_ops[hook->user];
-}
 
 static LLIST_HEAD(dropped);
 static atomic_t dropped_count = ATOMIC_INIT(0);
@@ -138,6 +136,11 @@ static void target_destroy(struct flowfd_closing_target *t)
 	}
 }
 
+static const struct flowfd_closing_ops *hook_ops(const struct flowfd_closing_hook *hook)
+{
+	return flowfd_closing_ops[hook->user];
+}
+
 static struct flowfd_closing_hook *hook_of(const struct rb_node *node)
 {
 	return rb_entry(node, struct flowfd_closing_hook, node);
@@ -185,12 +188,14 @@ static void end_hook(struct flowfd_closing_hook *hook)
 }
 
 /*
- * Ends all hooks into a file that is being closed. A user may have many into one file: who
- * waits for the shard waits for one of them.
+ * Ends all hooks into a file that is being closed. A user may have many into one file: a
+ * task that waits for the shard waits for some of them. Not for one, because after each the
+ * close waits in turn, which takes long where a user has many tasks that want the shard.
  */
 static void end_hooks(struct closing_shard *shard, struct rb_root *hooks,
 		      const struct file *file) __must_hold(&shard->lock)
 {
+	unsigned int ended = 0;
 	struct rb_node *node;
 
 	while ((node = rb_find_first(file, hooks, hook_compare))) {
@@ -198,6 +203,8 @@ static void end_hooks(struct closing_shard *shard, struct rb_root *hooks,
 		/* A target without hooks must be destroyed before the lock is released. */
 		if (RB_EMPTY_ROOT(hooks))
 			break;
+		if (++ended % ENDED_AT_ONCE)
+			continue;
 		mutex_unlock(&shard->lock);
 		cond_resched();
 		mutex_lock(&shard->lock);
