@@ -66,7 +66,7 @@ struct flowfd_closing_target {
 	bool has_alone;
 };
 
-const struct flowfd_closing_ops *flowfd_closing_ops[CLOSING_USERS];
+const struct flowfd_closing_ops *flowfd_closing_ops[CLOSING_USERS] __ro_after_init;
 static struct kmem_cache *target_cache;
 
 static void put_dropped(struct work_struct *work);

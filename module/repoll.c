@@ -24,7 +24,7 @@
  */
 static struct workqueue_struct *workqueues[REPOLL_CLASSES];
 
-void (*flowfd_repoll_poll)(struct flowfd_repoll_entry *entry);
+void (*flowfd_repoll_poll)(struct flowfd_repoll_entry *entry) __ro_after_init;
 
 /* Others, such as AF_VSOCK, lock the socket, which a sender holds while it copies. */
 static bool socket_polls_without_lock(const struct file *file)
