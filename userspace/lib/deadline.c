@@ -6,8 +6,7 @@
 
 #include "deadline.h"
 
-#define SECOND_NS 1000000000ULL
-#define NAP_NS	  1000000
+#define NAP_NS 1000000
 
 /* From how many looks for nothing on a thread naps, and after how many more again. */
 #define PATIENT_LOOKS 64
@@ -48,14 +47,16 @@ static struct timespec time_left(uint64_t deadline)
 				  .tv_nsec = left % SECOND_NS };
 }
 
+/* Without a descriptor none is counted: RLIMIT_NOFILE, which limits their number, may be 0. */
 static int poll_until(uint64_t deadline, struct pollfd *poller)
 {
+	nfds_t number = poller->fd >= 0;
 	struct timespec left;
 
 	if (deadline == FLOWFD__NEVER)
-		return poll(poller, 1, -1);
+		return poll(poller, number, -1);
 	left = time_left(deadline);
-	return ppoll(poller, 1, &left, NULL);
+	return ppoll(poller, number, &left, NULL);
 }
 
 int flowfd__wait_until(uint64_t deadline, int fd, short events)
@@ -78,7 +79,7 @@ int flowfd__wait_until(uint64_t deadline, int fd, short events)
 static int nap(uint64_t deadline)
 {
 	uint64_t end = flowfd__now() + NAP_NS;
-	/* poll(2) ignores a negative descriptor. */
+	/* -1: for none */
 	int ret = flowfd__wait_until(end < deadline ? end : deadline, -1, 0);
 
 	return ret == -ETIMEDOUT && !flowfd__is_over(deadline) ? 0 : ret;

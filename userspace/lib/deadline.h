@@ -9,6 +9,8 @@
 #define FLOWFD__AT_ONCE 0	   /* it may not */
 #define FLOWFD__NEVER	UINT64_MAX /* as long as it takes */
 
+#define SECOND_NS 1000000000ULL
+
 /** flowfd__now - the time in ns */
 uint64_t flowfd__now(void);
 
