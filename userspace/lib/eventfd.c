@@ -23,14 +23,15 @@ int flowfd__eventfd(int flags)
 
 /*
  * The eventfd does not block: -EAGAIN says that it was empty, or rung already. -EPERM is of
- * a filter, and all others are of another file that has its number.
+ * a filter, -EINTR of an eventfd that a peer made block, and all others are of another file
+ * that has its number.
  */
 static int transfer_result(long bytes, int saved)
 {
 	int ret = 0;
 
 	if (bytes < 0 && errno != EAGAIN)
-		ret = errno == EPERM ? -EPERM : -EBADF;
+		ret = errno == EPERM || errno == EINTR ? -errno : -EBADF;
 	errno = saved;
 	return ret;
 }

@@ -16,8 +16,8 @@ int flowfd__eventfd_write(int fd, uint64_t value);
  * @fd: eventfd
  * @value: receives the count; stays as it is if that is 0
  *
- * Does not sleep, also if another process has cleared O_NONBLOCK. Returns 0 or a negative
- * errno.
+ * Does not sleep, also if another process has cleared O_NONBLOCK: but not without preadv2(2)
+ * for eventfds, before Linux 5.8 or by a filter. Returns 0 or a negative errno.
  */
 int flowfd__eventfd_drain(int fd, uint64_t *value);
 
