@@ -54,6 +54,8 @@ enum {
 	MISSED = 1, /* the caller has found no count, and may poll now */
 	TOOK = 2,   /* the caller has taken: what is added from now on is an edge */
 	AGAIN = 4,  /* the state may not be true: make system calls in any case */
+	CHANGED =
+		8, /* the settings have changed: what was refused or waits looks again */
 };
 
 /* How often to try what kind an eventfd has, if others use it meanwhile. */
@@ -91,9 +93,9 @@ static uint32_t state_wanted(const struct flowfd_counter *c, uint32_t state,
 		return c->doorbell & DOORBELL_ONE_CONSUMER ? QUIET : EMPTY;
 	if (!count)
 		return is_asleep(state) && !(how & (MISSED | AGAIN)) ? state : EMPTY;
-	if (value && !flowfd__has_room(c, count, value))
+	if (value && !flowfd__has_room(c, count, value) && !flowfd__never_waits(c))
 		return FULL;
-	if (state == FULL && !flowfd__has_room(c, count, 1) && !flowfd__never_waits(c))
+	if (state == FULL && !flowfd__has_room(c, count, 1) && !(how & CHANGED))
 		return FULL;
 	if (state == QUIET || is_asleep(state))
 		return how & AGAIN ? RUNG : QUIET;
@@ -200,7 +202,7 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 			fail(c);
 			return ret;
 		}
-		how &= ~(AGAIN | TOOK);
+		how &= ~(AGAIN | TOOK | CHANGED);
 		if (!exchange(c, MOVING, wanted))
 			how |= AGAIN;
 	}
@@ -273,6 +275,15 @@ int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
 	return settle(c, 0, role == FLOWFD_CONSUMER ? TOOK : 0);
 }
 
+int flowfd__doorbell_changed(const struct flowfd_counter *c)
+{
+	if (c->doorbell & DOORBELL_NO_POLL) {
+		flowfd__unpolled_notify(c);
+		return 0;
+	}
+	return settle(c, 0, CHANGED);
+}
+
 /*
  * Whether to make sure of the state, after so many wakeups without room. Once, another
  * thread may have been faster. Ever rarer, because it wakes all others that wait.
@@ -305,6 +316,9 @@ static int add_or_wait(const struct flowfd_counter *c, uint64_t value, uint64_t 
 		ret = settled ? settled : flowfd__rest(&vain, deadline);
 		if (ret)
 			break;
+		/* Perhaps it has to answer now, and nobody will tell it. */
+		if (deadline != FLOWFD__AT_ONCE && !flowfd__may_wait(c, value))
+			continue;
 		/* It may have looked at an old @consumed. */
 		if (flowfd__has_room(c, flowfd__count(c), value) &&
 		    !flowfd__is_over(deadline))

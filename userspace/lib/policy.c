@@ -62,7 +62,7 @@ static int store(const struct flowfd_counter *c, const struct flowfd_flow *flow,
 		return ret;
 	settings = map;
 	if (set & FLOWFD_SET_OVERFLOW)
-		__atomic_store_n(&settings->overflow, flow->overflow, __ATOMIC_RELAXED);
+		__atomic_store_n(&settings->overflow, flow->overflow, __ATOMIC_SEQ_CST);
 	if (set & FLOWFD_SET_MAXIMUM)
 		__atomic_store_n(&settings->header.maximum,
 				 flow->maximum ? flow->maximum : UINT64_MAX,
@@ -89,8 +89,7 @@ int flowfd_counter_set_flow(const struct flowfd_counter *c,
 	ret = check(c, &copy, set);
 	if (!ret)
 		ret = store(c, &copy, set);
-	/* There may be room now. */
-	return ret ? ret : flowfd__doorbell_notify(c, FLOWFD_PRODUCER);
+	return ret ? ret : flowfd__doorbell_changed(c);
 }
 
 int flowfd_counter_get_flow(const struct flowfd_counter *c, struct flowfd_flow *flow,

@@ -70,8 +70,8 @@ static int add_or_sleep(const struct flowfd_counter *c, uint64_t value, uint64_t
 {
 	uint32_t armed = arm(c, FLOWFD_ARMED_WRITERS);
 
-	/* An add in memory may have looked at an old @consumed. */
-	if (flowfd__has_room(c, flowfd__count(c), value))
+	/* An add in memory may have looked at an old @consumed, or at old settings. */
+	if (flowfd__has_room(c, flowfd__count(c), value) || !flowfd__may_wait(c, value))
 		return flowfd__is_over(deadline) ? -ETIMEDOUT : 0;
 	return flowfd__doze(flowfd__armed(c), armed, FLOWFD_ARMED_WRITERS, deadline);
 }

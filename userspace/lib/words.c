@@ -23,7 +23,7 @@ uint64_t flowfd__count(const struct flowfd_counter *c)
 
 static uint64_t maximum_now(const struct flowfd_counter *c)
 {
-	return __atomic_load_n(&c->add.header->maximum, __ATOMIC_RELAXED);
+	return __atomic_load_n(&c->add.header->maximum, __ATOMIC_SEQ_CST);
 }
 
 bool flowfd__has_room(const struct flowfd_counter *c, uint64_t count, uint64_t value)
@@ -65,7 +65,7 @@ static uint64_t add_what_fits(const struct flowfd_counter *c, uint64_t value, bo
 
 static uint32_t overflow_now(const struct flowfd_counter *c)
 {
-	return __atomic_load_n(&flowfd__settings_page(c)->overflow, __ATOMIC_RELAXED);
+	return __atomic_load_n(&flowfd__settings_page(c)->overflow, __ATOMIC_SEQ_CST);
 }
 
 bool flowfd__never_waits(const struct flowfd_counter *c)
@@ -73,6 +73,11 @@ bool flowfd__never_waits(const struct flowfd_counter *c)
 	uint32_t overflow = overflow_now(c);
 
 	return overflow == FLOWFD_OVERFLOW_SATURATE || overflow == FLOWFD_OVERFLOW_DROP;
+}
+
+bool flowfd__may_wait(const struct flowfd_counter *c, uint64_t value)
+{
+	return overflow_now(c) == FLOWFD_OVERFLOW_WAIT && value < maximum_now(c);
 }
 
 int flowfd__overflows(const struct flowfd_counter *c, uint64_t value, uint64_t *deadline)

@@ -102,6 +102,16 @@ bool flowfd__has_room(const struct flowfd_counter *c, uint64_t count, uint64_t v
 bool flowfd__never_waits(const struct flowfd_counter *c);
 
 /**
+ * flowfd__may_wait - whether the settings let an add wait for room
+ * @c: counter
+ * @value: of flowfd_add()
+ *
+ * To be asked after it has said that it waits: a thread that changes them looks for that
+ * afterwards.
+ */
+bool flowfd__may_wait(const struct flowfd_counter *c, uint64_t value);
+
+/**
  * flowfd__try_add - add in memory
  * @c: counter
  * @value: of flowfd_add()

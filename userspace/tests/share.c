@@ -603,6 +603,7 @@ static void *change(void *unused)
 /* A word that always changes, so that nobody goes to sleep on it. */
 static void test_always_changed(void)
 {
+	struct rlimit limit, none;
 	struct interrupt interrupt;
 	pthread_t thread;
 	uint64_t value;
@@ -610,12 +611,16 @@ static void test_always_changed(void)
 	disturbed = open_with(5, FLOWFD_NO_POLL);
 	stop = false;
 	pthread_create(&thread, NULL, change, NULL);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = limit.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &none);
 	interrupt_begin(&interrupt);
 	tap_is(flowfd_take_with(&disturbed, &value, 5 * SECOND, 0), -EINTR,
 	       "a take without a sleep is interrupted");
 	flowfd_add(&disturbed, 4);
 	tap_is(flowfd_add_with(&disturbed, 4, 5 * SECOND, 0), -EINTR, "an add, too");
 	interrupt_end(&interrupt);
+	setrlimit(RLIMIT_NOFILE, &limit);
 	stop = true;
 	pthread_join(thread, NULL);
 	flowfd_counter_close(&disturbed);
@@ -836,6 +841,30 @@ static void test_never_fits(unsigned int options)
 	flowfd_counter_close(&c);
 }
 
+/* A writer that waits is told also of settings that leave it no room. */
+static void test_waits_no_more(unsigned int options)
+{
+	struct flowfd_counter c = open_with(100, options);
+	struct sleeper writer;
+	uint64_t value;
+
+	flowfd_add(&c, 99);
+	begin(&writer, &c, 50, add_now);
+	rest();
+	tap_is(set(&c, (struct flowfd_flow){ .overflow = FLOWFD_OVERFLOW_FAIL,
+					     .set = FLOWFD_SET_OVERFLOW }),
+	       0, "to fail");
+	tap_is(end(&writer), -EAGAIN, "a writer that waits fails");
+	tap_is(set(&c, (struct flowfd_flow){ .maximum = 100 }), 0, "to wait");
+	flowfd_take(&c, &value);
+	flowfd_add(&c, 60);
+	begin(&writer, &c, 70, add_now);
+	rest();
+	tap_is(set(&c, (struct flowfd_flow){ .maximum = 61 }), 0, "a maximum that it exceeds");
+	tap_is(end(&writer), -EINVAL, "is told to a writer that waits");
+	flowfd_counter_close(&c);
+}
+
 static void test_unpolled(void)
 {
 	struct flowfd_counter c = open_with(0, FLOWFD_NO_POLL);
@@ -923,6 +952,8 @@ int main(void)
 	test_room(FLOWFD_NO_POLL);
 	test_never_fits(0);
 	test_never_fits(FLOWFD_NO_POLL);
+	test_waits_no_more(0);
+	test_waits_no_more(FLOWFD_NO_POLL);
 	test_unpolled();
 	test_spin(0);
 	test_spin(FLOWFD_NO_POLL);
