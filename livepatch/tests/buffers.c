@@ -187,8 +187,8 @@ TEST_F(buffers, in_the_area)
 		while (pthread_tryjoin_np(f.thread, NULL)) {
 			/* This message went to the reader inside, which serves none. */
 			if (inside.result == (ssize_t)size)
-				area_fill(&self->area, (unsigned long)f.area->memory +
-					  f.first * PAGE);
+				area_fill(&self->area,
+					  (unsigned long)f.area->memory + f.first * PAGE);
 			uffd_nap();
 		}
 		EXPECT_EQ(0, f.wrong);

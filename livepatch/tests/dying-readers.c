@@ -201,7 +201,7 @@ static bool all_sleep(const struct round *r)
 
 /*
  * It will never be if all live readers sleep, at five checks in a row. Once one has the
- * message, whoever waits for the answer, and its child, may need longer to run.
+ * message, the task that waits for the answer, and its child, may need longer to run.
  */
 static bool is_served(struct round *r)
 {
