@@ -8,26 +8,28 @@ set -u
 data=$PWD/livepatch
 prerm=$PWD/debian/flowfd-livepatch.prerm
 cd "$(mktemp -d)" || exit
-mkdir -p bin sbin usr/6.1.0-50-amd64 var/6.1.0-50-amd64
+mkdir -p bin share usr/6.1.0-50-amd64 var/6.1.0-50-amd64
+moved="s|/var/lib/flowfd-livepatch|$PWD/var|; s|/var/cache/flowfd-livepatch|$PWD/cache|
+	s|/usr/lib/flowfd-livepatch|$PWD/usr|; s|/usr/share/flowfd-livepatch|$PWD/share|"
 for hook in postinst postrm; do
-	sed "s|/var/lib/flowfd-livepatch|$PWD/var|; s|/var/cache/flowfd-livepatch|$PWD/cache|; s|/usr/lib/flowfd-livepatch|$PWD/usr|
-		s|/usr/sbin|$PWD/sbin|" "$data/$hook.d/flowfd-livepatch" > $hook
+	sed "$moved" "$data/$hook.d/flowfd-livepatch" > $hook
 done
-touch sbin/flowfd-livepatch
-chmod +x sbin/flowfd-livepatch
-# One of the two units is enabled; the installed kernels are files.
+sed "$moved" "$data/built-module.sh" > share/built-module.sh
+# One of the two units is enabled; the installed kernels are files; another build runs.
 printf '#!/bin/sh\necho "$*" | grep -q "${ENABLED:-nothing}"\n' > bin/systemctl
 printf '#!/bin/sh\ncat "%s/installed-${4#linux-image-}"\n' "$PWD" > bin/dpkg-query
+printf '#!/bin/sh\necho 6.1.0-50-amd64\n' > bin/uname
 chmod +x bin/*
 postinst()
 {
-	PATH=$PWD/bin:$PATH sh postinst "$@" 2>&1
+	PATH=$PWD/bin:$PATH bash postinst "$@" 2>&1 || echo failed
 }
 # module DIR PACKAGE: one that was built for this version of the kernel's package
 module()
 {
-	printf '\0version=1\0flowfd_package=%s\0flowfd_kernel=1234\0' "$2" \
-		> "$1/6.1.0-50-amd64/flowfd_livepatch.ko"
+	printf '\0version=1\0vermagic=%s\0flowfd_package=%s\0' $kernel "$2" \
+		> "$1/$kernel/flowfd_livepatch.ko"
+	echo 1234 > "$1/$kernel/build-id"
 }
 # none VERSION [PACKAGE]
 none()
@@ -58,6 +60,12 @@ done
 module usr 6.1.176-2
 module var 6.1.176-1
 tap_is "$(postinst $kernel)" "" "one of two is for this build"
+rm {usr,var}/$kernel/build-id
+tap_is "$(postinst $kernel)" "$(none $kernel 6.1.176-1)" "both are incomplete"
+touch var/$kernel/fixed
+tap_is "$(postinst $kernel)" "" "a kernel that needs none"
+rm share/built-module.sh
+tap_is "$(postinst 6.1.0-999-amd64)" "" "a package that was removed"
 
 # postrm PARAMETERS [VERSION]: prints what is left
 postrm()
