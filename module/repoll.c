@@ -3,8 +3,8 @@
  * Files whose wakeups do not say what happened, or say more than is true, are polled by a
  * worker. A ring has a list of such files and one work item for each class of files. So a
  * wakeup does little with interrupts off, and a file that waits for user space delays
- * only other files of its own ring and class. A task that waits for the ring polls the
- * class that does not wait itself, so that it finds what happened before its call.
+ * only other files of its own ring and class. A task that waits for the ring polls files
+ * that do not wait itself, so that it finds what happened before its call.
  */
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -18,11 +18,8 @@
 /* Not in a header. */
 #define MQUEUE_MAGIC 0x19800202
 
-/*
- * A workqueue runs a limited number of items at a time, so each class with files that may
- * wait has one. Files that do not wait are polled in the turn of the ring's user.
- */
-static struct workqueue_struct *workqueues[REPOLL_CLASSES];
+/* A workqueue runs a limited number of items at a time, so a FUSE server has its own. */
+static struct workqueue_struct *device_workqueue, *fuse_workqueue;
 
 void (*flowfd_repoll_poll)(struct flowfd_repoll_entry *entry) __ro_after_init;
 
@@ -72,6 +69,8 @@ enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 	case SYSFS_MAGIC:
 	case PID_FS_MAGIC:
 		return REPOLL_KERNEL;
+	case PROC_SUPER_MAGIC:
+		return REPOLL_PROC;
 	case ANON_INODE_FS_MAGIC:
 		return anon_file_polls_without_lock(file) ? REPOLL_KERNEL : REPOLL_DEVICE;
 	default:
@@ -155,22 +154,32 @@ static bool repoll_is_idle(struct flowfd_repoll *r)
 	return true;
 }
 
-/* Whether there are files that the caller can poll. */
-bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
+static bool repoll_is_due(const struct flowfd_repoll *r)
 {
-	const struct flowfd_repoll *r = &ring->repoll[REPOLL_KERNEL];
-
 	return !llist_empty(&r->entries) || READ_ONCE(r->taken);
 }
 
-/*
- * Polls the files of a ring that do not wait, in place of the worker: all that were
- * queued before the call, also the one that the worker polls now. The caller holds no
- * lock.
- */
-void flowfd_repoll_now(struct flowfd_ring *ring)
+/* Whether there are files that the caller can poll. */
+bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
 {
-	struct flowfd_repoll *r = &ring->repoll[REPOLL_KERNEL];
+	return repoll_is_due(&ring->repoll[REPOLL_KERNEL]) ||
+	       repoll_is_due(&ring->repoll[REPOLL_PROC]);
+}
+
+/* Files that do not wait are polled in the turn of the ring's user. */
+static void repoll_queue_work(struct flowfd_repoll *r, enum flowfd_repoll_class class)
+{
+	struct flowfd_ring *ring = r->ring;
+
+	flowfd_ring_queue_work(ring,
+			       class == REPOLL_KERNEL ? ring->work_class->unbound :
+			       class == REPOLL_FUSE   ? fuse_workqueue :
+							device_workqueue,
+			       &r->work);
+}
+
+static void repoll_now(struct flowfd_repoll *r, enum flowfd_repoll_class class)
+{
 	bool loaded = false, more = true;
 
 	if (repoll_is_idle(r))
@@ -186,8 +195,19 @@ void flowfd_repoll_now(struct flowfd_ring *ring)
 	 * list. Pairs with queue_work(), between an addition to the list and the worker.
 	 */
 	smp_mb();
-	if (flowfd_repoll_is_due(ring))
-		flowfd_ring_queue_work(ring, ring->work_class->unbound, &r->work);
+	if (repoll_is_due(r))
+		repoll_queue_work(r, class);
+}
+
+/*
+ * Polls the files of a ring that do not wait, in place of the worker: all that were
+ * queued before the call, also the one that the worker polls now. The caller holds no
+ * lock.
+ */
+void flowfd_repoll_now(struct flowfd_ring *ring)
+{
+	repoll_now(&ring->repoll[REPOLL_KERNEL], REPOLL_KERNEL);
+	repoll_now(&ring->repoll[REPOLL_PROC], REPOLL_PROC);
 }
 
 /*
@@ -202,13 +222,11 @@ bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry)
 /* Has a worker poll the file of a claimed entry. In any context. */
 void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *entry)
 {
-	struct workqueue_struct *workqueue = workqueues[entry->class];
 	struct flowfd_repoll *r = &ring->repoll[entry->class];
 
 	/* If the list has others, the task that added the first queues the work. */
 	if (llist_add(&entry->node, &r->entries))
-		flowfd_ring_queue_work(ring, workqueue ?: ring->work_class->unbound,
-				       &r->work);
+		repoll_queue_work(r, entry->class);
 }
 
 /* A new ring has nothing to poll yet. */
@@ -228,9 +246,9 @@ void flowfd_repoll_init_ring(struct flowfd_ring *ring)
 /* Returns 0 or -ENOMEM. */
 int flowfd_repoll_init(void)
 {
-	workqueues[REPOLL_DEVICE] = alloc_workqueue("flowfd_device", WQ_UNBOUND, 0);
-	workqueues[REPOLL_FUSE] = alloc_workqueue("flowfd_fuse", WQ_UNBOUND, 0);
-	if (workqueues[REPOLL_DEVICE] && workqueues[REPOLL_FUSE])
+	device_workqueue = alloc_workqueue("flowfd_device", WQ_UNBOUND, 0);
+	fuse_workqueue = alloc_workqueue("flowfd_fuse", WQ_UNBOUND, 0);
+	if (device_workqueue && fuse_workqueue)
 		return 0;
 	flowfd_repoll_exit();
 	return -ENOMEM;
@@ -239,10 +257,8 @@ int flowfd_repoll_init(void)
 /* The last ring is gone; waits for its worker to end. */
 void flowfd_repoll_exit(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < REPOLL_CLASSES; i++) {
-		if (workqueues[i])
-			destroy_workqueue(workqueues[i]);
-	}
+	if (device_workqueue)
+		destroy_workqueue(device_workqueue);
+	if (fuse_workqueue)
+		destroy_workqueue(fuse_workqueue);
 }

@@ -15,11 +15,24 @@ struct flowfd_ring;
  * enum flowfd_repoll_class - how long the poll method of a file may take
  * @REPOLL_KERNEL: common sockets, pipes, queues, files of control groups and sysfs,
  *	counters, anonymous inodes: it does not wait
+ * @REPOLL_PROC: files of procfs: the kernel's own do not wait, but they hide those of others
  * @REPOLL_DEVICE: other files: it may wait for a lock or a device
  * @REPOLL_FUSE: it waits for a FUSE server
  * @REPOLL_CLASSES: number of classes
  */
-enum flowfd_repoll_class { REPOLL_KERNEL, REPOLL_DEVICE, REPOLL_FUSE, REPOLL_CLASSES };
+enum flowfd_repoll_class {
+	REPOLL_KERNEL,
+	REPOLL_PROC,
+	REPOLL_DEVICE,
+	REPOLL_FUSE,
+	REPOLL_CLASSES
+};
+
+/* Whether a task that waits for the ring polls such files itself. */
+static inline bool repoll_is_at_once(enum flowfd_repoll_class class)
+{
+	return class <= REPOLL_PROC;
+}
 
 /**
  * struct flowfd_repoll - the files of a ring and class that are to be polled

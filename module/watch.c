@@ -91,7 +91,7 @@ static void watch_queue_repoll(struct flowfd_watch *w, bool has_facts)
 	if (!flowfd_repoll_claim(&w->repoll))
 		return;
 	refcount_inc(&w->refs);
-	if (!has_facts && w->repoll.class == REPOLL_KERNEL)
+	if (!has_facts && repoll_is_at_once(w->repoll.class))
 		entered = publish_entry(w, true);
 	/* Before listeners are woken: the worker's turn is before that of pollers. */
 	flowfd_repoll_queue(w->ring, &w->repoll);
@@ -107,16 +107,16 @@ static void watch_poll_again(struct flowfd_watch *w)
 {
 	u32 mask = READ_ONCE(w->mask);
 	poll_table table = { ._key = watch_key(mask) };
-	const struct cred *worker = NULL;
+	const struct cred *own = NULL;
 	__poll_t events;
 
 	if (!mask)
 		return;
-	if (w->pinned && w->cred)
-		worker = override_creds(w->cred);
+	if (w->pinned)
+		own = override_creds(w->cred);
 	events = vfs_poll(w->closing.file, &table);
-	if (worker)
-		revert_creds(worker);
+	if (own)
+		revert_creds(own);
 
 	spin_lock(&w->ring->repoll_lock);
 	if (!w->dropped)

@@ -45,8 +45,7 @@ struct flowfd_watch_queue {
  * @queue2: the second, if the file has one
  * @hash: in ring->watches
  * @closed: in ring->closed; not if @pinned
- * @cred: if @pinned: credentials with which a worker polls the file, or NULL for the
- *	worker's own
+ * @cred: if @pinned: of the task that added the file, for later polls
  * @repoll: for a worker
  */
 struct flowfd_watch {

@@ -140,8 +140,8 @@ static int watch_hold(struct flowfd_watch *w, bool pin)
 		return -EPERM;
 	get_file(w->closing.file);
 	w->pinned = true;
-	/* A FUSE server is asked on behalf of the task that added the file. */
-	w->cred = w->repoll.class == REPOLL_KERNEL ? NULL : get_current_cred();
+	/* A FUSE server is told of them; the kernel's log asks a security module. */
+	w->cred = get_current_cred();
 	return 0;
 }
 

@@ -414,6 +414,71 @@ TEST(tcp_is_shut_down)
 	close(ep);
 }
 
+static bool change_host_name(int i)
+{
+	return !sethostname(i % 2 ? "odd" : "even", 3 + !(i % 2));
+}
+
+/*
+ * A change is told to one poll of each open file, so epoll has an open file of its own. A
+ * change of any namespace's name is told to all.
+ */
+static void watch_host_name(struct __test_metadata *_metadata, bool real_time)
+{
+	static const char name[] = "/proc/sys/kernel/hostname";
+	int fd = open(name, O_RDONLY | O_CLOEXEC), other = open(name, O_RDONLY | O_CLOEXEC);
+	int ep = epoll_on(other, EPOLLPRI | EPOLLET);
+	struct ring_event event;
+	struct waiter waiter;
+	struct user_ring r;
+	int ends[2];
+
+	ASSERT_EQ(0, unshare(CLONE_NEWUTS));
+	ASSERT_EQ(0, ring_open(&r, 2));
+	ASSERT_EQ(0, pipe2(ends, O_NONBLOCK | O_CLOEXEC));
+	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(&r, fd, EPOLLPRI, 1));
+	ASSERT_EQ(0, ring_add(&r, ends[0], EPOLLIN, 2));
+	ASSERT_TRUE(!real_time || keep_processor(true));
+	for (int i = 0; i < 20; i++) {
+		bool sleeps = i % 2 && !real_time;
+
+		if (sleeps) {
+			ASSERT_TRUE(waiter_start(&waiter, &r, 1, true));
+		}
+		ASSERT_TRUE(change_host_name(i));
+		ASSERT_EQ(1, write(ends[1], "x", 1));
+		if (sleeps) {
+			ASSERT_TRUE(waiter_ends(&waiter));
+		} else {
+			ASSERT_LT(0, ring_wait_ms(&r, 1, 0));
+		}
+		ASSERT_TRUE(ring_take(&r, &event));
+		EXPECT_EQ(1, event.data);
+		EXPECT_EQ(epoll_take(ep, 0), event.events);
+		ASSERT_TRUE(ring_take(&r, &event));
+		EXPECT_EQ(2, event.data);
+		ASSERT_EQ(1, read(ends[0], &(char){ 0 }, 1));
+	}
+	ASSERT_TRUE(!real_time || keep_processor(false));
+	ring_close(&r);
+	close(fd);
+	close(other);
+	close(ep);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Files of procfs wake without a key. */
+TEST(host_name)
+{
+	watch_host_name(_metadata, false);
+}
+
+TEST(host_name_for_a_real_time_task)
+{
+	watch_host_name(_metadata, true);
+}
+
 static int epoll_error(int fd)
 {
 	int ep = epoll_on(fd, EPOLLIN);
