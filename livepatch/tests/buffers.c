@@ -114,6 +114,41 @@ TEST_F(buffers, not_there_yet)
 	EXPECT_EQ(0, fault_end(&f));
 }
 
+/* Its page comes too late, and goes again, for one message after the other. */
+TEST_F(buffers, not_there_for_many_messages)
+{
+	struct uffd_msg message, *cold_message;
+	struct one_read cold, good;
+	struct area slow = {};
+	struct faulter f;
+	int i;
+
+	if (!is_patched())
+		SKIP(return, "without the livepatch the first message is lost");
+	ASSERT_EQ(0, area_open(&slow, 1, 0));
+	cold_message = (void *)slow.memory;
+	one_read_start(&cold, self->area.fd, cold_message);
+	for (i = 0; i < PAGES - 1; i++) {
+		one_read_start(&good, self->area.fd, &message);
+		fault_start(&f, &self->area, i);
+		ASSERT_EQ(size, one_read_end(&good));
+		area_fill(&self->area, message.arg.pagefault.address);
+		EXPECT_EQ(0, fault_end(&f));
+		ASSERT_EQ(size, read(slow.fd, &message, size));
+		area_fill(&slow, (unsigned long)slow.memory);
+		uffd_wait_until_asleep(&cold.tid, SYS_read);
+		ASSERT_EQ(0, cold.result);
+		ASSERT_EQ(0, madvise(slow.memory, PAGE, MADV_DONTNEED));
+	}
+	fault_start(&f, &self->area, i);
+	ASSERT_EQ(size, read(slow.fd, &message, size));
+	area_fill(&slow, (unsigned long)slow.memory);
+	EXPECT_EQ(size, one_read_end(&cold));
+	area_fill(&self->area, cold_message->arg.pagefault.address);
+	EXPECT_EQ(0, fault_end(&f));
+	area_close(&slow);
+}
+
 /*
  * Below the only page that a stack has yet. The room to grow is between memory that cannot
  * be accessed, which may be close to a stack, and the stack, to which other mappings keep a
