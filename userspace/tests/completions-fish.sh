@@ -12,11 +12,10 @@ command -v fish >/dev/null || tap_skip_all "completions for fish" "fish is not i
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 mkdir "$here/bin" "$here/functions"
-PATH=$PATH:$build:$top/livepatch:$here/bin
+PATH=$PATH:$build:$here/bin
 for name in flowfdctl flowfd-run flowfd-bench flowfd-bench-report; do
 	cp "$top/userspace/completions/flowfd.fish" "$here/functions/$name.fish"
 done
-cp "$top/livepatch/completions/flowfd-livepatch.fish" "$here/functions"
 
 # shellcheck disable=SC2317 # completions.sh calls it
 offered() {

@@ -12,9 +12,8 @@ command -v zsh >/dev/null || tap_skip_all "completions for zsh" "zsh is not inst
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 mkdir "$here/bin" "$here/functions"
-PATH=$PATH:$build:$top/livepatch:$here/bin
+PATH=$PATH:$build:$here/bin
 cp "$top/userspace/completions/flowfd.zsh" "$here/functions/_flowfd"
-cp "$top/livepatch/completions/_flowfd-livepatch" "$here/functions"
 
 # shellcheck disable=SC2317 # completions.sh calls it
 offered() {

@@ -69,14 +69,6 @@ else
 	tap_skip "flowfd-bench" "it is not installed"
 fi
 
-offers "$(commands flowfd-livepatch)" "flowfd-livepatch "
-offers "unload" "flowfd-livepatch u"
-offers "--kernel --keep --package --sign" "flowfd-livepatch build --"
-offers "--json" "flowfd-livepatch status --"
-offers "strangefile" "flowfd-livepatch build --package . --sign strange"
-offers "$(ls /lib/modules 2>/dev/null)" "flowfd-livepatch build --kernel "
-offers "" "flowfd-livepatch load "
-
 offered <"$here/lines" | while read -r line; do
 	echo "$line" | sorted
 done >"$here/offered"
