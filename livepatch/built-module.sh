@@ -9,16 +9,10 @@
 file=flowfd_livepatch.ko
 packaged=/usr/lib/flowfd-livepatch
 
-# hex FILE: its bytes as hexadecimal digits
-hex()
-{
-	od -An -v -tx1 "$1" | tr -d ' \n'
-}
-
 # Prints the build ID of the running kernel: its note of type 3, GNU.
 running_build_id()
 {
-	hex /sys/kernel/notes |
+	od -An -v -tx1 /sys/kernel/notes | tr -d ' \n' |
 		sed -nE 's/.*040000001400000003000000474e5500([0-9a-f]{40}).*/\1/p'
 }
 
@@ -46,7 +40,7 @@ field()
 # is_complete DIR: whether a module and its build ID are in DIR
 is_complete()
 {
-	[ -s "$1/build-id" ] && [ "$(field "$1/$file" vermagic)" ]
+	[ -s "$1/build-id" ] && [ -s "$1/$file" ]
 }
 
 # is_outdated DIR KERNEL: whether its module was made from other patches than are here

@@ -50,9 +50,7 @@ overridden()
 {
 	local later function
 	while read -r later _ && [ "$later" != "$1" ]; do
-		if [[ $later = flowfd_livepatch* ]] || ! is_enabled "$later"; then
-			continue
-		fi
+		{ [[ $later != flowfd_livepatch* ]] && is_enabled "$later"; } || continue
 		for function in "$sysfs/$1"/*/*,*; do
 			[ ! -d "$sysfs/$later${function#"$sysfs/$1"}" ] ||
 				echo "${function##*/} $later"
@@ -60,17 +58,20 @@ overridden()
 	done < "$proc/modules"
 }
 
+# is_enabled LIVEPATCH
+is_enabled()
+{
+	local enabled
+	{ read -r enabled < "$sysfs/$1/enabled"; } 2> /dev/null && [ "$enabled" = 1 ]
+}
+
 # in_force LIVEPATCH: not between the end of an unload's transition and the removal of the
 # directory
 in_force()
 {
-	[ "$(cat "$sysfs/$1/enabled" "$sysfs/$1/transition" 2> /dev/null)" = $'1\n0' ]
-}
-
-# is_enabled LIVEPATCH
-is_enabled()
-{
-	[ "$(cat "$sysfs/$1/enabled" 2> /dev/null)" = 1 ]
+	local transition
+	is_enabled "$1" && { read -r transition < "$sysfs/$1/transition"; } 2> /dev/null &&
+		[ "$transition" = 0 ]
 }
 
 # is_gone LIVEPATCH

@@ -125,12 +125,12 @@ status_json()
 {
 	local name='' said="not in force" why='' next outdated=false dir result=0
 	need_livepatching
-	status > /dev/null || result=$?
 	for name in $(our_names "$sysfs"); do
 		said=$(state_of "$name")
+		[ "$said" = "in force" ] || result=1
 	done
 	case $said in
-	"not in force") why=$(reason_of check_all) ;;
+	"not in force") why=$(reason_of check_all) result=3 ;;
 	"in force in part") why=$(overridden "$name") ;;
 	"in force") ;;
 	*) why=$(blockers) ;;

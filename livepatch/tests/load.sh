@@ -195,9 +195,11 @@ EXIT_STATUS=0 sh -c "$stop_post"
 tap_ok "five minutes remove all" [ ! -e memory/crashes ]
 
 # status
-tap_is "$(status; echo $?)" "not in force: not loaded: 'flowfd-livepatch load' loads it
+tap_is "$(status; echo $?; status_json > /dev/null; echo $?)" "not in force: not loaded: \
+'flowfd-livepatch load' loads it
 module: $built/$file, version $current, fixes some
 next boot, of $running: yes
+3
 3" "status of a livepatch that is not loaded"
 echo 3 | tee counts/{warn,oops}_count > six
 tap_is "$(load)" "inserted $current
@@ -216,12 +218,13 @@ tap_is "$(status_json)" "{\"kernel\": \"$running\", \"state\": \"in force\", \"w
 \"$running\", \"next_boot\": \"yes\", \"outdated\": false, \"warnings\": 2}" "as JSON"
 livepatch vendor 1 0 vmlinux/ours,1
 printf '%s 16384 1 - Live 0x0 (OK)\n' vendor "$mine" other > proc/modules
-tap_is "$(status | sed -n 1,5p; status > /dev/null; echo $?)" "in force in part
+tap_is "$(status > said; echo $?; status_json > /dev/null; echo $?; head -n 5 said)" "1
+1
+in force in part
   $mine, version $current
   patches both,1
   patches ours,1
-  ours,1 is that of vendor, which came later
-1" "a later livepatch has a function"
+  ours,1 is that of vendor, which came later" "a later livepatch has a function"
 rm -r sysfs/{"$mine",vendor}
 tap_is "$(status | sed -n 1p)" "not in force: another livepatch has replaced it, or it was \
 unloaded without this tool: 'flowfd-livepatch load' loads it again" "or another one has"
