@@ -49,9 +49,7 @@ check_switch()
 # Also a link to nothing.
 check_off_file()
 {
-	if [ -e "$off_file" ] || [ -L "$off_file" ]; then
-		die "switched off by $off_file"
-	fi
+	{ [ ! -e "$off_file" ] && [ ! -L "$off_file" ]; } || die "switched off by $off_file"
 }
 
 # check_crashes VERSION: exits with an error after two crashes in a row. A boot that ends
@@ -72,9 +70,8 @@ guard()
 	timeout "$patience" systemctl -q restart flowfd-livepatch-guard ||
 		die "flowfd-livepatch-guard.service does not start"
 	mkdir -p "${crashes%/*}"
-	if ! { echo "$1 $(cat "$boot_id")" >> "$crashes" && sync "$crashes" "${crashes%/*}"; }; then
+	{ echo "$1 $(cat "$boot_id")" >> "$crashes" && sync "$crashes" "${crashes%/*}"; } ||
 		die "cannot write $crashes"
-	fi
 	# A shutdown may have stopped it before the line was there.
 	systemctl -q is-active flowfd-livepatch-guard || {
 		sed -i '$d' "$crashes"

@@ -27,9 +27,8 @@ klp_make_key()
 	fi
 }
 
-# klp_build ROOT VERSION PATCH...: makes $name.ko. The module is not stripped: strip
-# does not know the type of the sections with the livepatch's relocations, and breaks
-# them.
+# klp_build ROOT VERSION PATCH...: makes $name.ko. The module is not stripped: strip does not
+# know the type of the sections with the livepatch's relocations, and breaks them.
 klp_build()
 {
 	local root=$1 from=()
