@@ -16,7 +16,8 @@
  *	      group	fsnotify's own
  *
  *	repoll->lock	mutex: a task or a worker polls a file of a ring under it. Only
- *	   |		tasks wait for it, and only for files that do not wait.
+ *	   |		tasks wait for it, and only for the kernel's own files, which do
+ *	   |		not wait, and those of procfs.
  *	   shard->lock	see above; not held while the file is polled
  *	   ring->repoll_lock	see below
  *

@@ -3,8 +3,9 @@
  * Files whose wakeups do not say what happened, or say more than is true, are polled by a
  * worker. A ring has a list of such files and one work item for each class of files. So a
  * wakeup does little with interrupts off, and a file that waits for user space delays
- * only other files of its own ring and class. A task that waits for the ring polls files
- * that do not wait itself, so that it finds what happened before its call.
+ * only other files of its own ring and class. A task that waits for the ring polls the
+ * kernel's own files and those of procfs itself, so that it finds what happened before
+ * its call.
  */
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -18,7 +19,7 @@
 /* Not in a header. */
 #define MQUEUE_MAGIC 0x19800202
 
-/* A workqueue runs a limited number of items at a time, so a FUSE server has its own. */
+/* A workqueue runs a limited number of items at a time, so FUSE has its own. */
 static struct workqueue_struct *device_workqueue, *fuse_workqueue;
 
 void (*flowfd_repoll_poll)(struct flowfd_repoll_entry *entry) __ro_after_init;
@@ -167,18 +168,19 @@ bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
 }
 
 /* Files that do not wait are polled in the turn of the ring's user. */
-static void repoll_queue_work(struct flowfd_repoll *r, enum flowfd_repoll_class class)
+static void repoll_queue_work(struct flowfd_repoll *r)
 {
 	struct flowfd_ring *ring = r->ring;
+	struct workqueue_struct *workqueue = device_workqueue;
 
-	flowfd_ring_queue_work(ring,
-			       class == REPOLL_KERNEL ? ring->work_class->unbound :
-			       class == REPOLL_FUSE   ? fuse_workqueue :
-							device_workqueue,
-			       &r->work);
+	if (r == &ring->repoll[REPOLL_KERNEL])
+		workqueue = ring->work_class->unbound;
+	else if (r == &ring->repoll[REPOLL_FUSE])
+		workqueue = fuse_workqueue;
+	flowfd_ring_queue_work(ring, workqueue, &r->work);
 }
 
-static void repoll_now(struct flowfd_repoll *r, enum flowfd_repoll_class class)
+static void repoll_now(struct flowfd_repoll *r)
 {
 	bool loaded = false, more = true;
 
@@ -196,18 +198,18 @@ static void repoll_now(struct flowfd_repoll *r, enum flowfd_repoll_class class)
 	 */
 	smp_mb();
 	if (repoll_is_due(r))
-		repoll_queue_work(r, class);
+		repoll_queue_work(r);
 }
 
 /*
- * Polls the files of a ring that do not wait, in place of the worker: all that were
+ * Polls the kernel's own files and those of procfs, in place of the worker: all that were
  * queued before the call, also the one that the worker polls now. The caller holds no
  * lock.
  */
 void flowfd_repoll_now(struct flowfd_ring *ring)
 {
-	repoll_now(&ring->repoll[REPOLL_KERNEL], REPOLL_KERNEL);
-	repoll_now(&ring->repoll[REPOLL_PROC], REPOLL_PROC);
+	repoll_now(&ring->repoll[REPOLL_KERNEL]);
+	repoll_now(&ring->repoll[REPOLL_PROC]);
 }
 
 /*
@@ -226,7 +228,7 @@ void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *e
 
 	/* If the list has others, the task that added the first queues the work. */
 	if (llist_add(&entry->node, &r->entries))
-		repoll_queue_work(r, entry->class);
+		repoll_queue_work(r);
 }
 
 /* A new ring has nothing to poll yet. */

@@ -15,7 +15,8 @@ struct flowfd_ring;
  * enum flowfd_repoll_class - how long the poll method of a file may take
  * @REPOLL_KERNEL: common sockets, pipes, queues, files of control groups and sysfs,
  *	counters, anonymous inodes: it does not wait
- * @REPOLL_PROC: files of procfs: the kernel's own do not wait, but they hide those of others
+ * @REPOLL_PROC: files of procfs: the kernel's own do not wait; those of other modules
+ *	cannot be told from them
  * @REPOLL_DEVICE: other files: it may wait for a lock or a device
  * @REPOLL_FUSE: it waits for a FUSE server
  * @REPOLL_CLASSES: number of classes

@@ -61,7 +61,7 @@ struct ring_stats {
  * @wqh: pollers; publishers do not take its lock
  * @work_class: of the user who made the ring; fixed
  * @wake_work: wakes pollers; holds a reference while pending
- * @repoll: files that a worker must poll, by class
+ * @repoll: files that a worker, or a task that waits, must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch
  * @lock: protects the members from @watches to @post_count, and @closed_before
  * @watches: hash table by file and descriptor

@@ -46,7 +46,7 @@ struct flowfd_watch_queue {
  * @hash: in ring->watches
  * @closed: in ring->closed; not if @pinned
  * @cred: if @pinned: of the task that added the file, for later polls
- * @repoll: for a worker
+ * @repoll: in a list of ring->repoll
  */
 struct flowfd_watch {
 	struct flowfd_ring *ring;
