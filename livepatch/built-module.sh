@@ -19,8 +19,8 @@ running_build_id()
 # supported_kernel VERSION: prints source, patches, suites, builder, disk, download, minutes
 supported_kernel()
 {
-	awk -v v="$1" '!/^#/ && v ~ $1 { print $2, $3, $4, $5, $6, $7, $8; exit }' \
-		"$data/builder/supported-kernels"
+	awk -v v="$1" '!/^#/ && v ~ $1 { split(v, n, "."); print n[1] "." n[2], $2, $3, $4, $5, $6,
+		$7; exit }' "$data/builder/supported-kernels"
 }
 
 # inputs PATCHES: prints a hash of what decides on the module, except for the kernel
@@ -99,8 +99,7 @@ module_dir()
 			found=$dir
 		fi
 	done
-	[ "$found" ] || [ -e "$dir/$file" ] || [ -e "$dir/fixed" ] ||
-		[ ! -e "$packaged/$1/$file" ] || dir=$packaged/$1
+	[ "$found" ] || [ -e "$dir/$file" ] || [ ! -e "$packaged/$1/$file" ] || dir=$packaged/$1
 	echo "${found:-$dir}"
 }
 

@@ -137,10 +137,6 @@ load()
 	# Before all checks: what they find must not change while this waits.
 	lock
 	dir=$(module_dir "$running")
-	if [ -e "$dir/fixed" ]; then
-		say "already fixed in this kernel"
-		return
-	fi
 	check_switch
 	# What is checked is inserted: a package or a build may replace the module at any time.
 	copy=$(mktemp "$private/module.XXXXXX")

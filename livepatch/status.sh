@@ -31,7 +31,6 @@ check_all()
 {
 	local dir
 	dir=$(module_dir "$running")
-	[ ! -e "$dir/fixed" ] || die "already fixed in this kernel"
 	check_switch
 	check_fit "$dir" "$dir/$file"
 	check_signature "$dir/$file" "$dir/$file"
@@ -47,7 +46,6 @@ check_next()
 {
 	local dir unit enabled=
 	dir=$(module_dir "$1" fits_installed)
-	[ ! -e "$dir/fixed" ] || die "no: already fixed in that kernel"
 	fits_installed "$dir" "$1" || die "no: there is no module for that kernel: run" \
 		"'flowfd-livepatch build --kernel $1', or install flowfd-livepatch-$1"
 	for unit in service timer; do

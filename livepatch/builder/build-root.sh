@@ -15,6 +15,19 @@ environment_of_root()
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 }
 
+# Exports the proxy that apt uses for the archive, which its configuration may name, for all
+# hosts or for one, or a command that finds it. mmdebstrap and the root's apt do not read that.
+use_proxy_of_apt()
+{
+	local all='' proxy
+	eval "$(apt-config shell all Acquire::http::Proxy)"
+	proxy=$(/usr/lib/apt/apt-helper auto-detect-proxy "$archive" |
+		sed -n "s/^Using proxy '\(.*\)' for URL .*/\1/p")
+	proxy=${proxy:-$all}
+	[ -z "$proxy" ] || export http_proxy=$proxy
+	[ "$proxy" != DIRECT ] || unset http_proxy
+}
+
 # inside ROOT COMMAND...: runs a command in the root's /build; the mounts that it needs
 # are in a namespace of its own and disappear with it
 inside()
@@ -30,10 +43,12 @@ inside()
 		sh -c 'cd /build && exec "$@"' sh "${@:2}"
 }
 
+archive=http://deb.debian.org/debian
+
 # sources SUITES: prints the sources of apt for suites, which are separated by commas
 sources()
 {
-	local suite archive=http://deb.debian.org/debian
+	local suite
 	for suite in ${1//,/ }; do
 		echo "deb $archive $suite main"
 		case $suite in
@@ -49,8 +64,7 @@ make_root()
 	local root=$1 first=${2%%,*} packages
 	packages=$(awk -v builder="$3" '!/^#/ && NF && (NF == 1 || $2 == builder) {
 		print $1 }' "$data/builder/build-root-packages" | paste -sd ,)
-	rm -rf --one-file-system "$root"
-	mmdebstrap --mode=root --variant=minbase \
+	mmdebstrap --mode=root --variant=minbase --architectures=amd64 \
 		--aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
 		"$first" "$root"
 	sources "$2" > "$root/etc/apt/sources.list"
@@ -67,10 +81,7 @@ unpack()
 		package=$2
 		shift 2
 		rm -f ./*.deb
-		apt-get -q download "$package" || {
-			echo "The archive does not have $package (any more)." >&2
-			exit 1
-		}
+		apt-get -q download "$package"
 		dpkg-deb --fsys-tarfile ./*.deb | tar -x -C "$dir" --wildcards "$@"
 		rm ./*.deb' sh "${@:2}"
 }

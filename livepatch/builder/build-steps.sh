@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The command "build": steps, each of which is done once. Sourced by flowfd-livepatch, which
 # defines $data, $state, $cache, $running, say and die, after built-module.sh. DIR is a
-# kernel's directory in $cache, with the log, a stamp for each finished step, and in DIR/root
-# the build root; OUT is that in $state, with the module.
+# kernel's directory in $cache, with the log, and in DIR/root the build root with a stamp
+# for each finished step; OUT is that in $state, with the module.
 #
 # A builder NAME-build is a file NAME-build.sh with the functions NAME_get_vmlinux,
 # NAME_symbols and NAME_build; supported-kernels names it.
@@ -18,7 +18,7 @@ done
 # output goes to the log
 step()
 {
-	local dir=$1 what="[$2/4] $3" stamp=$1/done-$4 start=$SECONDS status
+	local dir=$1 what="[$2/4] $3" stamp=$1/root/done-$4 start=$SECONDS status
 	shift 3
 	if [ -e "$stamp" ]; then
 		say "$what: already done"
@@ -42,12 +42,6 @@ step()
 	say "$what: $((SECONDS - start)) s"
 }
 
-# root_inputs SUITES BUILDER: prints a hash of what the build root depends on
-root_inputs()
-{
-	(echo "$@" && cat "$data/builder/build-root-packages") | sha256sum
-}
-
 # check_running VERSION: exits with an error if another build of VERSION runs than is
 # installed: a module for the installed one could not be loaded
 check_running()
@@ -55,19 +49,6 @@ check_running()
 	[ "$1" != "$running" ] || runs_as_installed ||
 		die "the running kernel is not the linux-image-$1 that is installed:" \
 			"reboot first"
-}
-
-# is_built OUT VERSION OWN: whether a module, or the file that says that none is needed, is
-# up to date
-is_built()
-{
-	local package
-	if [ -e "$1/fixed" ]; then
-		package=$(installed_package "$2")
-		[ "$(cat "$1/fixed")" = "${package:-none} $3" ]
-	else
-		fits "$1" "$2" && ! is_outdated "$1" "$2"
-	fi
 }
 
 # check_space DIR GB
@@ -91,6 +72,7 @@ build()
 {
 	local version=$1 dir=$cache/$1 out=$state/$1 root=$cache/$1/root
 	local source series suites builder disk download minutes package needed patches own name
+	local made_from
 	read -r source series suites builder disk download minutes < <(supported_kernel "$1") ||
 		die "there are no patches for kernel $version: see KERNELS in flowfd-livepatch(8)"
 	check_running "$version"
@@ -107,43 +89,33 @@ build()
 	own=$(grep -v '^#' "$data/builder/version")-$(inputs "$series")
 	# shellcheck disable=SC2034 # for the builders
 	name=flowfd_livepatch_${own##*-}
-	if is_built "$out" "$version" "$own" && { [ -z "$2" ] || [ -e "$root/build" ]; }; then
+	if fits "$out" "$version" && ! is_outdated "$out" "$version" &&
+		{ [ -z "$2" ] || [ -e "$root/build" ]; }; then
 		[ "$2" ] || remove_root "$dir"
-		if [ -e "$out/fixed" ]; then
-			say "already fixed in this kernel"
-		else
-			say "$out/$file is up to date"
-		fi
+		say "$out/$file is up to date"
 		return
 	fi
 	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed: apt install mmdebstrap"
 	unshare --mount --propagation private true 2> /dev/null || die "a build mounts file" \
 		"systems, which this container, or this chroot without a mount at /, does not allow"
 	[ -e "$root/build" ] || check_space "$dir" "$disk"
+	use_proxy_of_apt
 	step_archive
-	if ! { root_inputs "$suites" "$builder" && echo "$package"; } | cmp -s - "$dir/made-from"; then
-		rm -f "$dir"/done-*
-		{ root_inputs "$suites" "$builder" && echo "$package"; } > "$dir/made-from"
-	fi
+	made_from="$suites $builder $package $(sha256sum < "$data/builder/build-root-packages")"
+	[ "$(cat "$root/made-from" 2> /dev/null)" = "$made_from" ] || remove_root "$dir"
 	say "building for $version, $package, with $builder in $dir: $disk GB there," \
 		"$download MB of downloads, and then about $minutes minutes"
 	step "$dir" 2 "build root ($suites)" make_root "$root" "$suites" "$builder"
+	echo "$made_from" > "$root/made-from"
 	step "$dir" 3 "kernel's source, symbols and compiler" \
 		get_kernel "$root" "$version" "$source" "$package" "$builder"
 	needed=$(needed_patches "$root" "$series")
 	# Asked for, so not done, or not with these patches.
-	rm -f "$dir/done-build_module"
-	if [ "$needed" ]; then
-		mapfile -t patches <<< "$needed"
-		step "$dir" 4 "livepatch" build_module "$root" "$out" "$version" "$package" \
-			"$builder" "$own" "${patches[@]}"
-		rm -f "$out/fixed"
-		say "built $out/$file"
-	else
-		rm -f "$out/build-id" "$out/$file"
-		echo "$(installed_package "$version" | grep . || echo none) $own" > "$out/fixed"
-		say "already fixed in this kernel"
-	fi
+	rm -f "$root/done-build_module"
+	mapfile -t patches <<< "$needed"
+	step "$dir" 4 "livepatch" build_module "$root" "$out" "$version" "$package" \
+		"$builder" "$own" "${patches[@]}"
+	say "built $out/$file"
 	# It can be made again, and takes gigabytes.
 	[ "$2" ] || remove_root "$dir"
 }
@@ -151,7 +123,6 @@ build()
 # remove_root DIR
 remove_root()
 {
-	rm -f "$1"/done-*
 	rm -rf --one-file-system "$1/root" "$1/apt"
 }
 

@@ -18,7 +18,7 @@ kernel_package()
 		-o APT::Architecture=amd64 -o Acquire::Check-Valid-Until=false
 		-o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false
 		-o Acquire::Languages=none)
-	apt-get "${apt[@]}" update >> "$1/log" 2>&1 || {
+	apt-get "${apt[@]}" --error-on=any update >> "$1/log" 2>&1 || {
 		tail -n 5 "$1/log" >&2
 		die "the archive cannot be read"
 	}
@@ -65,7 +65,7 @@ install_compiler()
 	local gcc version
 	read -r gcc version < <(sed -nE \
 		's/^CONFIG_CC_VERSION_TEXT=".*(gcc-[0-9]+) \(Debian ([^)]+)\).*/\1 \2/p' \
-		config)
+		config) || die "the config of the kernel names no compiler of Debian"
 	inside "$1" apt-get -q install -y --no-install-recommends --allow-downgrades \
 		"$gcc=$version" "cpp-${gcc#*-}=$version" "$gcc-base=$version" \
 		"lib$gcc-dev=$version"
@@ -84,7 +84,8 @@ get_kernel()
 	cd "$root/build" || exit
 	rm -rf usr
 	get_source "$root" "$2" "$3" "$4"
-	get_vmlinux "$root" "$2" "$4"
-	"${5%-build}_get_builder" "$root"
 	install_compiler "$root"
+	"${5%-build}_get_builder" "$root"
+	# Last, as it is most of the downloads.
+	get_vmlinux "$root" "$2" "$4"
 }

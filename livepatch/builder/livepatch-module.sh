@@ -83,10 +83,11 @@ fixes()
 # once under the same name, but for those of the module's own start and end
 patched_functions()
 {
-	comm -12 <(inside "$1" objdump -t "$2" | awk '$3 == "F" &&
-		$4 !~ /^[.](init|exit)[.]text$|^[.]text[.]unlikely$/ { print $NF }' | sort -u) \
-		<(inside "$1" nm "$3" | awk '$2 ~ /[tT]/ { print $3 }' | sort | uniq -u) |
-		paste -sd ' '
+	local ours theirs
+	ours=$(inside "$1" objdump -t "$2" | awk '$3 == "F" &&
+		$4 !~ /^[.](init|exit)[.]text$|^[.]text[.]unlikely$/ { print $NF }' | sort -u) &&
+		theirs=$(inside "$1" nm "$3" | awk '$2 ~ /[tT]/ { print $3 }' | sort | uniq -u) &&
+		comm -12 <(echo "$ours") <(echo "$theirs") | paste -sd ' '
 }
 
 # check_source ROOT PATCH...: exits with an error unless the source without the patches

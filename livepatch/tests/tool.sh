@@ -57,6 +57,7 @@ done <<'TEXT'
 7.2.12+deb14-amd64 7.2 6.12 forky,sid
 7.2.13+deb14-amd64 7.2 6.12 forky,sid
 7.3.4+deb13-amd64 7.3 6.12 trixie,trixie-backports
+7.10.1+deb14-amd64 7.10 6.12 forky,sid
 6.12.115+deb13.1-rt-amd64
 6.18.15+deb13-amd64
 TEXT
@@ -67,18 +68,49 @@ deb http://deb.debian.org/debian trixie-updates main
 deb http://deb.debian.org/debian-security trixie-security main
 deb http://deb.debian.org/debian bookworm-backports main" "the sources of suites"
 
-# A file that later kernels have elsewhere. needed_in DIR: what is needed there, and for which file
-needed_in()
+# What a source needs. A fix is there if the source lacks what its patch names; nothing but the
+# patch itself decides on a fix that no kernel has. A file may be elsewhere in later kernels.
+source="source-root/build/source"
+mkdir -p $source/{fs,mm}
+touch $source/mm/userfaultfd.c
+echo "  mutex_lock(&epmutex);" > $source/fs/eventpoll.c
+needed()
 {
-	rm -rf source-root
-	mkdir -p source-root/build/source/{fs,mm}
-	touch source-root/build/source/mm/userfaultfd.c
-	sed -n 's/^Needed-by: [^ ]* //p' "$data/6.12/userfaultfd.patch" \
-		> "source-root/build/source/$1/userfaultfd.c"
-	for_source source-root "$(needed_patches source-root 6.12)" | sed -n 's/^+++ //p'
+	needed_patches source-root "$1" | sed "s|^$data/||" | xargs
 }
-tap_is "$(needed_in fs) $(needed_in mm)" "b/fs/userfaultfd.c b/mm/userfaultfd.c" \
-	"a patch is for the file that the source has"
+tap_is "$(needed 6.1)" "6.1/epoll.patch 6.1/userfaultfd.patch" "a kernel that needs both"
+: > $source/fs/eventpoll.c
+tap_is "$(needed 6.1)" "6.1/userfaultfd.patch" "one that has a fix"
+changed()
+{
+	for_source source-root "$data/6.12/userfaultfd.patch" | sed -n 's/^+++ //p'
+}
+tap_is "$(changed; touch $source/fs/userfaultfd.c; changed)" "b/mm/userfaultfd.c
+b/fs/userfaultfd.c" "a patch is for the file that the source has"
+rm $source/fs/eventpoll.c
+tap_is "$(needed 6.1)" "$source/fs/eventpoll.c is missing, which epoll.patch changes: remove \
+source-root to start again" "a source that lacks a file"
+
+# A known reason to end comes before most of the downloads.
+mkdir -p a-root/build
+tap_is "$(
+	for function in get_source get_vmlinux kpatch_get_builder; do
+		eval "$function() { echo $function; }"
+	done
+	inside()
+	{
+		:
+	}
+	touch a-root/build/config
+	get_kernel "$PWD/a-root" 6.1.0-50-amd64 6.1 1 kpatch-build)" "get_source
+the config of the kernel names no compiler of Debian" "a compiler that is not there"
+tap_ok "a list of functions that cannot be read is an error" eval '! (
+	set -o pipefail
+	inside()
+	{
+		[ "$2" != nm ] || exit 1
+	}
+	patched_functions root module vmlinux)'
 
 # A source that compiles to other code than the kernel runs, where the kernel has IBT, too.
 for config in "" CONFIG_X86_KERNEL_IBT=y; do
@@ -125,8 +157,6 @@ tap_is "$(used 1234 0.2.0-0 other "$current")" packaged "unless that is for anot
 rm "$state/$running/$file"
 module "$packaged/$running" other "$current"
 tap_is "$(module_dir "$running")" "$packaged/$running" "there is only a package"
-touch "$state/$running/fixed"
-tap_is "$(module_dir "$running")" "$state/$running" "unless the kernel needs none"
 rm -r "$state" "$packaged"
 module "$state/$running" other "$current"
 dir=$state/$running
@@ -169,6 +199,22 @@ tap_is "$(
 https_proxy=http://me:secret@proxy
 		," "proxies are in the root's environment alone"
 
+# Without a network, and with a proxy that only apt's configuration knows.
+tap_is "$(http_proxy=http://127.0.0.1:9 kernel_package "$PWD/apt" 6.1.0-50-amd64 6.1 bookworm \
+	2> /dev/null)" "the archive cannot be read" "no network"
+printf 'Acquire::http::Proxy "http://127.0.0.1:9/it'\''s";\n' > apt.conf
+tap_is "$(export APT_CONFIG=$PWD/apt.conf
+	use_proxy_of_apt
+	sh -c 'echo "$http_proxy"')" "http://127.0.0.1:9/it's" "a proxy of apt"
+printf 'Acquire::http::Proxy::deb.debian.org "DIRECT";\n' >> apt.conf
+tap_is "$(export APT_CONFIG=$PWD/apt.conf http_proxy=http://127.0.0.1:9
+	use_proxy_of_apt
+	sh -c 'echo "$http_proxy"')" "" "and none for the archive"
+: > apt.conf
+tap_is "$(export APT_CONFIG=$PWD/apt.conf http_proxy=http://127.0.0.1:9
+	use_proxy_of_apt
+	sh -c 'echo "$http_proxy"')" "http://127.0.0.1:9" "one of the environment stays"
+
 # A build with steps that do nothing but write what they are given, and an archive.
 mmdebstrap()
 {
@@ -193,7 +239,7 @@ get_kernel()
 }
 needed_patches()
 {
-	[ ! -e "$top_of_test/needed" ] || echo "a patch"
+	echo "a patch"
 }
 build_module()
 {
@@ -210,7 +256,6 @@ df()
 }
 version=6.12.115+deb13.1-amd64
 echo 100 > free
-touch needed
 echo 6.12.115-2 > archive
 # builds [KEEP]: prints what a user sees but times, and what is left
 builds()
@@ -241,9 +286,12 @@ tap_is "$(stat -c %a "$cache/$version/private-lock")" 600 "users cannot hold its
 tap_is "$(builds keep | tail -n 1) $(wc -l < roots)" "root: root 2" "a build that keeps its root"
 rm -r "${state:?}/$version"
 tap_is "$(builds keep | grep -c "already done") $(wc -l < roots)" "2 2" "it is used again"
+rm -r "${state:?}/$version" "${cache:?}/$version/root"
+tap_is "$(builds keep | tail -n 2) $(wc -l < roots)" "built $state/$version/$file
+root: root 3" "unless somebody has removed it"
 echo 6.12.116-1 > archive
 rm -r "${state:?}/$version"
-tap_is "$(builds | tail -n 1) $(wc -l < roots)" "root:  3" "but not for another kernel"
+tap_is "$(builds | tail -n 1) $(wc -l < roots)" "root:  4" "but not for another kernel"
 rm -r "${state:?}/$version"
 for name in offline free archive chroot; do
 	rm -f "$PWD"/{offline,free,archive,chroot}
@@ -258,7 +306,7 @@ newer one" ;;
 chroot without a mount at /, does not allow" ;;
 	esac
 	tap_is "$(builds | tail -n 2) $(wc -l < roots)" "$wanted
-root:  3" "$name: refused before anything is made"
+root:  4" "$name: refused before anything is made"
 done
 rm chroot
 echo 6.12.115-1 > "installed-$version"
@@ -266,13 +314,7 @@ tap_is "$(builds | tail -n 2)" "the archive does not have linux-headers-$version
 more): boot a newer kernel
 root: " "an installed kernel that the archive has no more"
 echo 6.12.115-2 > "installed-$version"
-rm needed
-tap_is "$(builds | tail -n 2)" "already fixed in this kernel
-root: " "when no patch is needed, there is no module"
-tap_is "$(builds | tail -n 2) $(wc -l < roots)" "already fixed in this kernel
-root:  4" "nor is that asked again"
 echo 6.12.115-3 | tee archive > "installed-$version"
-touch needed
 tap_is "$(builds | tail -n 2)" "built $state/$version/$file
 root: " "an upgrade of the kernel is another build"
 running=$version
