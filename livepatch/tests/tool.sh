@@ -35,9 +35,16 @@ tap_is "$(tool build --sign key)" "2 flowfd-livepatch: --sign needs a key and a 
 $see" "no certificate"
 tap_is "$(tool build --kernel=5.10.0-1-amd64)" "1 flowfd-livepatch: there are no patches for \
 kernel 5.10.0-1-amd64: see KERNELS in flowfd-livepatch(8)" "--option=value; other kernels"
-tap_is "$(tool build --kernel 5.10.0-1-amd64 --sign key certificate)" "1 flowfd-livepatch: there \
+tap_is "$(tool build --kernel 5.10.0-1-amd64 --sign info.c info.o)" "1 flowfd-livepatch: there \
 are no patches for kernel 5.10.0-1-amd64: see KERNELS in flowfd-livepatch(8)" \
 	"--sign needs no --package"
+tap_is "$(tool build --sign info.c /none)" "1 flowfd-livepatch: cannot read /none" \
+	"a certificate that is not there, before the build"
+mkdir without-openssl
+ln -s /usr/bin/* without-openssl
+rm without-openssl/openssl
+tap_is "$(PATH=$PWD/without-openssl tool build --sign info.c info.o)" "1 flowfd-livepatch: openssl \
+is not installed: apt install openssl" "nor is openssl"
 
 # Debian's own names, of November 2026. series KERNEL: prints source and patches
 series()
