@@ -52,10 +52,12 @@ is_outdated()
 	[ "${version##*-}" != "$(inputs "$patches")" ]
 }
 
-# installed_package KERNEL: prints the version of its package, if it is installed
+# installed_package KERNEL: prints the version of its package, if it is installed; that of a
+# package that was removed is still known
 installed_package()
 {
-	dpkg-query -W -f '${Version}' "linux-image-$1" 2> /dev/null || true
+	dpkg-query -W -f '${db:Status-Status} ${Version}' "linux-image-$1" 2> /dev/null |
+		sed '/^config-files /d; s/.* //' || true
 }
 
 # runs_as_installed: whether the next boot of this version has the kernel that runs. True

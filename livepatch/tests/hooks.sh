@@ -46,15 +46,17 @@ ENABLED=
 tap_is "$(postinst $kernel)" "" "not where nothing is enabled"
 ENABLED=flowfd-livepatch.service
 tap_is "$(postinst)" "" "no kernel"
-echo 6.1.176-1 > installed-$kernel
+echo half-configured 6.1.176-1 > installed-$kernel
 for dir in usr var; do
 	module $dir 6.1.176-1
 	tap_is "$(postinst $kernel)" "" "a kernel that has one in $dir"
-	echo 6.1.176-2 > installed-$kernel
+	echo half-configured 6.1.176-2 > installed-$kernel
 	tap_is "$(postinst $kernel)" "$(none $kernel 6.1.176-2)" "an upgrade to another build"
+	echo config-files 6.1.176-2 > installed-$kernel
+	tap_is "$(postinst $kernel)" "" "a package that was removed, and leaves its version"
 	rm installed-$kernel
 	tap_is "$(postinst $kernel)" "" "a kernel without a package"
-	echo 6.1.176-1 > installed-$kernel
+	echo half-configured 6.1.176-1 > installed-$kernel
 	rm $dir/$kernel/*.ko
 done
 module usr 6.1.176-2
