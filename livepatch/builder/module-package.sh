@@ -38,7 +38,6 @@ sign_module()
 	cp -p "$1/$file" "$new"
 	! is_signed "$new" || unsign "$new"
 	sign "$new" "$2" "$3"
-	touch -r "$1/$file" "$new"
 	sync "$new"
 	mv "$new" "$1/$file"
 	say "signed $1/$file"
@@ -140,7 +139,6 @@ make_package()
 	(cd "$doc" && write_docs "$1" "$2/$file")
 	(cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)
 	chmod -R go=rX "$tree"
-	mkdir -p "$3"
 	dpkg-deb --root-owner-group -Zxz --build "$tree" "$3" > /dev/null
 	say "made $3/$(package_name "$1")_$(package_version "$2/$file")_amd64.deb"
 )

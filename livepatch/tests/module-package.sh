@@ -18,7 +18,7 @@ say()
 # shellcheck source-path=SCRIPTDIR source=../builder/module-package.sh
 . "$data/builder/module-package.sh"
 
-mkdir built
+mkdir built out
 echo 'const char info[] __attribute__((section(".modinfo"))) = "license=GPL";' > info.c
 gcc -c -o "built/$file" -x c info.c
 python3 "$data/builder/add-modinfo.py" "built/$file" version=0.2.0-abc \
@@ -106,10 +106,12 @@ mkdir modules/flowfd_livepatch_1
 tap_is "$(ENABLED='' does postinst configure 1)" "" "no newer one where that is not enabled"
 
 openssl req -new -x509 -nodes -batch -subj /CN=test -keyout key -out certificate 2> /dev/null
-cp -r built with-package
+cp -a built with-package
 tap_is "$(sign_module with-package key certificate)" "signed with-package/$file" "a signature"
 cp "with-package/$file" signed
-rm -r tree out
+tap_ok "the package has a higher version" dpkg --compare-versions \
+	"$(package_version "with-package/$file")" gt "$(package_version "built/$file")"
+rm -r tree out/*
 make_package $kernel "$PWD/with-package" out > /dev/null
 dpkg-deb -x out/*.deb tree
 tap_ok "a package has the signed module" cmp signed "tree/usr/lib/flowfd-livepatch/$kernel/$file"

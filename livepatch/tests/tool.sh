@@ -31,6 +31,9 @@ tap_is "$(tool load now)" "2 flowfd-livepatch: load has no argument 'now'; $see"
 tap_is "$(tool build --untested)" "2 flowfd-livepatch: build has no argument '--untested'; $see" \
 	"also of build"
 tap_is "$(tool build --kernel)" "2 flowfd-livepatch: --kernel needs a value; $see" "no value"
+tap_is "$(tool build --package "" --keep)" "2 flowfd-livepatch: --package needs a value; $see" \
+	"an empty value"
+tap_is "$(tool build --kernel=)" "2 flowfd-livepatch: --kernel needs a value; $see" "likewise"
 tap_is "$(tool build --sign key)" "2 flowfd-livepatch: --sign needs a key and a certificate; \
 $see" "no certificate"
 tap_is "$(tool build --kernel=5.10.0-1-amd64)" "1 flowfd-livepatch: there are no patches for \
@@ -45,6 +48,12 @@ ln -s /usr/bin/* without-openssl
 rm without-openssl/openssl
 tap_is "$(PATH=$PWD/without-openssl tool build --sign info.c info.o)" "1 flowfd-livepatch: openssl \
 is not installed: apt install openssl" "nor is openssl"
+tap_is "$(tool build --kernel 5 --package /dev/null/x)" "1 mkdir: cannot create directory \
+'/dev/null': Not a directory" "and a place for the package"
+tap_is "$(tool status now --json)" "2 flowfd-livepatch: status has no argument 'now'; $see" \
+	"the wrong argument of status"
+tap_is "$(tool status --json now)" "2 flowfd-livepatch: status has no argument 'now'; $see" \
+	"also after a right one"
 
 # Debian's own names, of November 2026. series KERNEL: prints source and patches
 series()
