@@ -8,6 +8,7 @@
 # from, so that it can have two at once while one takes over.
 file=flowfd_livepatch.ko
 packaged=/usr/lib/flowfd-livepatch
+lockdown=/sys/kernel/security/lockdown
 
 # Prints the build ID of the running kernel: its note of type 3, GNU.
 running_build_id()
@@ -21,6 +22,16 @@ supported_kernel()
 {
 	awk -v v="$1" '!/^#/ && v ~ $1 { split(v, n, "."); print n[1] "." n[2], $2, $3, $4, $5, $6,
 		$7; exit }' "$data/builder/supported-kernels"
+}
+
+# how_to_get KERNEL: prints where a module for it comes from
+how_to_get()
+{
+	if [ "$(supported_kernel "$1")" ]; then
+		echo "run 'flowfd-livepatch build --kernel $1', or install flowfd-livepatch-$1"
+	else
+		echo "flowfd has no patches for this kernel, see KERNELS in flowfd-livepatch(8)"
+	fi
 }
 
 # inputs PATCHES: prints a hash of what decides on the module, except for the kernel
@@ -111,25 +122,13 @@ module_dir()
 check_fit()
 {
 	local module=$1/$file built
-	[ -e "$module" ] || die "there is no module for $running:" \
-		"run 'flowfd-livepatch build', or install flowfd-livepatch-$running"
+	[ -e "$module" ] || die "there is no module for $running: $(how_to_get "$running")"
 	is_complete "$1" || die "$module is incomplete: build again"
 	built=$(field "$2" vermagic | cut -d ' ' -f 1)
 	[ "$built" = "$running" ] ||
 		die "$module is for kernel $built; this kernel is $running"
 	[ "$(field "$2" flowfd_kernel)" = "$(running_build_id)" ] ||
-		die "$module is for another build of $running: $(remedy)"
-}
-
-# What to do then. After an upgrade of the kernel's package, a new build would be for the
-# kernel that does not run yet.
-remedy()
-{
-	if runs_as_installed; then
-		echo "build again"
-	else
-		echo "reboot into the installed kernel, and build again if need be"
-	fi
+		die "$module is for another build of $running: build again"
 }
 
 # is_signed MODULE
@@ -141,7 +140,7 @@ is_signed()
 # check_signature MODULE NAME: exits with an error if the kernel wants one that is missing
 check_signature()
 {
-	if { grep -qsE '\[(integrity|confidentiality)\]' /sys/kernel/security/lockdown ||
+	if { grep -qsE '\[(integrity|confidentiality)\]' "$lockdown" ||
 		grep -qsx Y /sys/module/module/parameters/sig_enforce; } && ! is_signed "$1"; then
 		die "this kernel loads signed modules only (Secure Boot or lockdown)," \
 			"and $2 is not signed: see SECURE BOOT in flowfd-livepatch(8)"

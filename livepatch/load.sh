@@ -11,21 +11,21 @@ private=/run/flowfd-livepatch
 systemd=/run/systemd/system
 bus=/run/dbus/system_bus_socket
 # Always there: the units do not know of $FLOWFD_LIVEPATCH_DIR.
-crashes=/var/lib/flowfd-livepatch/crashes-$running
+crashes=/var/lib/flowfd-livepatch/crashes
 boot_id=/proc/sys/kernel/random/boot_id
 
 # in_unit COMMAND: continues in a unit of its own, where there is systemd, and without
-# signals: no terminal, connection or session ends half-way what was begun.
+# signals: no terminal, connection or session ends half-way what was begun. SIGTERM in a unit is
+# that of a shutdown, which would wait for long; a kernel that ends needs no end of a load.
 in_unit()
 {
-	local name settings=()
-	trap '' HUP INT QUIT TERM TSTP TTOU PIPE
-	[ -z "${FLOWFD_LIVEPATCH_UNIT-}" ] && [ -d "$systemd" ] && [ -S "$bus" ] || return 0
-	for name in "${!FLOWFD_LIVEPATCH_@}"; do
-		settings+=("--setenv=$name=${!name}")
-	done
-	exec systemd-run -q --wait --pipe --collect --setenv=FLOWFD_LIVEPATCH_UNIT=1 \
-		"${settings[@]}" --description="flowfd-livepatch $1" "$self" "$1"
+	trap '' HUP INT QUIT TSTP TTOU PIPE
+	[ -z "${FLOWFD_LIVEPATCH_UNIT-}" ] || return 0
+	trap '' TERM
+	[ -d "$systemd" ] && [ -S "$bus" ] || return 0
+	exec systemd-run -q --wait --pipe --collect --setenv=FLOWFD_LIVEPATCH_DIR="$state" \
+		--setenv=FLOWFD_LIVEPATCH_PATIENCE="$patience" --setenv=FLOWFD_LIVEPATCH_UNIT=1 \
+		--description="flowfd-livepatch $1" "$self" "$1"
 }
 
 # Waits until no other load or unload runs. The lock ends with this process. It is for root
@@ -52,14 +52,14 @@ check_off_file()
 	{ [ ! -e "$off_file" ] && [ ! -L "$off_file" ]; } || die "switched off by $off_file"
 }
 
-# check_crashes VERSION: exits with an error after two crashes in a row. A boot that ends
+# check_crashes KERNEL VERSION: exits with an error after two crashes in a row. A boot that ends
 # without a shutdown, within five minutes after the load, leaves its line.
 check_crashes()
 {
 	local boots
-	boots=$(grep -s "^$1 " "$crashes" | grep -vcFf "$boot_id") || true
-	[ "$boots" -lt 2 ] || die "the machine went down twice in a row soon after version $1" \
-		"was loaded: remove $crashes to load it again"
+	boots=$(grep -s "^$2 " "$crashes-$1" | grep -vcFf "$boot_id") || true
+	[ "$boots" -lt 2 ] || die "the machine went down twice in a row soon after version $2" \
+		"was loaded: remove $crashes-$1 to load it again"
 }
 
 # guard VERSION: leaves that line. The unit of the guard removes it at a shutdown, and all of
@@ -70,13 +70,8 @@ guard()
 	timeout "$patience" systemctl -q restart flowfd-livepatch-guard ||
 		die "flowfd-livepatch-guard.service does not start"
 	mkdir -p "${crashes%/*}"
-	{ echo "$1 $(cat "$boot_id")" >> "$crashes" && sync "$crashes" "${crashes%/*}"; } ||
-		die "cannot write $crashes"
-	# A shutdown may have stopped it before the line was there.
-	systemctl -q is-active flowfd-livepatch-guard || {
-		sed -i '$d' "$crashes"
-		die "the system is being shut down"
-	}
+	{ echo "$1 $(cat "$boot_id")" >> "$crashes-$running" &&
+		sync "$crashes-$running" "${crashes%/*}"; } || die "cannot write $crashes-$running"
 }
 
 # check_others MODULE: exits with an error if another livepatch patches a function that
@@ -105,10 +100,10 @@ die_waiting()
 insert()
 {
 	wait_for is_gone "$1" || die_waiting "it is being unloaded"
-	wait_for has_no_module "$1" || die "the module is still in use"
+	remove_module "$1"
 	wait_for all_settled || die_waiting "another livepatch is in transition"
 	check_others "$2"
-	check_crashes "$(field "$2" version)"
+	check_crashes "$running" "$(field "$2" version)"
 	guard "$(field "$2" version)"
 	warnings > "$private/warnings" || rm -f "$private/warnings"
 	insmod "$2" || die "the kernel refused the module: see dmesg"
@@ -122,7 +117,7 @@ take_back()
 	waits=$(blockers)
 	disable "$1" || true
 	wait_for is_gone "$1" || die_waiting "neither in force nor taken back"
-	wait_for has_no_module "$1" || die "taken back, but the module is still in use"
+	remove_module "$1" "taken back, but "
 	die "not in force for all tasks after $patience s, and taken back." \
 		"It waited for:"$'\n'"$waits"
 }
@@ -161,7 +156,11 @@ unload_one()
 {
 	local waits
 	if is_enabled "$1"; then
-		wait_for disable "$1" || die_waiting "another livepatch is in transition"
+		if ! wait_for disable "$1"; then
+			all_settled || die_waiting "another livepatch is in transition"
+			waits=$( { echo 0 > "$sysfs/$1/enabled"; } 2>&1) || true
+			die "the kernel does not unload $1: ${waits##*: }"
+		fi
 		if ! wait_for is_gone "$1"; then
 			waits=$(blockers)
 			# Refused if it has ended.
@@ -172,7 +171,7 @@ unload_one()
 		fi
 	fi
 	wait_for is_gone "$1" || die_waiting "not unloaded yet"
-	wait_for has_no_module "$1" || die "the module is still in use"
+	remove_module "$1"
 }
 
 # The command.

@@ -99,6 +99,12 @@ has_no_module()
 	[ ! -d "$modules/$1" ] || rmmod "$1" 2> /dev/null
 }
 
+# remove_module LIVEPATCH [WHAT-BEFORE]: exits with an error if it does not go
+remove_module()
+{
+	wait_for has_no_module "$1" || die "${2-}the module stays: $(rmmod "$1" 2>&1)"
+}
+
 # disable LIVEPATCH: begins its unload. The kernel refuses that while another livepatch is
 # in transition.
 disable()

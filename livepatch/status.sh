@@ -34,7 +34,7 @@ check_all()
 	check_switch
 	check_fit "$dir" "$dir/$file"
 	check_signature "$dir/$file" "$dir/$file"
-	check_crashes "$(field "$dir/$file" version)"
+	check_crashes "$running" "$(field "$dir/$file" version)"
 	check_others "$dir/$file"
 	[ -z "$(our_names "$modules")" ] || die "another livepatch has replaced it, or it was" \
 		"unloaded without this tool: 'flowfd-livepatch load' loads it again"
@@ -46,14 +46,14 @@ check_next()
 {
 	local dir unit enabled=
 	dir=$(module_dir "$1" fits_installed)
-	fits_installed "$dir" "$1" || die "no: there is no module for that kernel: run" \
-		"'flowfd-livepatch build --kernel $1', or install flowfd-livepatch-$1"
+	fits_installed "$dir" "$1" || die "no: there is no module for it: $(how_to_get "$1")"
 	for unit in service timer; do
 		! systemctl -q is-enabled "flowfd-livepatch.$unit" 2> /dev/null || enabled=1
 	done
 	[ "$enabled" ] || die "no: 'systemctl enable flowfd-livepatch' has it loaded at boot"
 	check_off_file
-	[ "$1" != "$running" ] || check_crashes "$(field "$dir/$file" version)"
+	check_signature "$dir/$file" "$dir/$file"
+	check_crashes "$1" "$(field "$dir/$file" version)"
 	echo "yes"
 }
 

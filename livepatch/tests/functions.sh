@@ -28,10 +28,11 @@ for part in built-module loaded-livepatch load status; do
 	. "$data/$part.sh"
 done
 for name in sysfs modules proc packaged private systemd bus boot counts off_file cmdline \
-	boot_id; do
+	boot_id lockdown; do
 	printf -v "$name" %s "$PWD/$name"
 done
 crashes=$PWD/memory/crashes
+memory=$crashes-$running
 mkdir sysfs modules proc boot counts memory
 touch cmdline proc/modules
 echo boot-1 > boot_id

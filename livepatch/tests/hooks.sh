@@ -15,6 +15,7 @@ for hook in postinst postrm; do
 	sed "$moved" "$data/$hook.d/flowfd-livepatch" > $hook
 done
 sed "$moved" "$data/built-module.sh" > share/built-module.sh
+cp -r "$data/builder" share
 # One of the two units is enabled; the installed kernels are files; another build runs.
 printf '#!/bin/sh\necho "$*" | grep -q "${ENABLED:-nothing}"\n' > bin/systemctl
 printf '#!/bin/sh\ncat "%s/installed-${4#linux-image-}"\n' "$PWD" > bin/dpkg-query
@@ -34,8 +35,8 @@ module()
 # none VERSION [PACKAGE]
 none()
 {
-	echo "There is no livepatch of flowfd for $1${2:+ ($2)}. Run 'flowfd-livepatch build \
---kernel $1', or install or upgrade flowfd-livepatch-$1 if there is one."
+	echo "There is no livepatch of flowfd for $1${2:+ ($2)}: run 'flowfd-livepatch build \
+--kernel $1', or install flowfd-livepatch-$1"
 }
 kernel=6.1.0-50-amd64
 export ENABLED=flowfd-livepatch.service
@@ -46,6 +47,9 @@ ENABLED=
 tap_is "$(postinst $kernel)" "" "not where nothing is enabled"
 ENABLED=flowfd-livepatch.service
 tap_is "$(postinst)" "" "no kernel"
+tap_is "$(postinst 6.12.118+deb13-rt-amd64)" "There is no livepatch of flowfd for \
+6.12.118+deb13-rt-amd64: flowfd has no patches for this kernel, see KERNELS in flowfd-livepatch(8)" \
+	"a kernel that there are no patches for"
 echo half-configured 6.1.176-1 > installed-$kernel
 for dir in usr var; do
 	module $dir 6.1.176-1

@@ -69,8 +69,8 @@ trap 'kill $kernel' EXIT
 
 built=$state/$running
 mine=flowfd_livepatch_${current#*-}
-tap_is "$(load)" "there is no module for $running: run 'flowfd-livepatch build', or install \
-flowfd-livepatch-$running" "no module"
+tap_is "$(load)" "there is no module for $running: run 'flowfd-livepatch build --kernel $running', \
+or install flowfd-livepatch-$running" "no module"
 module "$built" 1234 "$current"
 patience=10
 tap_is "$( (load); ls private)" "inserted $current
@@ -155,14 +155,13 @@ cat > bin/systemctl <<TEXT
 #!/bin/sh
 echo "\$*" >> $PWD/told
 case \$* in
-*is-active*) [ ! -e $PWD/going_down ] ;;
 *is-enabled*) [ -e $PWD/enabled ] ;;
 esac
 TEXT
 chmod +x bin/systemctl
 PATH=$PWD/bin:$PATH
 (unload) > /dev/null
-tap_is "$(load; cat memory/crashes)" "inserted $current
+tap_is "$(load; cat "$memory")" "inserted $current
 in force
 $current boot-1" "a load leaves a line"
 tap_is "$(grep -c 'restart flowfd-livepatch-guard' told)" 1 "and starts the unit that removes it"
@@ -171,28 +170,24 @@ tap_is "$(tail -n 1 told)" "-q stop flowfd-livepatch-guard" "an unload stops tha
 echo boot-2 > boot_id
 tap_is "$(load | tail -n 1)" "in force" "one crash, as of a power failure, does not count"
 (unload) > /dev/null
-touch going_down
-tap_is "$(load)" "the system is being shut down" "no load during a shutdown"
-rm going_down
-tap_is "$(grep -c . memory/crashes)" 2 "which leaves no line"
 echo boot-3 > boot_id
 tap_is "$(load)" "the machine went down twice in a row soon after version $current was loaded: \
-remove $crashes to load it again" "two crashes do"
+remove $memory to load it again" "two crashes do"
 tap_is "$(status | sed -n 1p)" "not in force: the machine went down twice in a row soon after \
-version $current was loaded: remove $crashes to load it again" "status gives the reason"
+version $current was loaded: remove $memory to load it again" "status gives the reason"
 touch enabled
 tap_is "$(status | tail -n 1)" "next boot, of $running: the machine went down twice in a row \
-soon after version $current was loaded: remove $crashes to load it again" "also for the next boot"
+soon after version $current was loaded: remove $memory to load it again" "also for the next boot"
 guard=$data/flowfd-livepatch-guard.service
 stop_post=$(sed -n '/^ExecStopPost/,$p' "$guard" | tr -d '\n' |
-	sed "s/^[^']*'//; s/'\$//; s/\\\\\\t*//g; s/\\\$\\\$/\$/g; s/crashes-%v/crashes/g
+	sed "s/^[^']*'//; s/'\$//; s/\\\\\\t*//g; s/\\\$\\\$/\$/g; s/%v/$running/g
 		s|/var/lib/flowfd-livepatch|memory|; s|/proc/[a-z/_]*|$boot_id|")
-echo "$current boot-3" >> memory/crashes
+echo "$current boot-3" >> "$memory"
 EXIT_STATUS=TERM sh -c "$stop_post"
-tap_is "$(cut -d ' ' -f 2 memory/crashes | xargs)" "boot-1 boot-2" \
+tap_is "$(cut -d ' ' -f 2 "$memory" | xargs)" "boot-1 boot-2" \
 	"a shutdown removes the line of its boot"
 EXIT_STATUS=0 sh -c "$stop_post"
-tap_ok "five minutes remove all" [ ! -e memory/crashes ]
+tap_ok "five minutes remove all" [ ! -e "$memory" ]
 
 # status
 tap_is "$(status; echo $?; status_json > /dev/null; echo $?)" "not in force: not loaded: \
@@ -230,13 +225,44 @@ tap_is "$(status | sed -n 1p)" "not in force: another livepatch has replaced it,
 unloaded without this tool: 'flowfd-livepatch load' loads it again" "or another one has"
 tap_is "$(load | tail -n 1)" "in force" "load loads it again"
 (unload) > /dev/null
+# A module that cannot be removed, and a livepatch that cannot be disabled.
+(load) > /dev/null
+tap_is "$(
+	patience=1
+	rmmod()
+	{
+		echo "rmmod: not permitted" >&2
+		false
+	}
+	unload)" "the module stays: rmmod: not permitted" "the reason for a module that stays"
+tap_is "$(load | tail -n 1)" "in force" "load"
+tap_is "$(
+	patience=1
+	is_gone()
+	{
+		false
+	}
+	trap '' XFSZ
+	ulimit -f 0
+	unload)" "the kernel does not unload $mine: File too large" "a livepatch that stays"
+echo 1 > "sysfs/$mine/enabled"
+(unload) > /dev/null
 # The next boot, of the newest kernel.
 touch boot/vmlinuz-6.12.{9,10,9x}+deb13-amd64
 next=6.12.10+deb13-amd64
-tap_is "$(status | tail -n 1)" "next boot, of $next: no: there is no module for that kernel: run \
+tap_is "$(status | tail -n 1)" "next boot, of $next: no: there is no module for it: run \
 'flowfd-livepatch build --kernel $next', or install flowfd-livepatch-$next" "a newer kernel"
 module "$state/$next" 99 0.2.0-0 6.12.10-1
 tap_is "$(status | tail -n 1)" "next boot, of $next: yes" "one with a module"
+printf '0.2.0-0 %s\n' boot-5 boot-6 > "$crashes-$next"
+tap_is "$(status | tail -n 1 | cut -c -71)" "next boot, of $next: the machine went down twice in a row" \
+	"which crashed"
+rm "$crashes-$next"
+echo "none [integrity] confidentiality" > lockdown
+tap_is "$(status | tail -n 1)" "next boot, of $next: this kernel loads signed modules only (Secure \
+Boot or lockdown), and $state/$next/$file is not signed: see SECURE BOOT in flowfd-livepatch(8)" \
+	"which is not signed"
+rm lockdown
 echo 6.12.10-2 > "installed-$next"
 tap_is "$(status | tail -n 1 | cut -c -60)" "next boot, of $next: no: there is no module fo" \
 	"but not of that build"
@@ -257,10 +283,13 @@ perl -MSocket -e 'socket $s, AF_UNIX, SOCK_STREAM, 0; bind $s, sockaddr_un("bus"
 printf '#!/bin/sh\necho "$*"\n' > bin/systemd-run
 chmod +x bin/systemd-run
 self=/usr/sbin/flowfd-livepatch
-tap_is "$(FLOWFD_LIVEPATCH_PATIENCE=9; load)" "-q --wait --pipe --collect \
---setenv=FLOWFD_LIVEPATCH_UNIT=1 --setenv=FLOWFD_LIVEPATCH_PATIENCE=9 \
+tap_is "$(export FLOWFD_LIVEPATCH_UNIT=; patience=9; load)" "-q --wait --pipe --collect \
+--setenv=FLOWFD_LIVEPATCH_DIR=$state --setenv=FLOWFD_LIVEPATCH_PATIENCE=9 \
+--setenv=FLOWFD_LIVEPATCH_UNIT=1 \
 --description=flowfd-livepatch load /usr/sbin/flowfd-livepatch load" "a load is a unit of its own"
 tap_is "$(FLOWFD_LIVEPATCH_UNIT=1 load | tail -n 1)" "in force" "which is none in another"
+tap_is "$(FLOWFD_LIVEPATCH_UNIT=1 in_unit x; kill $BASHPID; echo alive)" "" \
+	"and which does not keep a shutdown waiting"
 rm bus
 tap_is "$(in_unit x; for signal in HUP INT TERM QUIT TSTP; do kill -$signal "$BASHPID"; done
 	echo alive)" "alive" "without systemd, signals do not end it"
