@@ -48,12 +48,6 @@ field()
 	echo "${values[*]: -1}"
 }
 
-# is_complete DIR: whether a module and its build ID are in DIR
-is_complete()
-{
-	[ -s "$1/build-id" ] && [ -s "$1/$file" ]
-}
-
 # is_outdated DIR KERNEL: whether its module was made from other patches than are here
 is_outdated()
 {
@@ -84,7 +78,7 @@ runs_as_installed()
 # that is installed
 fits()
 {
-	is_complete "$1" || return
+	[ -e "$1/$file" ] || return
 	if [ "$2" = "$running" ]; then
 		[ "$(field "$1/$file" flowfd_kernel)" = "$(running_build_id)" ]
 	else
@@ -97,7 +91,7 @@ fits_installed()
 {
 	local package
 	package=$(installed_package "$2")
-	is_complete "$1" &&
+	[ -e "$1/$file" ] &&
 		{ [ -z "$package" ] || [ "$(field "$1/$file" flowfd_package)" = "$package" ]; }
 }
 
@@ -117,13 +111,11 @@ module_dir()
 }
 
 # check_fit DIR COPY: exits with an error unless COPY, of the module in DIR, is for the
-# running kernel. The build ID is that in the module: another file could be of another
-# module while a package is unpacked.
+# running kernel.
 check_fit()
 {
 	local module=$1/$file built
 	[ -e "$module" ] || die "there is no module for $running: $(how_to_get "$running")"
-	is_complete "$1" || die "$module is incomplete: build again"
 	built=$(field "$2" vermagic | cut -d ' ' -f 1)
 	[ "$built" = "$running" ] ||
 		die "$module is for kernel $built; this kernel is $running"

@@ -105,12 +105,12 @@ check_source()
 		die "this is not the source of the kernel"
 }
 
-# build_module ROOT OUT VERSION PACKAGE BUILDER OWN-VERSION PATCH...: puts the module and the
-# kernel's build ID into OUT. The patches are given by their paths here.
+# build_module ROOT OUT VERSION PACKAGE BUILDER OWN-VERSION PATCH...: puts the module into
+# OUT. The patches are given by their paths here.
 build_module()
 {
 	local root=$1 out=$2 version=$3 package=$4 builder=${5%-build} own=$6 module=$name.ko
-	local symbols built functions patch
+	local symbols built functions build_id patch
 	shift 6
 	cd "$root/build" || exit
 	cp "$data"/builder/*.py .
@@ -130,22 +130,18 @@ build_module()
 	built=$(inside "$root" modinfo -F vermagic "$module")
 	[ "${built%% *}" = "$version" ] ||
 		die "the module is for kernel $built, not for $version"
-	inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' > build-id
+	build_id=$(inside "$root" readelf -n vmlinux | sed -n 's/.*Build ID: //p' | grep .)
 	inside "$root" python3 add-modinfo.py "$module" "version=$own" \
-		"flowfd_fixes=$(fixes "$@")" "flowfd_kernel=$(cat build-id)" \
+		"flowfd_fixes=$(fixes "$@")" "flowfd_kernel=$build_id" \
 		"flowfd_package=$package" "flowfd_functions=$functions"
 	replace_module "$out"
 }
 
-# replace_module DIR: moves the new module and build ID into DIR. A module must never be
-# there with the build ID of another, also after a power failure.
+# replace_module DIR: moves the new module into DIR, where there is always one as a whole, also
+# after a power failure
 replace_module()
 {
 	cp "$name.ko" "$1/$file.new"
-	cp build-id "$1/build-id.new"
-	rm -f "$1/build-id"
-	sync "$1" "$1/$file.new" "$1/build-id.new"
+	sync "$1/$file.new"
 	mv "$1/$file.new" "$1/$file"
-	sync "$1"
-	mv "$1/build-id.new" "$1/build-id"
 }

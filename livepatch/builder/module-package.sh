@@ -134,7 +134,7 @@ make_package()
 	content=$tree$packaged/$1
 	doc=$tree/usr/share/doc/$(package_name "$1")
 	mkdir -p "$content" "$doc" "$tree/DEBIAN"
-	cp -p "$2/$file" "$2/build-id" "$content"
+	cp -p "$2/$file" "$content"
 	(cd "$tree/DEBIAN" && write_control "$1" "$2/$file")
 	(cd "$doc" && write_docs "$1" "$2/$file")
 	(cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)

@@ -57,7 +57,6 @@ module()
 	python3 "$data/builder/add-modinfo.py" "$1/$file" "name=flowfd_livepatch_${3#*-}" \
 		"version=$3" "vermagic=${1##*/} SMP" "flowfd_kernel=$2" "flowfd_fixes=some" \
 		"flowfd_functions=ours both" "flowfd_package=${4-1}"
-	echo "$2" > "$1/build-id"
 }
 
 # livepatch NAME ENABLED TRANSITION FUNCTION...: one that the kernel has

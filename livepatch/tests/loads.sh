@@ -133,7 +133,6 @@ tap_ok "the cumulative one is unloaded" vendor_out vendor_replacing
 # A build takes over from another, whose name and version have the same length.
 other=${name%?????}00000
 mkdir -p "$output.dir/$version"
-cp "$built/build-id" "$output.dir/$version"
 sed "s/$name/$other/g; s/-${name#flowfd_livepatch_}/-${other#flowfd_livepatch_}/" \
 	"$built/flowfd_livepatch.ko" > "$output.dir/$version/flowfd_livepatch.ko"
 tap_is "$(FLOWFD_LIVEPATCH_DIR=$output.dir "$tool" load 2>&1)" \
@@ -190,8 +189,8 @@ export FLOWFD_LIVEPATCH_DIR=/tmp/livepatch
 work=$FLOWFD_LIVEPATCH_DIR/$version
 loaded=$sysfs/$name
 mkdir -p "$work"
-cp "$built"/{flowfd_livepatch.ko,build-id} "$work"
-running=$(cat "$built/build-id")
+cp "$built/flowfd_livepatch.ko" "$work"
+running=$(modinfo -F flowfd_kernel "$work/flowfd_livepatch.ko")
 sed -i "s/flowfd_kernel=$running/flowfd_kernel=${running//?/0}/" "$work/flowfd_livepatch.ko"
 tool_is 1 "$me $work/flowfd_livepatch.ko is for another build of $version: build again" \
 	"wrong build id" load
