@@ -79,37 +79,6 @@ state_of()
 	fi
 }
 
-# The command. Returns 0 if the livepatch is in force, 1 during a transition or if it is in
-# force in part, 3 if it is not in force.
-status()
-{
-	local name names dir said next result=0
-	need_livepatching
-	names=$(our_names "$sysfs")
-	if [ -z "$names" ]; then
-		say "not in force: $(reason_of check_all)"
-		result=3
-	fi
-	for name in $names; do
-		said=$(state_of "$name")
-		[ "$said" = "in force" ] || result=1
-		say "$said"
-		echo "  $name, version $(cat "$modules/$name/version" 2> /dev/null)"
-		printf '  patches %s\n' "$sysfs/$name"/*/*,* | sed 's/ [^ ]*\// /'
-		overridden "$name" | sed 's/\(.*\) \(.*\)/  \1 is that of \2, which came later/'
-		in_force "$name" || blockers
-		! new_warnings > /dev/null || echo "  warnings of the kernel since the load:" \
-			"$(new_warnings)"
-	done
-	dir=$(module_dir "$running")
-	[ ! -e "$dir/$file" ] || echo "module: $dir/$file, version $(field "$dir/$file" version)," \
-		"fixes $(field "$dir/$file" flowfd_fixes)$(! is_outdated "$dir" "$running" ||
-			echo ", outdated: build again")"
-	next=$(newest_kernel)
-	echo "next boot, of $next: $(reason_of check_next "$next")"
-	return $result
-}
-
 # json NAME TEXT: prints a member. The text has no control characters but line ends.
 json()
 {
@@ -118,33 +87,54 @@ json()
 	printf '"%s": "%s", ' "$1" "${text//$'\n'/; }"
 }
 
-# The command: the same as one flat object.
-status_json()
+# The command; with an argument, as one flat object. Returns 0 if the livepatch is in force, 1
+# during a transition or if it is in force in part, 3 if it is not in force. If two builds are
+# loaded, the object is of the one that comes or goes.
+status()
 {
-	local name='' said="not in force" why='' next outdated=false dir result=0
+	local names name='' said="not in force" why='' dir next boots warned outdated='' result=1
 	need_livepatching
-	for name in $(our_names "$sysfs"); do
+	names=$(our_names "$sysfs")
+	for name in $names; do
 		said=$(state_of "$name")
-		[ "$said" = "in force" ] || result=1
+		[ "$said" = "in force" ] || break
 	done
 	case $said in
+	"in force") result=0 ;;
 	"not in force") why=$(reason_of check_all) result=3 ;;
 	"in force in part") why=$(overridden "$name") ;;
-	"in force") ;;
 	*) why=$(blockers) ;;
 	esac
-	next=$(newest_kernel)
+	warned=$(new_warnings) || true
 	dir=$(module_dir "$running")
-	! [ -e "$dir/$file" ] || ! is_outdated "$dir" "$running" || outdated=true
-	printf '{'
-	json kernel "$running"
-	json state "$said"
-	json why "$why"
-	json name "$name"
-	json version "$(cat "$modules/$name/version" 2> /dev/null)"
-	json module "$(field "$dir/$file" version)"
-	json next_kernel "$next"
-	json next_boot "$(reason_of check_next "$next")"
-	printf '"outdated": %s, "warnings": %s}\n' $outdated "$(new_warnings || echo null)"
+	! [ -e "$dir/$file" ] || ! is_outdated "$dir" "$running" || outdated=1
+	next=$(newest_kernel)
+	boots=$(reason_of check_next "$next")
+	if [ "${1-}" ]; then
+		printf '{'
+		json kernel "$running"
+		json state "$said"
+		json why "$why"
+		json name "$name"
+		json version "$(cat "$modules/$name/version" 2> /dev/null)"
+		json module "$(field "$dir/$file" version)"
+		json next_kernel "$next"
+		json next_boot "$boots"
+		[ "$outdated" ] && outdated=true || outdated=false
+		printf '"outdated": %s, "warnings": %s}\n' $outdated "${warned:-null}"
+		return $result
+	fi
+	[ "$names" ] || say "not in force: $why"
+	for name in $names; do
+		say "$(state_of "$name")"
+		echo "  $name, version $(cat "$modules/$name/version" 2> /dev/null)"
+		printf '  patches %s\n' "$sysfs/$name"/*/*,* | sed 's/ [^ ]*\// /'
+		overridden "$name" | sed 's/\(.*\) \(.*\)/  \1 is that of \2, which came later/'
+		in_force "$name" || blockers
+		[ -z "$warned" ] || echo "  warnings of the kernel since the load: $warned"
+	done
+	[ ! -e "$dir/$file" ] || echo "module: $dir/$file, version $(field "$dir/$file" version)," \
+		"fixes $(field "$dir/$file" flowfd_fixes)${outdated:+, outdated: build again}"
+	echo "next boot, of $next: $boots"
 	return $result
 }

@@ -190,7 +190,7 @@ EXIT_STATUS=0 sh -c "$stop_post"
 tap_ok "five minutes remove all" [ ! -e "$memory" ]
 
 # status
-tap_is "$(status; echo $?; status_json > /dev/null; echo $?)" "not in force: not loaded: \
+tap_is "$(status; echo $?; status --json > /dev/null; echo $?)" "not in force: not loaded: \
 'flowfd-livepatch load' loads it
 module: $built/$file, version $current, fixes some
 next boot, of $running: yes
@@ -208,19 +208,25 @@ tap_is "$(status; echo $?)" "in force
 module: $built/$file, version $current, fixes some
 next boot, of $running: yes
 0" "status of one that is, in a kernel that has warned"
-tap_is "$(status_json)" "{\"kernel\": \"$running\", \"state\": \"in force\", \"why\": \"\", \
+tap_is "$(status --json)" "{\"kernel\": \"$running\", \"state\": \"in force\", \"why\": \"\", \
 \"name\": \"$mine\", \"version\": \"$current\", \"module\": \"$current\", \"next_kernel\": \
 \"$running\", \"next_boot\": \"yes\", \"outdated\": false, \"warnings\": 2}" "as JSON"
 livepatch vendor 1 0 vmlinux/ours,1
 printf '%s 16384 1 - Live 0x0 (OK)\n' vendor "$mine" other > proc/modules
-tap_is "$(status > said; echo $?; status_json > /dev/null; echo $?; head -n 5 said)" "1
+tap_is "$(status > said; echo $?; status --json > /dev/null; echo $?; head -n 5 said)" "1
 1
 in force in part
   $mine, version $current
   patches both,1
   patches ours,1
   ours,1 is that of vendor, which came later" "a later livepatch has a function"
-rm -r sysfs/{"$mine",vendor}
+rm -r sysfs/vendor
+touch held
+livepatch flowfd_livepatch_0 0 1
+tap_is "$(set -o pipefail; status --json | grep -o '"state": "[^"]*"'; echo $?)" "\"state\": \
+\"being unloaded\"
+1" "an older build that does not go"
+rm -r held {sysfs,modules}/flowfd_livepatch_0 "sysfs/$mine"
 tap_is "$(status | sed -n 1p)" "not in force: another livepatch has replaced it, or it was \
 unloaded without this tool: 'flowfd-livepatch load' loads it again" "or another one has"
 tap_is "$(load | tail -n 1)" "in force" "load loads it again"
