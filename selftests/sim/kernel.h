@@ -69,16 +69,12 @@ typedef unsigned int gfp_t;
 	((type *)((char *)(p) - offsetof(type, member)))
 #define min(a, b) ({ typeof(a) a_ = (a); typeof(b) b_ = (b); a_ < b_ ? a_ : b_; })
 #define max(a, b) ({ typeof(a) a_ = (a); typeof(b) b_ = (b); a_ > b_ ? a_ : b_; })
-#define min_t(type, a, b) min((type)(a), (type)(b))
-#define max_t(type, a, b) max((type)(a), (type)(b))
 #define ERR_PTR(error) ((void *)(intptr_t)(error))
 #define PTR_ERR(p) ((long)(intptr_t)(p))
 #define IS_ERR(p) ((uintptr_t)(p) >= (uintptr_t)-4095)
-#define IS_ERR_OR_NULL(p) (!(p) || IS_ERR(p))
 #define ERR_CAST(p) ((void *)(p))
 #define WARN_ON_ONCE(x) ({ bool x_ = (x); if (x_) sim_fail("WARN_ON: " #x); x_; })
 #define WARN_ON(x) WARN_ON_ONCE(x)
-#define BUG_ON(x) WARN_ON_ONCE(x)
 
 #define clamp(v, low, high) min(max(v, low), high)
 #define ALIGN(x, a) (((x) + (a) - 1) / (a) * (a))
@@ -93,7 +89,6 @@ static inline u32 order_base_2(u32 n) { return n > 1 ? 32 - __builtin_clz(n - 1)
 /* Shared words. */
 #define READ_ONCE(x) ({ sim_step(); *(volatile typeof(x) *)&(x); })
 #define WRITE_ONCE(x, v) ({ sim_step(); *(volatile typeof(x) *)&(x) = (v); })
-#define data_race(x) ({ sim_step(); (x); })
 #define smp_load_acquire(p) ({ sim_step(); *(volatile typeof(*(p)) *)(p); })
 #define smp_store_release(p, v) ({ sim_step(); *(volatile typeof(*(p)) *)(p) = (v); })
 #define smp_store_mb(x, v) ({ WRITE_ONCE(x, v); sim_step(); })
@@ -108,7 +103,6 @@ static inline u32 order_base_2(u32 n) { return n > 1 ? 32 - __builtin_clz(n - 1)
 #define smp_mb__before_atomic() ((void)0)
 #define smp_mb__after_atomic() sim_step()
 #define barrier() ((void)0)
-#define cpu_relax() sim_step()
 #define preempt_disable() ((void)0)
 #define preempt_enable() ((void)0)
 
@@ -153,15 +147,8 @@ static inline void refcount_set(refcount_t *r, int n) { atomic_set(&r->refs, n);
 static inline void refcount_inc(refcount_t *r) { atomic_inc(&r->refs); }
 static inline bool refcount_dec_and_test(refcount_t *r) { return atomic_dec_and_test(&r->refs); }
 static inline void refcount_dec(refcount_t *r) { atomic_dec(&r->refs); }
-static inline bool refcount_inc_not_zero(refcount_t *r)
-{
-	sim_step();
-	return r->refs.counter && r->refs.counter++;
-}
 
 #define this_cpu_inc(x) ((void)(x)++)
-#define DEFINE_PER_CPU(type, name) type name
-#define this_cpu_ptr(p) (p)
 
 static inline bool test_and_set_bit(long bit, unsigned long *words)
 {
@@ -180,8 +167,6 @@ struct list_head {
 #define list_entry(p, type, member) container_of(p, type, member)
 #define list_first_entry(head, type, member) list_entry((head)->next, type, member)
 #define list_last_entry(head, type, member) list_entry((head)->prev, type, member)
-#define list_first_entry_or_null(head, type, member) \
-	(list_empty(head) ? NULL : list_first_entry(head, type, member))
 #define list_next_entry(p, member) list_entry((p)->member.next, typeof(*(p)), member)
 #define list_prev_entry(p, member) list_entry((p)->member.prev, typeof(*(p)), member)
 #define list_for_each_entry(p, head, member)				\
@@ -235,11 +220,6 @@ static inline bool list_empty(const struct list_head *head)
 {
 	return READ_ONCE(head->next) == head;
 }
-static inline bool list_empty_careful(const struct list_head *head) { return list_empty(head); }
-static inline bool list_is_singular(const struct list_head *head)
-{
-	return head->next != head && head->next == head->prev;
-}
 
 struct hlist_node { struct hlist_node *next, **pprev; };
 struct hlist_head { struct hlist_node *first; };
@@ -265,8 +245,6 @@ void rb_erase_cached(struct rb_node *node, struct rb_root_cached *root);
 typedef struct sim_lock spinlock_t;
 typedef struct sim_lock raw_spinlock_t;
 struct mutex { struct sim_lock lock; };
-#define DEFINE_SPINLOCK(name) spinlock_t name
-#define DEFINE_MUTEX(name) struct mutex name
 #define spin_lock_init(l) ((void)(*(l) = (spinlock_t){ }))
 #define spin_lock(l) sim_lock(l)
 #define spin_unlock(l) sim_unlock(l)
@@ -274,17 +252,12 @@ struct mutex { struct sim_lock lock; };
 #define spin_unlock_irq(l) sim_unlock(l)
 #define spin_lock_irqsave(l, flags) ((flags) = 0, sim_lock(l))
 #define spin_unlock_irqrestore(l, flags) ((void)(flags), sim_unlock(l))
-#define raw_spin_lock_init spin_lock_init
-#define raw_spin_lock_irqsave spin_lock_irqsave
-#define raw_spin_unlock_irqrestore spin_unlock_irqrestore
 #define mutex_init(m) ((void)((m)->lock = (struct sim_lock){ }))
 #define mutex_lock(m) sim_mutex_lock(&(m)->lock)
-#define mutex_lock_interruptible(m) (sim_mutex_lock(&(m)->lock), 0)
 #define mutex_lock_killable(m) (sim_mutex_lock(&(m)->lock), 0)
 #define mutex_trylock(m) sim_trylock(&(m)->lock)
 #define mutex_unlock(m) sim_mutex_unlock(&(m)->lock)
 #define lockdep_assert_held(l) sim_assert_held(SIM_LOCK(l))
-#define lockdep_assert_irqs_disabled() ((void)0)
 #define SIM_LOCK(l) ((struct sim_lock *)(l)) /* a mutex begins with it */
 
 /* sched.h; struct task_struct is in sched.h of the simulator. */
@@ -311,7 +284,6 @@ static inline void cond_resched(void) { sim_may_sleep(); sim_step(); }
 #define sigmask(signal) 0
 #define sigprocmask(how, set, old) ((void)(set))
 #define u64_to_user_ptr(value) ((void *)(uintptr_t)(value))
-#define might_sleep() sim_may_sleep()
 
 /* Time. */
 typedef s64 ktime_t;
@@ -319,11 +291,8 @@ typedef s64 ktime_t;
 #define CLOCK_MONOTONIC 1
 #define ktime_add_safe(a, b) ((ktime_t)min((u64)(a) + (u64)(b), (u64)KTIME_MAX))
 #define ns_to_ktime(ns) ((ktime_t)(ns))
-#define ktime_to_ns(t) ((s64)(t))
 #define jiffies ((unsigned long)(sim_now / 4000000))
-#define HZ 250
 #define time_after(a, b) ((long)((b) - (a)) < 0)
-#define time_before(a, b) time_after(b, a)
 static inline u64 ktime_get_ns(void) { return sim_now; }
 static inline ktime_t ktime_get(void) { return sim_now; }
 enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
@@ -343,10 +312,6 @@ static inline int hrtimer_cancel(struct hrtimer *timer)
 {
 	return sim_timer_cancel(&timer->timer);
 }
-static inline int hrtimer_try_to_cancel(struct hrtimer *timer)
-{
-	return hrtimer_cancel(timer);
-}
 /* 0 if the time has come, as the kernel's. */
 static inline int schedule_hrtimeout_range(ktime_t *end, u64 slack, enum hrtimer_mode mode)
 {
@@ -357,7 +322,6 @@ static inline void schedule(void)
 	sim_sleep(UINT64_MAX);
 }
 struct timer_list { int not_used; };
-int del_timer(struct timer_list *timer);
 
 /* wait.h, poll.h */
 typedef struct wait_queue_entry wait_queue_entry_t;
@@ -418,7 +382,6 @@ int default_wake_function(wait_queue_entry_t *entry, unsigned int mode, int flag
 #define EPOLLMSG 0x400U
 #define EPOLLRDHUP 0x2000U
 #define POLLFREE 0x4000U
-#define EPOLL_URING_WAKE (1U << 27)
 #define EPOLLEXCLUSIVE (1U << 28)
 #define EPOLLONESHOT (1U << 30)
 #define EPOLLET (1U << 31)
@@ -435,7 +398,6 @@ static inline void init_poll_funcptr(poll_table *p, void (*proc)(struct file *,
 {
 	*p = (poll_table){ proc, ~0U };
 }
-static inline bool poll_does_not_wait(const poll_table *p) { return !p || !p->_qproc; }
 static inline void poll_wait(struct file *file, wait_queue_head_t *q, poll_table *p)
 {
 	if (p && p->_qproc)
@@ -464,14 +426,12 @@ struct workqueue_struct *alloc_workqueue(const char *format, unsigned int flags,
 void destroy_workqueue(struct workqueue_struct *queue);
 bool queue_work(struct workqueue_struct *queue, struct work_struct *work);
 bool cancel_work_sync(struct work_struct *work);
-static inline bool work_pending(struct work_struct *work) { return READ_ONCE(work->pending); }
 
 /* Memory. */
 #define PAGE_SIZE 4096UL
 #define PAGE_SHIFT 12
 #define GFP_KERNEL 0
 #define GFP_KERNEL_ACCOUNT 0
-#define GFP_ATOMIC 0
 #define SLAB_HWCACHE_ALIGN 0
 #define SLAB_ACCOUNT 0
 struct kmem_cache;
@@ -490,7 +450,6 @@ void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags);
 #define free_percpu kfree
 #define PAGE_ALIGN(x) ALIGN(x, PAGE_SIZE)
 struct ida { int next; };
-#define DEFINE_IDA(name) struct ida name
 #define TASK_COMM_LEN 16
 #define xa_erase(xa, id) ((void)(xa), (void)(id))
 struct xarray { void *entry; };
@@ -526,7 +485,6 @@ static inline void might_fault(void)
 #define copy_from_user(to, from, n) ({ might_fault(); memcpy(to, from, n); 0; })
 #define copy_to_user(to, from, n) ({ might_fault(); memcpy(to, from, n); 0; })
 #define clear_user(to, n) ({ memset(to, 0, n); 0; })
-#define fault_in_writeable(p, n) ((void)(p), (size_t)0)
 static inline int copy_struct_from_user(void *to, size_t known, const void *from, size_t size)
 {
 	memset(to, 0, known);
@@ -552,7 +510,6 @@ static inline size_t copy_to_iter(const void *from, size_t n, struct iov_iter *i
 	iter->left -= n;
 	return n;
 }
-#define copy_to_iter_nofault copy_to_iter
 
 /* fs.h, file.h */
 #define FMODE_READ 1
@@ -635,7 +592,6 @@ void sim_trace(const char *name);
 /* For compat.h of the module, which adds what older kernels do not have. */
 #define HAVE_hrtimer_setup 1
 #define HAVE_vm_flags_clear 1
-#define HAVE_timer_delete 1
 #define HAVE_fsnotify_find_inode_mark 1
 #define HAVE_WQ_PERCPU 1
 struct class;
