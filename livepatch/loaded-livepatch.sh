@@ -16,20 +16,16 @@ need_livepatching()
 	[ -d "$sysfs" ] || die "this kernel cannot be livepatched (CONFIG_LIVEPATCH)"
 }
 
-# Prints the seconds since the boot. The wall clock, and with it $SECONDS, can be set.
-now()
-{
-	local now
-	read -r now _ < /proc/uptime
-	echo "${now%.*}"
-}
-
-# wait_for CONDITION...: false if the condition is not met within $patience seconds
+# wait_for CONDITION...: false if the condition is not met within $patience seconds, by the time
+# since the boot: the wall clock, and with it $SECONDS, can be set
 wait_for()
 {
-	local end=$(($(now) + patience))
+	local now end
+	read -r now _ < /proc/uptime
+	end=$((${now%.*} + patience))
 	until "$@"; do
-		[ "$(now)" -lt "$end" ] || return 1
+		read -r now _ < /proc/uptime
+		[ "${now%.*}" -lt "$end" ] || return 1
 		sleep 0.1
 	done
 }
