@@ -64,9 +64,9 @@ make_root()
 	local root=$1 first=${2%%,*} packages
 	packages=$(awk -v builder="$3" '!/^#/ && NF && (NF == 1 || $2 == builder) {
 		print $1 }' "$data/builder/build-root-packages" | paste -sd ,)
-	mmdebstrap --mode=root --variant=minbase --architectures=amd64 \
+	sources "$first" | mmdebstrap --mode=root --variant=minbase --architectures=amd64 \
 		--aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
-		"$first" "$root"
+		"$first" "$root" -
 	sources "$2" > "$root/etc/apt/sources.list"
 	# Any user can reach these programs, and nothing here upgrades them.
 	find "$root" -xdev -type f -perm /6000 -exec chmod ug-s {} +

@@ -32,6 +32,7 @@ step()
 	status=$?
 	set -e
 	if [ "$status" != 0 ]; then
+		[ -e "$dir/log" ] || die "$dir is gone: the removal of a kernel removes its builds"
 		tail -n 15 "$dir/log" >&2
 		die "this step failed; the whole log is $dir/log." \
 			"The next build resumes here"

@@ -330,6 +330,16 @@ echo 6.12.115-2 > "installed-$version"
 echo 6.12.115-3 | tee archive > "installed-$version"
 tap_is "$(builds | tail -n 2)" "built $state/$version/$file
 root: " "an upgrade of the kernel is another build"
+tap_is "$(
+	get_kernel()
+	{
+		rm -r "${cache:?}/$version"
+		false
+	}
+	rm "${state:?}/$version/$file"
+	builds 2> /dev/null | tail -n 1)" "$cache/$version is gone: the removal of a kernel removes its \
+builds" "a kernel that is removed meanwhile"
+mkdir "$cache/$version"
 running=$version
 runs=6.12.115-2
 uname()
