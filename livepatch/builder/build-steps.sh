@@ -101,7 +101,8 @@ build()
 		"systems, which this container, or this chroot without a mount at /, does not allow"
 	[ -e "$root/build" ] || check_space "$dir" "$disk"
 	use_proxy_of_apt
-	step_archive
+	say "[1/4] the archive ..."
+	kernel_package "$dir/apt" "$version" "$source" "$suites"
 	made_from="$suites $builder $package $(sha256sum < "$data/builder/build-root-packages")"
 	[ "$(cat "$root/made-from" 2> /dev/null)" = "$made_from" ] || remove_root "$dir"
 	say "building for $version, $package, with $builder in $dir: $disk GB there," \
@@ -125,13 +126,4 @@ build()
 remove_root()
 {
 	rm -rf --one-file-system "$1/root" "$1/apt"
-}
-
-# For build: sets package, and ends if the archive does not have all that is needed.
-step_archive()
-{
-	local start=$SECONDS
-	say "[1/4] the archive ..."
-	kernel_package "$dir/apt" "$version" "$source" "$suites"
-	say "[1/4] the archive: $((SECONDS - start)) s"
 }

@@ -282,7 +282,6 @@ builds()
 tap_is "$(builds)" "note: flowfd's own tests have not run on $version; what is built is checked \
 against this kernel all the same
 [1/4] the archive ...
-[1/4] the archive
 building for $version, 6.12.115-2, with kpatch-build in $cache/$version: 5 GB there, 1500 MB of \
 downloads, and then about 8 minutes
 [2/4] build root (trixie) ...
