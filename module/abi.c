@@ -65,7 +65,7 @@ static long answer_query(void __user *argp, size_t size)
 			    FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
 			    FLOWFD_FEATURE_POSTS | FLOWFD_FEATURE_FLOW |
 			    FLOWFD_FEATURE_STATS | FLOWFD_FEATURE_BRIDGE |
-			    FLOWFD_FEATURE_BALANCE |
+			    FLOWFD_FEATURE_BALANCE | FLOWFD_FEATURE_SHARE |
 			    (MAPPED_IS_POSSIBLE ? FLOWFD_FEATURE_MAPPED : 0),
 	};
 
@@ -86,6 +86,7 @@ long flowfd_common_ioctl(unsigned int cmd, void __user *argp)
 	case without_size(FLOWFD_IOC_CREATE_COUNTER):
 	case without_size(FLOWFD_IOC_CREATE_RING):
 	case without_size(FLOWFD_IOC_BALANCE):
+	case without_size(FLOWFD_IOC_OPEN):
 		return -EPERM;
 	default:
 		return -ENOTTY;

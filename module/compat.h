@@ -13,6 +13,7 @@
 
 #include <linux/device/class.h>
 #include <linux/eventfd.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
@@ -102,6 +103,24 @@ static inline void eventfd_signal_count(struct eventfd_ctx *eventfd, u64 count)
 	eventfd_signal(eventfd);
 #else
 	eventfd_signal(eventfd, count);
+#endif
+}
+
+/* 6.7: a file can be freed and used again under RCU. Here it is not: see share.c. */
+#ifndef HAVE_get_file_active
+static inline struct file *get_file_active(struct file **file)
+{
+	return get_file_rcu(*file) ? *file : NULL;
+}
+#endif
+
+/* 6.8: receive_fd() stores the descriptor, too, if it is told where. */
+static inline int receive_file(struct file *file, unsigned int flags)
+{
+#ifdef HAVE_receive_fd_to_user
+	return receive_fd(file, NULL, flags);
+#else
+	return receive_fd(file, flags);
 #endif
 }
 

@@ -89,7 +89,7 @@ void flowfd_counter_put(struct flowfd_counter *c)
  */
 void flowfd_counter_free(struct flowfd_counter *c)
 {
-	xa_erase(&flowfd_counters, c->id);
+	flowfd_object_remove(&c->object, &flowfd_counters, c->id);
 	/* In this order: the work item may start the timer. */
 	if (c->store.mapped)
 		cancel_work_sync(&c->store.mapped->heal);

@@ -9,6 +9,7 @@
 #include "abi.h"
 #include "bridge.h"
 #include "counter.h"
+#include "share.h"
 
 static_assert(sizeof(struct flowfd_create_counter) == FLOWFD_CREATE_COUNTER_SIZE_VER0);
 static_assert(sizeof(struct flowfd_flow) == FLOWFD_FLOW_SIZE_VER0);
@@ -223,23 +224,26 @@ static long control_notify(struct flowfd_counter *c)
 /* Requests with a structure that can grow. */
 static long control_sized(struct file *file, unsigned int cmd, void __user *argp)
 {
+	struct flowfd_counter *c = file->private_data;
 	size_t size = _IOC_SIZE(cmd);
 
 	switch (without_size(cmd)) {
 	case without_size(FLOWFD_IOC_SETUP_COUNTER):
-		return control_set_up(file->private_data, argp, size);
+		return control_set_up(c, argp, size);
 	case without_size(FLOWFD_IOC_SET_FLOW):
-		return control_set_flow(file->private_data, argp, size);
+		return control_set_flow(c, argp, size);
 	case without_size(FLOWFD_IOC_GET_FLOW):
-		return control_get_flow(file->private_data, argp, size);
+		return control_get_flow(c, argp, size);
 	case without_size(FLOWFD_IOC_COUNTER_WRITE):
 		return control_write(file, argp, size);
 	case without_size(FLOWFD_IOC_COUNTER_READ):
 		return control_read(file, argp, size);
 	case without_size(FLOWFD_IOC_COUNTER_STATS):
-		return control_stats(file->private_data, argp, size);
+		return control_stats(c, argp, size);
 	case without_size(FLOWFD_IOC_COUNTER_BRIDGE):
 		return flowfd_bridge_control(file, argp, size);
+	case without_size(FLOWFD_IOC_SHARE):
+		return flowfd_share(&c->object, file, c->id, argp, size);
 	}
 	return flowfd_common_ioctl(cmd, argp);
 }

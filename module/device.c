@@ -13,6 +13,7 @@
 #include "counter.h"
 #include "device.h"
 #include "ring.h"
+#include "share.h"
 
 static dev_t device_number;
 static struct cdev *device_cdev;
@@ -49,6 +50,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return flowfd_ring_create(argp, size);
 	case without_size(FLOWFD_IOC_BALANCE):
 		return flowfd_balance_create(argp, size);
+	case without_size(FLOWFD_IOC_OPEN):
+		return flowfd_open_shared(argp, size);
 	default:
 		return flowfd_counter_ioctl(file, cmd, arg);
 	}

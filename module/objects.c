@@ -9,6 +9,7 @@
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 
 #include "objects.h"
 
@@ -22,14 +23,12 @@ static atomic64_t last_ring = ATOMIC64_INIT(0);
 static const struct flowfd_object_ops *counter_ops, *ring_ops;
 static struct dentry *directory;
 
-/* Positions in the list: the numbers of counters, then the numbers of rings. */
-#define FIRST_RING (1LL << 32)
-
 /* As seq_file begins with a page, which has four counters. */
 #define BUFFER_SIZE 65536
 
-static void object_set_creator(struct flowfd_object *o)
+static void object_init(struct flowfd_object *o)
 {
+	o->shared = NULL;
 	o->uid = current_uid();
 	o->pid = task_tgid_nr(current);
 	/* Without the lock: a change meanwhile mixes two names, and its last byte stays 0. */
@@ -38,11 +37,11 @@ static void object_set_creator(struct flowfd_object *o)
 
 /*
  * Shows a complete counter that the calling process made, and stores its number before
- * anybody sees it. The caller has a reference until xa_erase().
+ * anybody sees it. The caller has a reference until flowfd_object_remove().
  */
 int flowfd_object_add_counter(struct flowfd_object *o, u32 *id)
 {
-	object_set_creator(o);
+	object_init(o);
 	return xa_alloc(&flowfd_counters, id, o, XA_LIMIT(1, INT_MAX),
 			GFP_KERNEL_ACCOUNT);
 }
@@ -61,18 +60,26 @@ int flowfd_object_reserve_ring(u64 *id)
 
 /*
  * Shows a complete ring that the calling process made. The caller has a reference until
- * xa_erase().
+ * flowfd_object_remove().
  */
 void flowfd_object_publish_ring(struct flowfd_object *o, u64 id)
 {
-	object_set_creator(o);
+	object_init(o);
 	/* There is room, so it cannot fail. */
 	xa_store(&flowfd_rings, id, o, GFP_KERNEL);
 }
 
+/* Ends what the two above began. From here on no key opens the object. */
+void flowfd_object_remove(struct flowfd_object *o, struct xarray *objects,
+			  unsigned long id)
+{
+	xa_erase(objects, id);
+	kfree_sensitive(o->shared);
+}
+
 static const struct flowfd_object_ops *ops_at(loff_t position)
 {
-	return position < FIRST_RING ? counter_ops : ring_ops;
+	return position < FLOWFD_FIRST_RING ? counter_ops : ring_ops;
 }
 
 /* Takes a reference to the first object with a number from @first to @last. */
@@ -98,17 +105,17 @@ static void *objects_start(struct seq_file *m, loff_t *position)
 	struct flowfd_object *o;
 	unsigned long id;
 
-	if (*position < FIRST_RING) {
+	if (*position < FLOWFD_FIRST_RING) {
 		id = *position;
 		o = get_next(&flowfd_counters, &id, INT_MAX, counter_ops);
-		*position = o ? id : FIRST_RING;
+		*position = o ? id : FLOWFD_FIRST_RING;
 		if (o)
 			return o;
 	}
-	id = *position - FIRST_RING;
+	id = *position - FLOWFD_FIRST_RING;
 	o = get_next(&flowfd_rings, &id, *rings_at_open, ring_ops);
 	if (o)
-		*position = FIRST_RING + id;
+		*position = FLOWFD_FIRST_RING + id;
 	return o;
 }
 

@@ -63,6 +63,28 @@ static long call_create_small_ring(struct place *p)
 	return result_of(ioctl(p->device, FLOWFD_IOC_CREATE_RING, &args));
 }
 
+/* A counter of its own each time, as the first call makes the key. */
+static long call_share(struct place *p)
+{
+	int fd = open_counter(CREATED, 0, 0);
+	struct flowfd_share args = { 0 };
+	long result;
+
+	if (fd < 0)
+		return fd;
+	result = result_of(ioctl(fd, FLOWFD_IOC_SHARE, &args));
+	close(fd);
+	return result;
+}
+
+static long call_open_shared(struct place *p)
+{
+	struct flowfd_share args = { 0 };
+	long result = result_of(ioctl(p->device, FLOWFD_IOC_SHARE, &args));
+
+	return result ?: result_of(ioctl(p->device, FLOWFD_IOC_OPEN, &args));
+}
+
 static long call_query(struct place *p)
 {
 	struct flowfd_query query;
@@ -174,6 +196,10 @@ FIXTURE_VARIANT_ADD(faults, create_small_ring)
 { .call = call_create_small_ring, .undo = undo_close, .least = 7 };
 FIXTURE_VARIANT_ADD(faults, create_ring)
 { .call = call_create_ring, .undo = undo_close, .least = 6 };
+FIXTURE_VARIANT_ADD(faults, share)
+{ .call = call_share, .undo = undo_nothing, .least = 6 };
+FIXTURE_VARIANT_ADD(faults, open_shared)
+{ .call = call_open_shared, .undo = undo_close, .least = 3 };
 FIXTURE_VARIANT_ADD(faults, query)
 { .call = call_query, .undo = undo_nothing, .least = 1 };
 FIXTURE_VARIANT_ADD(faults, qos)

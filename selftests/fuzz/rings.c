@@ -187,6 +187,9 @@ static size_t good_structure(unsigned int request, void *at)
 		return sizeof(struct flowfd_bridge);
 	case FLOWFD_IOC_BALANCE:
 		return sizeof(struct flowfd_balance);
+	case FLOWFD_IOC_SHARE:
+	case FLOWFD_IOC_OPEN:
+		return sizeof(struct flowfd_share);
 	default:
 		return 16;
 	}
@@ -214,6 +217,8 @@ void call_any_ioctl(const __u32 *a)
 		FLOWFD_IOC_RING_STATS,
 		FLOWFD_IOC_COUNTER_BRIDGE,
 		FLOWFD_IOC_BALANCE,
+		FLOWFD_IOC_SHARE,
+		FLOWFD_IOC_OPEN,
 		0,
 	};
 	/* The kernel writes as much as the largest size that a request can have. */
@@ -225,6 +230,9 @@ void call_any_ioctl(const __u32 *a)
 
 	if (request == FLOWFD_IOC_BALANCE)
 		memcpy(space, &(__s32){ any_file(a[3] / 96) }, sizeof(__s32));
+	if (request == FLOWFD_IOC_OPEN)
+		ioctl(a[3] / 96 % 2 ? any_ring(a[3] / 192) : any_fd(a[3] / 192),
+		      FLOWFD_IOC_SHARE, space);
 	if (a[2] % 2)
 		size = any_size(a[2] / 2);
 	if (a[3] % 4)
@@ -239,6 +247,7 @@ void call_any_ioctl(const __u32 *a)
 		   any_address(a[2] / 64, space, size));
 	if (fd > 2 && fd < FILE_BASE && (request == FLOWFD_IOC_CREATE_COUNTER ||
 					   request == FLOWFD_IOC_BALANCE ||
+					   request == FLOWFD_IOC_OPEN ||
 					   request == FLOWFD_IOC_CREATE_RING))
 		place_fd(fd, any_file(a[0]));
 }

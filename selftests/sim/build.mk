@@ -8,7 +8,7 @@ SIM_TOP ?= ..
 SIM_SANITIZE ?= $(SANITIZE)
 
 # All files but those for which a history has no use: pages, init, closes of files.
-sim_left_out := main device balance trace memory objects closing watch% repoll post
+sim_left_out := main device balance share trace memory objects closing watch% repoll post
 sim_module := $(filter-out $(sim_left_out:%=$(SIM_TOP)/module/%.c), \
 		$(wildcard $(SIM_TOP)/module/*.c))
 sim_library := transfer doorbell eventfd unpolled doze words

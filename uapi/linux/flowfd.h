@@ -8,9 +8,10 @@
  * files and publishes their events in memory that is shared with its consumer.
  *
  * FLOWFD_IOC_QUERY works on every flowfd descriptor, EFD_IOC_* and FLOWFD_IOC_COUNTER_*
- * on counters, FLOWFD_IOC_RING_* on rings. FLOWFD_IOC_CREATE_* works on a descriptor from
- * open() until FLOWFD_IOC_SETUP_COUNTER or FLOWFD_SEAL. No other descriptor can create, so
- * passing it to another process does not pass on that right.
+ * on counters, FLOWFD_IOC_RING_* on rings, FLOWFD_IOC_SHARE on both. FLOWFD_IOC_CREATE_*,
+ * FLOWFD_IOC_BALANCE and FLOWFD_IOC_OPEN work on a descriptor from open() until
+ * FLOWFD_IOC_SETUP_COUNTER or FLOWFD_SEAL. No other descriptor can create, so passing it to
+ * another process does not pass on that right.
  *
  * Structures grow at their end only. The kernel takes the caller's size from
  * the ioctl number: it extends a shorter structure with zeros, and accepts a longer
@@ -97,6 +98,8 @@ struct eventfd_qos {
 #define FLOWFD_FEATURE_BRIDGE (1ULL << 8)
 /* FLOWFD_IOC_BALANCE */
 #define FLOWFD_FEATURE_BALANCE (1ULL << 9)
+/* FLOWFD_IOC_SHARE, FLOWFD_IOC_OPEN */
+#define FLOWFD_FEATURE_SHARE (1ULL << 10)
 
 /**
  * struct flowfd_query - what the loaded module can do
@@ -961,5 +964,59 @@ struct flowfd_balance {
  */
 #define FLOWFD_IOC_BALANCE	 _IOW('J', 0x21, struct flowfd_balance)
 #define FLOWFD_BALANCE_SIZE_VER0 8
+
+/**
+ * struct flowfd_key - opens a counter or ring
+ * @id: which one
+ * @secret: 128 random bits
+ *
+ * 24 bytes, which never become more. It can lie in shared memory, in a file or in an
+ * environment variable.
+ */
+struct flowfd_key {
+	__aligned_u64 id;
+	__u8 secret[16];
+};
+
+/**
+ * struct flowfd_share - a key, and what to do with it
+ * @key: FLOWFD_IOC_SHARE fills it in
+ * @flags: of FLOWFD_IOC_OPEN FLOWFD_KEEP_ON_EXEC or 0, of FLOWFD_IOC_SHARE 0
+ * @reserved: must be 0
+ *
+ * 32 bytes.
+ */
+struct flowfd_share {
+	struct flowfd_key key;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/*
+ * On a counter or ring: returns its key, the same each time, which is made by the first
+ * request. Waits at boot until there are random numbers.
+ * EINVAL: the structure is shorter than FLOWFD_SHARE_SIZE_VER0; an unknown flag; @reserved
+ * is not 0. E2BIG: as FLOWFD_IOC_CREATE_COUNTER. ENOMEM: no memory. EINTR: a signal came
+ * while it waited.
+ */
+#define FLOWFD_IOC_SHARE _IOWR('J', 0x22, struct flowfd_share)
+
+/*
+ * On a descriptor that may create counters: returns a new descriptor of the counter or ring
+ * that has this key. As if it had been sent over a socket, it is of the same open file
+ * description: mode and O_NONBLOCK are those of all others. A process may use a key if it
+ * is in the same user namespace as the process that created the counter or ring, whatever
+ * its user is.
+ *
+ * A key keeps nothing open. It opens nothing any more when the last descriptor and the last
+ * mapping are gone, and no other counter or ring ever gets it.
+ *
+ * ENOENT: no counter or ring has this key, or it is of another user namespace: nothing
+ * tells whether the number, the secret or the namespace is wrong. EINVAL, E2BIG: as
+ * FLOWFD_IOC_SHARE. EPERM: as FLOWFD_IOC_CREATE_COUNTER. EMFILE, ENOMEM: as dup(2).
+ * EACCES: a security module does not allow it, as with recvmsg(2).
+ */
+#define FLOWFD_IOC_OPEN	       _IOW('J', 0x23, struct flowfd_share)
+#define FLOWFD_SHARE_SIZE_VER0 32
 
 #endif /* _UAPI_LINUX_FLOWFD_H */

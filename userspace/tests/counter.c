@@ -120,7 +120,8 @@ static void test_sizes(void)
 	       FLOWFD_FEATURE_RING | FLOWFD_FEATURE_SETUP |
 	       FLOWFD_FEATURE_MAPPED | FLOWFD_FEATURE_POSTS |
 	       FLOWFD_FEATURE_FLOW | FLOWFD_FEATURE_STATS |
-	       FLOWFD_FEATURE_BRIDGE | FLOWFD_FEATURE_BALANCE, "features");
+	       FLOWFD_FEATURE_BRIDGE | FLOWFD_FEATURE_BALANCE |
+	       FLOWFD_FEATURE_SHARE, "features");
 	tap_is(answer.more, 0, "the rest is zero");
 	tap_is(flowfd_query(&answer.query, 8), -EINVAL, "query too short");
 }

@@ -143,7 +143,7 @@ def test_info(user):
     assert ctl("info", user=user).stdout == f"""module           {version}
 libflowfd        {version}
 ABI version      1
-features         maximum bucket ring setup mapped posts policies statistics bridges balance
+features         maximum bucket ring setup mapped posts policies statistics bridges balance keys
 token rate       at most 1000000000 a second
 ring             at most 1048576 watched files
 list             {access}

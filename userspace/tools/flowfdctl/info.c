@@ -32,6 +32,7 @@ static void print_features(uint64_t features)
 		{ .bit = FLOWFD_FEATURE_STATS, .name = "statistics" },
 		{ .bit = FLOWFD_FEATURE_BRIDGE, .name = "bridges" },
 		{ .bit = FLOWFD_FEATURE_BALANCE, .name = "balance" },
+		{ .bit = FLOWFD_FEATURE_SHARE, .name = "keys" },
 	};
 	size_t i;
 

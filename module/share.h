@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Counters and rings that are opened by a key. */
+#ifndef FLOWFD_SHARE_H
+#define FLOWFD_SHARE_H
+
+#include <linux/types.h>
+
+struct file;
+struct flowfd_object;
+
+long flowfd_share(struct flowfd_object *o, struct file *file, u64 id, void __user *argp,
+		  size_t size);
+long flowfd_open_shared(const void __user *argp, size_t size);
+
+#endif /* FLOWFD_SHARE_H */
