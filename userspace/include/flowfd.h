@@ -163,6 +163,40 @@ int flowfd_bridge(int fd, int eventfd, unsigned int flags);
 int flowfd_balance(int listener, unsigned int flags);
 
 /**
+ * flowfd_share - let others open a counter or ring by a key
+ * @fd: a counter or ring of the module
+ * @key: receives the key, the same each time
+ *
+ * Whoever knows the key can open the counter or ring, if it is in the same user namespace as
+ * the process that created it. So keep it as a password. It keeps nothing open, and
+ * opens nothing any more when the last descriptor and the last mapping are gone. Without the
+ * module there are no keys: flowfd_counter_export() gives what can be sent over a socket.
+ * Returns 0, or
+ *   -ENOTTY  not a counter or ring of the module, or the module is too old: see
+ *            FLOWFD_FEATURE_SHARE
+ *   -EBADF   not a descriptor
+ *   -EINTR   a signal came while it waited for the first random numbers after boot
+ *   -ENOMEM  no memory
+ */
+int flowfd_share(int fd, struct flowfd_key *key);
+
+/**
+ * flowfd_open_shared - open a counter or ring by its key
+ * @key: from flowfd_share(), perhaps of another process
+ * @flags: FLOWFD_KEEP_ON_EXEC or 0
+ *
+ * Gives what a descriptor that was sent over a socket gives: the same open file description,
+ * with its mode and O_NONBLOCK. flowfd_counter_map() and flowfd_ring_attach() map its memory.
+ * Returns the lowest free descriptor, or
+ *   -ENOENT           there is nothing with this key, or it is of another user namespace
+ *   -EINVAL           an unknown flag
+ *   -EPROTONOSUPPORT  the module is too old: see FLOWFD_FEATURE_SHARE
+ *   -ENODEV -EACCES -EMFILE -ENFILE -ENOMEM  as flowfd_counter_create(); -EACCES also if a
+ *                     security module does not allow it
+ */
+int flowfd_open_shared(const struct flowfd_key *key, unsigned int flags);
+
+/**
  * flowfd_write - add to the count
  * @fd: a counter of the module; with a struct flowfd_counter call flowfd_add(), as the
  *      descriptor of one without the module has no count: nobody would get @value. Programs
@@ -295,7 +329,8 @@ const char *flowfd_version(void);
  * @error: a negative errno
  *
  * For -ENODEV, -EPROTONOSUPPORT, -EACCES, -EOPNOTSUPP, -ENOTTY, -EINVAL, -EIO and -ENOMEM
- * the text says what can be the cause or what to do, for -ETIMEDOUT what happened, for all
+ * the text says what can be the cause or what to do, for -ENOENT that of
+ * flowfd_open_shared(), for -ETIMEDOUT what happened, for all
  * others it is strerror(3)'s. flowfd_flow_strerror(), flowfd_bridge_strerror() and
  * flowfd_ring_strerror() describe more errors of policies, bridges and rings. A positive
  * errno is taken as the negative one. The caller must not free the string; strerror(3)'s

@@ -65,6 +65,9 @@ const char *flowfd_strerror(int error)
 		return "no memory, or RLIMIT_MEMLOCK (ulimit -l) would be exceeded";
 	case -ETIMEDOUT:
 		return "the time for the call has passed";
+	case -ENOENT:
+		return "there is no counter or ring with this key: its last descriptor was"
+		       " closed, or it was created in another user namespace";
 	default:
 		return strerror(-negative(error));
 	}

@@ -80,6 +80,19 @@ too much" "flowfd.py: signals while it waits"
 [ -e /dev/flowfd ] ||
 	tap_skip_all "examples with the module" "the module is not loaded"
 
+# Two processes that have a file with a key.
+key=$(mktemp -u)
+"$build/examples/shared" "$key" >"$key.out" 2>&1 &
+for i in $(seq 100); do
+	[ ! -s "$key" ] || break
+	sleep 0.1
+done
+tap_ok "shared: opens by the key" "$build/examples/shared" "$key"
+wait $!
+tap_is "$? $(cat "$key.out")" "0 3" "shared: is woken"
+tap_ok "shared: nothing is left" test ! -e "$key"
+rm -f "$key.out"
+
 # 2,000 events, each half a millisecond or more; 100 wakeups a second.
 start=$(date +%s%N)
 output=$("$build/examples/rate-limited" 2>&1)

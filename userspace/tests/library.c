@@ -25,6 +25,7 @@ static bool module_loaded(void)
 static void test_create(void)
 {
 	struct flowfd_create_counter counter = {.maximum = 10};
+	const struct flowfd_key key = { .id = 1 };
 	struct flowfd_query query;
 	struct flowfd_ring ring;
 
@@ -37,6 +38,7 @@ static void test_create(void)
 	       "create from a structure");
 	tap_is(flowfd_query(&query, sizeof(query)), -ENODEV, "query");
 	tap_is(flowfd_ring_create(&ring, 1, 0), -ENODEV, "create a ring");
+	tap_is(flowfd_open_shared(&key, 0), -ENODEV, "open by a key");
 }
 
 static void test_sizes(void)
@@ -80,6 +82,7 @@ static void test_settings(int fd, int wanted, const char *kind)
 	uint32_t rate;
 	struct flowfd_flow flow = { .count = 42 };
 	struct flowfd_counter_stats stats = { .writes = 42 };
+	struct flowfd_key key = { .id = 42 };
 	uint64_t value = 42;
 
 	printf("# %s\n", kind);
@@ -95,6 +98,8 @@ static void test_settings(int fd, int wanted, const char *kind)
 	tap_is(flowfd_write_with(fd, 1, 0, 0), wanted, "a write with a timeout");
 	tap_is(flowfd_read_with(fd, &value, 0, 0), wanted, "a read with a timeout");
 	tap_is(value, 42, "which takes nothing");
+	tap_is(flowfd_share(fd, &key), wanted, "a key");
+	tap_is(key.id, 42, "which stays as it was");
 }
 
 static void test_other_files(void)
@@ -181,6 +186,7 @@ static void test_texts(void)
 	tap_ok(strstr(flowfd_strerror(-ENOTTY), "flowfd_add()"),
 	       "ENOTTY says what a counter without the module has");
 	tap_ok(strstr(flowfd_strerror(-EIO), "not a counter"), "EIO speaks of no disk");
+	tap_ok(strstr(flowfd_strerror(-ENOENT), "key"), "ENOENT speaks of no file");
 	tap_is(strcmp(flowfd_version(), FLOWFD_VERSION), 0, "version");
 }
 

@@ -151,6 +151,10 @@ $program
 	tap_is "$found" "$name" "flowfd(7) has examples/$name.c"
 done
 
+tap_ok "flowfd_share(3) has examples/shared.c" sh -c '[ -z "${1##*"$2"*}" ]' sh \
+	"$(plain flowfd_share.3)" "$(sed -n '/^#include/,$p' "$top/examples/shared.c" |
+		expand -t 4)"
+
 # A program and its page have the same options.
 options=$("$build/flowfd-run" --help | grep -o -e '--[a-z-]*' | sort -u)
 tap_is "$(sed -n '/^\.SH OPTIONS/,/^\.SH EXIT/p' "$top/man/flowfd-run.1" |

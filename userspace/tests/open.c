@@ -744,6 +744,68 @@ static void test_export(unsigned int options)
 	flowfd_counter_close(&twin);
 }
 
+/* What another process opens, if there is the module. */
+static void test_share(unsigned int options)
+{
+	struct flowfd_key key = { .id = 0 }, again;
+	struct flowfd_counter c, twin;
+	uint64_t value = 0;
+	int fd;
+
+	if (open_counter(&c, nonblock, options))
+		abort();
+	tap_is(flowfd_share(c.fd, &key), fallback ? -ENOTTY : 0, "share");
+	if (fallback) {
+		flowfd_counter_close(&c);
+		return;
+	}
+	fd = flowfd_open_shared(&key, 0);
+	tap_ok(fd >= 0 && fd != c.fd, "open by the key");
+	tap_is(fcntl(fd, F_GETFD), FD_CLOEXEC, "close-on-exec");
+	tap_is(flowfd_counter_map(&twin, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER), 0, "map");
+	tap_is(flowfd_add(&twin, 4), 0, "add there");
+	tap_ok(!flowfd_take(&c, &value) && value == 4, "take here");
+	tap_is(flowfd_share(twin.fd, &again), 0, "share there");
+	tap_is(memcmp(&key, &again, sizeof(key)), 0, "by the same key");
+	flowfd_counter_close(&c);
+	fd = flowfd_open_shared(&key, FLOWFD_KEEP_ON_EXEC);
+	tap_is(fcntl(fd, F_GETFD), 0, "kept on exec");
+	close(fd);
+	tap_is(flowfd_open_shared(&key, 1U << 31), -EINVAL, "an unknown flag");
+	flowfd_counter_close(&twin);
+	tap_is(flowfd_open_shared(&key, 0), -ENOENT, "when it is closed");
+	again.secret[0] ^= 1;
+	tap_is(flowfd_open_shared(&again, 0), -ENOENT, "with a wrong key");
+}
+
+/* Likewise. Without the module it is an epoll. */
+static void test_share_ring(void)
+{
+	struct flowfd_ring ring, twin;
+	struct flowfd_event event;
+	struct flowfd_key key;
+	int post, ret;
+
+	if (flowfd_ring_create(&ring, 4, FLOWFD_FALLBACK))
+		abort();
+	ret = flowfd_share(ring.fd, &key);
+	if (fallback) {
+		/* An epoll has ioctls since Linux 6.9. */
+		tap_ok(ret == -ENOTTY || ret == -EINVAL, "share a ring");
+		flowfd_ring_destroy(&ring);
+		return;
+	}
+	tap_is(ret, 0, "share a ring");
+	tap_is(flowfd_ring_attach(&twin, flowfd_open_shared(&key, 0)), 0, "open it");
+	post = flowfd_ring_add_post(&ring, 42);
+	flowfd_ring_post(&twin, post, 1);
+	tap_is(flowfd_ring_harvest(&ring, &event, 1), 1, "what was posted there");
+	tap_is(event.data, 42, "is here");
+	flowfd_ring_destroy(&ring);
+	flowfd_ring_destroy(&twin);
+	tap_is(flowfd_open_shared(&key, 0), -ENOENT, "until it ends");
+}
+
 /* Opening is no cancellation point: the descriptor would be lost. */
 static void *open_cancelled(void *argument)
 {
@@ -803,6 +865,9 @@ static void run_backend(const char *name)
 	test_export(0);
 	test_export(FLOWFD_ONE_CONSUMER);
 	test_export(FLOWFD_NO_POLL);
+	test_share(0);
+	test_share(FLOWFD_NO_POLL);
+	test_share_ring();
 	test_cancelled();
 	test_writers();
 	test_all_bursts();
