@@ -41,10 +41,8 @@ static int counter_lose(struct flowfd_counter *c, u64 value,
 /*
  * A write that does not sleep passes writers that do, and so does one that adds nothing, or
  * that is of a semaphore. The maximum says whether a value can ever fit, and may change
- * while the writer sleeps.
- *
- * Return: 0; -EAGAIN: it does not fit now, or has to wait; -EBUSY: others change the count;
- * -EINVAL.
+ * while the writer sleeps. Returns 0; -EAGAIN: it does not fit now, or has to wait;
+ * -EBUSY: others change the count; -EINVAL.
  */
 static int counter_try_add(struct flowfd_counter *c, u64 value,
 			   const struct flowfd_options *options)
@@ -196,13 +194,9 @@ static __always_inline int counter_transfer(struct flowfd_counter *c, u64 *value
 	return err;
 }
 
-/**
- * flowfd_counter_add - a write
- * @c: locked counter; the lock is released while it sleeps
- * @value: what to add
- * @options: how
- *
- * Return: 0 or a negative errno.
+/*
+ * Adds to a locked counter, as a write does. The lock is released while it sleeps.
+ * Returns 0 or a negative errno.
  */
 int flowfd_counter_add(struct flowfd_counter *c, u64 value,
 		       const struct flowfd_options *options)
@@ -212,13 +206,9 @@ int flowfd_counter_add(struct flowfd_counter *c, u64 value,
 	return counter_transfer(c, &value, options, true);
 }
 
-/**
- * flowfd_counter_take - a read
- * @c: locked counter; the lock is released while it sleeps
- * @value: result
- * @options: how
- *
- * Return: 0 or a negative errno.
+/*
+ * Takes from a locked counter, as a read does. The lock is released while it sleeps.
+ * Returns 0 or a negative errno.
  */
 int flowfd_counter_take(struct flowfd_counter *c, u64 *value,
 			const struct flowfd_options *options)
@@ -226,12 +216,9 @@ int flowfd_counter_take(struct flowfd_counter *c, u64 *value,
 	return counter_transfer(c, value, options, false);
 }
 
-/**
- * flowfd_counter_takes_more - whether flowfd_counter_add_some() would leave nothing
- * @c: locked counter
- * @value: what to add, and 1 more
- *
- * By policy, what does not fit is lost, but not what would fit without it.
+/*
+ * Whether flowfd_counter_add_some() would leave nothing of @value and 1 more. The counter
+ * is locked. By policy, what does not fit is lost, but not what would fit without it.
  */
 bool flowfd_counter_takes_more(const struct flowfd_counter *c, u64 value)
 {
@@ -240,15 +227,11 @@ bool flowfd_counter_takes_more(const struct flowfd_counter *c, u64 value)
 	return counter_loses(c) && !(value && store_has_room(&c->store, value));
 }
 
-/**
- * flowfd_counter_add_some - add as much as there is room for
- * @c: locked counter
- * @value: what to add; reduced by what was added, or lost by policy
- *
- * Does not sleep, nor unlock the counter.
- *
- * Return: 0; -EAGAIN: there is no room for the rest; or -EBUSY: others changed the count
- * of a mapped counter all the time.
+/*
+ * Adds to a locked counter as much as there is room for, and subtracts from *@value what
+ * was added, or lost by policy. Does not sleep, nor unlock the counter. Returns 0;
+ * -EAGAIN: there is no room for the rest; or -EBUSY: others changed the count of a mapped
+ * counter all the time.
  */
 int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value)
 {
@@ -272,11 +255,9 @@ int flowfd_counter_add_some(struct flowfd_counter *c, u64 *value)
 	return err;
 }
 
-/**
- * flowfd_counter_want_room - have the next take wake an entry for EPOLLOUT
- * @c: locked counter without room, with the entry in its queue
- *
- * A mapped counter can have room afterwards.
+/*
+ * Has the next take wake an entry for EPOLLOUT, which is in the queue of a locked counter
+ * without room. A mapped counter can have room afterwards.
  */
 void flowfd_counter_want_room(struct flowfd_counter *c)
 {
@@ -284,10 +265,7 @@ void flowfd_counter_want_room(struct flowfd_counter *c)
 	counter_makes_room(c);
 }
 
-/**
- * flowfd_counter_tell_readers - wake readers if the count is ready, as after an add
- * @c: locked counter
- */
+/* Wakes readers of a locked counter if the count is ready, as after an add. */
 void flowfd_counter_tell_readers(struct flowfd_counter *c)
 {
 	counter_arm_readers(c);
@@ -295,13 +273,10 @@ void flowfd_counter_tell_readers(struct flowfd_counter *c)
 		flowfd_counter_settle(c, EPOLLIN, false);
 }
 
-/**
- * flowfd_counter_take_ready - take the count if it is ready
- * @c: locked counter
- * @value: result
- *
- * Return: 0; -EAGAIN: the next add that makes it ready wakes readers; or -EBUSY: others
- * changed the count of a mapped counter all the time.
+/*
+ * Takes the count of a locked counter if it is ready. Returns 0; -EAGAIN: the next add
+ * that makes it ready wakes readers; or -EBUSY: others changed the count of a mapped
+ * counter all the time.
  */
 int flowfd_counter_take_ready(struct flowfd_counter *c, u64 *value)
 {

@@ -209,8 +209,7 @@ static inline bool counter_is_ready(struct flowfd_counter *c, u64 count)
 /*
  * Has the next add in memory notify, if a reader is there; under the lock. Not while
  * a wakeup is deferred: the timer does it, and until then producers shall make no calls.
- *
- * Return: whether to look at the count again: it is one that programs change.
+ * Returns whether to look at the count again: it is one that programs change.
  */
 static inline bool counter_arm_readers(struct flowfd_counter *c)
 {

@@ -16,11 +16,9 @@ counter_alloc_mapped(const struct flowfd_create_counter *args)
 	return args->flags & FLOWFD_MAPPED ? flowfd_mapped_alloc(args) : NULL;
 }
 
-/**
- * flowfd_counter_alloc - make a counter
- * @args: checked settings; a maximum of 0 is no maximum
- *
- * Return: the counter, sealed, for flowfd_counter_free(), or an ERR_PTR.
+/*
+ * Makes a counter by checked settings; a maximum of 0 is no maximum. Returns it sealed,
+ * for flowfd_counter_free(), or an ERR_PTR.
  */
 struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args)
 {
@@ -71,10 +69,7 @@ free_mapped:
 	return ERR_PTR(err);
 }
 
-/**
- * flowfd_counter_put - drop a reference
- * @c: counter, of which the last reference frees the memory
- */
+/* Drops a reference. The last frees the memory. */
 void flowfd_counter_put(struct flowfd_counter *c)
 {
 	if (!refcount_dec_and_test(&c->refs))
@@ -83,10 +78,7 @@ void flowfd_counter_put(struct flowfd_counter *c)
 	kmem_cache_free(counter_cache, c);
 }
 
-/**
- * flowfd_counter_free - end a counter
- * @c: counter that no file refers to
- */
+/* Ends a counter that no file refers to. */
 void flowfd_counter_free(struct flowfd_counter *c)
 {
 	flowfd_object_remove(&c->object, &flowfd_counters, c->id);
@@ -107,13 +99,10 @@ static void counter_construct(void *object)
 	c->hooks = RB_ROOT;
 }
 
-/**
- * flowfd_counter_init - make what all counters share
- *
- * A cache with a constructor is never merged with another cache, so a counter that
- * leaked is reported when the module is removed.
- *
- * Return: 0 or -ENOMEM.
+/*
+ * Makes the slab cache of counters. Returns 0 or -ENOMEM. A cache with a constructor is
+ * never merged with another cache, so a counter that leaked is reported when the module
+ * is removed.
  */
 int flowfd_counter_init(void)
 {
@@ -123,7 +112,7 @@ int flowfd_counter_init(void)
 	return counter_cache ? 0 : -ENOMEM;
 }
 
-/** flowfd_counter_exit - the last counter is gone */
+/* The last counter is gone. */
 void flowfd_counter_exit(void)
 {
 	kmem_cache_destroy(counter_cache);

@@ -184,14 +184,9 @@ static bool counter_args_are_valid(const struct flowfd_create_counter *args, u32
 	return flowfd_qos_is_valid(&args->qos);
 }
 
-/**
- * flowfd_counter_args - get the settings of a new counter from user memory
- * @args: result
- * @flags: flags that are allowed
- * @argp: struct flowfd_create_counter in user memory
- * @size: the caller's size of it
- *
- * Return: 0 or a negative errno.
+/*
+ * Gets struct flowfd_create_counter, of the caller's @size, from user memory and checks
+ * it. Only @flags are allowed. Returns 0 or a negative errno.
  */
 int flowfd_counter_args(struct flowfd_create_counter *args, u32 flags,
 			const void __user *argp, size_t size)
@@ -248,13 +243,9 @@ static long control_sized(struct file *file, unsigned int cmd, void __user *argp
 	return flowfd_common_ioctl(cmd, argp);
 }
 
-/**
- * flowfd_counter_ioctl - ioctls of a counter
- * @file: of the counter
- * @cmd: command, some with the caller's size of its structure in it
- * @arg: structure in user memory
- *
- * Return: 0, the result of FLOWFD_IOC_COUNTER_ID, or a negative errno.
+/*
+ * The ioctls of a counter; some commands have the caller's size of the structure in them.
+ * Returns 0, the result of FLOWFD_IOC_COUNTER_ID, or a negative errno.
  */
 long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {

@@ -161,12 +161,7 @@ static const struct file_operations mapped_fops = {
 	.flush = counter_flush,
 };
 
-/**
- * flowfd_counter_of - the counter behind a file
- * @file: any file
- *
- * Return: the counter, or NULL if the file is none.
- */
+/* The counter behind any file, or NULL if the file is none. */
 struct flowfd_counter *flowfd_counter_of(const struct file *file)
 {
 	return file->f_op->release == counter_release ? file->private_data : NULL;
@@ -183,11 +178,9 @@ static void counter_init_file(struct file *file)
 	file->f_mode |= FMODE_STREAM | FMODE_NOWAIT;
 }
 
-/**
- * flowfd_counter_open - make an opened file a counter that has no settings yet
- * @file: file with methods of a counter
- *
- * Return: 0 or a negative errno.
+/*
+ * Makes an opened file, which has methods of a counter, a counter that has no settings
+ * yet. Returns 0 or a negative errno.
  */
 int flowfd_counter_open(struct file *file)
 {
@@ -202,12 +195,9 @@ int flowfd_counter_open(struct file *file)
 	return 0;
 }
 
-/**
- * flowfd_counter_create - FLOWFD_IOC_CREATE_COUNTER
- * @argp: struct flowfd_create_counter in user memory
- * @size: the caller's size of it
- *
- * Return: a new descriptor or a negative errno.
+/*
+ * FLOWFD_IOC_CREATE_COUNTER, with a structure of the caller's @size. Returns a new
+ * descriptor or a negative errno.
  */
 long flowfd_counter_create(const void __user *argp, size_t size)
 {

@@ -225,15 +225,10 @@ slow:
 	return counter_take_as_file(c, *d, nonblock);
 }
 
-/**
- * flowfd_counter_read - read(2)
- * @file: of the counter
- * @buf: for the value, 8 bytes
- * @size: of @buf
- * @pos: not used
- *
- * read(2) and write(2) have methods beside read_iter and write_iter because these are
- * the calls that counters are used with: it saves them the set-up of an iterator.
+/*
+ * read(2) of a value, 8 bytes. It and write(2) have methods beside read_iter and
+ * write_iter because these are the calls that counters are used with: it saves them the
+ * set-up of an iterator.
  */
 ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
@@ -245,13 +240,7 @@ ssize_t flowfd_counter_read(struct file *file, char __user *buf, size_t size, lo
 		       sizeof(u64);
 }
 
-/**
- * flowfd_counter_write - write(2)
- * @file: of the counter
- * @buf: with the value, 8 bytes
- * @size: of @buf
- * @pos: not used
- */
+/* write(2) of a value, 8 bytes. */
 ssize_t flowfd_counter_write(struct file *file, const char __user *buf, size_t size,
 			     loff_t *pos)
 {
@@ -272,11 +261,7 @@ static bool iocb_is_nonblock(const struct kiocb *iocb)
 	return iocb->ki_flags & IOCB_NOWAIT || iocb->ki_filp->f_flags & O_NONBLOCK;
 }
 
-/**
- * flowfd_counter_read_iter - readv(2), io_uring and AIO
- * @iocb: of the call
- * @to: for the value, 8 bytes
- */
+/* readv(2), io_uring and AIO: a value, as read(2). */
 ssize_t flowfd_counter_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	const struct destination d = { .to = to };
@@ -287,13 +272,9 @@ ssize_t flowfd_counter_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		       sizeof(u64);
 }
 
-/**
- * flowfd_counter_write_iter - writev(2), io_uring and AIO
- * @iocb: of the call
- * @from: values, one for each segment
- *
- * eventfd has no write_iter, so writev(2) makes one write of each segment. So does this:
- * a program must not see the difference.
+/*
+ * writev(2), io_uring and AIO. eventfd has no write_iter, so writev(2) makes one write of
+ * each segment. So does this: a program must not see the difference.
  */
 ssize_t flowfd_counter_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
@@ -324,14 +305,11 @@ ssize_t flowfd_counter_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	return written;
 }
 
-/**
- * flowfd_counter_poll - poll(2), epoll and all other pollers
- * @file: of the counter
- * @wait: poll table
- *
- * The caller is in the queue, or poll_wait() has put it there under the lock, before
- * the events are read. Events are changed under the lock before the queue is looked at.
- * So either this sees the new events, or the other side sees the poller.
+/*
+ * poll(2), epoll and all other pollers. The caller is in the queue, or poll_wait() has
+ * put it there under the lock, before the events are read. Events are changed under the
+ * lock before the queue is looked at. So either this sees the new events, or the other
+ * side sees the poller.
  */
 __poll_t flowfd_counter_poll(struct file *file, poll_table *wait)
 {

@@ -7,11 +7,7 @@
 
 #include "counter.h"
 
-/**
- * flowfd_counter_get_stats - what was counted, at one moment
- * @c: counter
- * @answer: result
- */
+/* What was counted, at one moment. Takes the lock. */
 void flowfd_counter_get_stats(struct flowfd_counter *c,
 			      struct flowfd_counter_stats *answer)
 {
@@ -34,11 +30,7 @@ void flowfd_counter_get_stats(struct flowfd_counter *c,
 	spin_unlock_irq(&c->wqh.lock);
 }
 
-/**
- * flowfd_counter_show_stats - the same for fdinfo
- * @m: output
- * @c: counter
- */
+/* The same for fdinfo. */
 void flowfd_counter_show_stats(struct seq_file *m, struct flowfd_counter *c)
 {
 	struct flowfd_counter_stats stats;

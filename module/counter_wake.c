@@ -33,12 +33,9 @@ static noinline bool counter_wake_one(wait_queue_entry_t *entry, __poll_t events
 	return woken < 0 || (woken && exclusive);
 }
 
-/**
- * flowfd_counter_wake - wake pollers
- * @c: locked counter
- * @events: what happened
- *
- * As wake_up_locked_poll(), but events that a ring watches are published here.
+/*
+ * Wakes the pollers of a locked counter: as wake_up_locked_poll(), but events that a ring
+ * watches are published here.
  */
 void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events)
 {
@@ -55,11 +52,7 @@ void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events)
 	}
 }
 
-/**
- * flowfd_counter_wake_exclusive - wake one exclusive poller
- * @c: locked counter
- * @events: what happened
- */
+/* Wakes one exclusive poller of a locked counter. */
 void flowfd_counter_wake_exclusive(struct flowfd_counter *c, __poll_t events)
 {
 	wait_queue_entry_t *entry, *next;
