@@ -47,9 +47,8 @@ static int sink_eventfd_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 
 /*
  * Takes under the lock under which the sink was found to be open: what is added after its
- * last file is closed stays.
- *
- * Return: the eventfd that is to be signalled with *@value, or NULL.
+ * last file is closed stays. Returns the eventfd that is to be signalled with *@value, or
+ * NULL.
  */
 static struct eventfd_ctx *sink_take(struct flowfd_bridge_state *b, u64 *value)
 {

@@ -17,9 +17,8 @@
 
 /*
  * Takes what fits, or all of an eventfd that is no semaphore: then the rest waits. What does
- * not fit at all stays in the eventfd.
- *
- * Return: 0, or -EAGAIN: there may be more than fits.
+ * not fit at all stays in the eventfd. Returns 0, or -EAGAIN: there may be more than
+ * fits.
  */
 static int source_take(struct flowfd_bridge_state *b)
 {
@@ -38,10 +37,8 @@ static int source_take(struct flowfd_bridge_state *b)
 }
 
 /*
- * What was taken before is added before more is taken.
- *
- * Return: 0; -EAGAIN: there may be more than fits; -EBUSY: programs changed the words of a
- * mapped counter all the time.
+ * What was taken before is added before more is taken. Returns 0; -EAGAIN: there may be
+ * more than fits; -EBUSY: programs changed the words of a mapped counter all the time.
  */
 static int source_try(struct flowfd_bridge_state *b)
 {

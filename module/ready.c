@@ -6,11 +6,9 @@
 
 #include "ready.h"
 
-/**
- * flowfd_ready_wait_for_due - have the timer expire when the delay has passed
- * @r: of a locked counter
- *
- * The timer of a deferred wakeup comes first, and then starts this.
+/*
+ * Has the timer expire when the delay has passed. The timer of a deferred wakeup comes
+ * first, and then starts this.
  */
 void flowfd_ready_wait_for_due(struct ready *r)
 {
@@ -18,13 +16,9 @@ void flowfd_ready_wait_for_due(struct ready *r)
 		hrtimer_start(&r->timer, ns_to_ktime(r->flow.due), HRTIMER_MODE_ABS);
 }
 
-/**
- * flowfd_ready_check - whether readers are to know of a count
- * @r: of a locked counter
- * @count: the count
- * @blocked: a writer has no room, so it is ready below the mark, too
- *
- * Starts the timer if it will be ready when the delay has passed.
+/*
+ * Whether readers are to know of a count. @blocked: a writer has no room, so it is ready
+ * below the mark, too. Starts the timer if it will be ready when the delay has passed.
  */
 bool flowfd_ready_check(struct ready *r, u64 count, bool blocked)
 {
@@ -39,14 +33,9 @@ bool flowfd_ready_check(struct ready *r, u64 count, bool blocked)
 	return false;
 }
 
-/**
- * flowfd_ready_force - make a count ready below its mark
- * @r: of a locked counter
- * @count: the count
- *
- * Until it is taken, also if the mark is raised meanwhile.
- *
- * Return: whether that may have made it ready.
+/*
+ * Makes a count ready below its mark until it is taken, also if the mark is raised
+ * meanwhile. Returns whether that may have made it ready.
  */
 bool flowfd_ready_force(struct ready *r, u64 count)
 {
@@ -60,11 +49,10 @@ bool flowfd_ready_force(struct ready *r, u64 count)
 	return !forced && r->flow.read_mark > 1;
 }
 
-/**
- * flowfd_ready_take_token - take a token, or leave the wakeup to the timer
- * @r: of a locked counter, with a bucket that is limited
- *
- * Until the timer expires there is no token, so further calls do not read the clock.
+/*
+ * Takes a token of a bucket that is limited, or returns false and leaves the wakeup to
+ * the timer. Until the timer expires there is no token, so further calls do not read the
+ * clock.
  */
 bool flowfd_ready_take_token(struct ready *r)
 {
@@ -77,12 +65,7 @@ bool flowfd_ready_take_token(struct ready *r)
 	return false;
 }
 
-/**
- * flowfd_ready_end_deferral - the caller wakes the readers
- * @r: of a locked counter
- *
- * Return: whether a wakeup was deferred.
- */
+/* The caller wakes the readers. Returns whether a wakeup was deferred. */
 bool flowfd_ready_end_deferral(struct ready *r)
 {
 	bool deferred = r->bucket.deferred;
@@ -91,14 +74,9 @@ bool flowfd_ready_end_deferral(struct ready *r)
 	return deferred;
 }
 
-/**
- * flowfd_ready_expire - the timer expired
- * @r: of a locked counter
- * @count: the count
- *
- * It may come too early, for a bucket that was replaced or a count that was taken.
- *
- * Return: whether a wakeup was deferred until now.
+/*
+ * The timer expired; it may come too early, for a bucket that was replaced or a count
+ * that was taken. Returns whether a wakeup was deferred until now.
  */
 bool flowfd_ready_expire(struct ready *r, u64 count)
 {
@@ -111,13 +89,10 @@ bool flowfd_ready_expire(struct ready *r, u64 count)
 	return deferred;
 }
 
-/**
- * flowfd_ready_set_bucket - start with a full bucket
- * @r: of a locked counter
- * @qos: valid settings
- *
- * The caller delivers a wakeup that was deferred. If the timer runs already, it waits for
- * the lock and then finds nothing to do.
+/*
+ * Starts with a full bucket of valid settings. The caller delivers a wakeup that was
+ * deferred. If the timer runs already, it waits for the lock and then finds nothing to
+ * do.
  */
 void flowfd_ready_set_bucket(struct ready *r, const struct eventfd_qos *qos)
 {
@@ -126,21 +101,14 @@ void flowfd_ready_set_bucket(struct ready *r, const struct eventfd_qos *qos)
 	flowfd_ready_wait_for_due(r);
 }
 
-/**
- * flowfd_ready_init - marks and delay of an eventfd, and a bucket
- * @r: of a new counter
- * @qos: valid settings
- */
+/* Marks and delay of an eventfd, and a bucket of valid settings, for a new counter. */
 void flowfd_ready_init(struct ready *r, const struct eventfd_qos *qos)
 {
 	flow_init(&r->flow);
 	flowfd_ready_set_bucket(r, qos);
 }
 
-/**
- * flowfd_qos_is_valid - whether a bucket can have these settings
- * @qos: settings from user space
- */
+/* Whether a bucket can have these settings from user space. */
 bool flowfd_qos_is_valid(const struct eventfd_qos *qos)
 {
 	if (qos->token_rate > FLOWFD_TOKEN_RATE_MAX)

@@ -146,13 +146,9 @@ static void settings_apply(struct flowfd_counter *c, const struct flowfd_flow *a
 		flowfd_counter_wake(c, EPOLLOUT);
 }
 
-/**
- * flowfd_counter_set_flow - FLOWFD_IOC_SET_FLOW
- * @c: counter
- * @args: what to set
- *
- * Return: 0; -EINVAL if the settings are not valid for this counter now; or -EPERM if they
- * are sealed.
+/*
+ * FLOWFD_IOC_SET_FLOW. Takes the lock. Returns 0; -EINVAL if the settings are not valid
+ * for this counter now; or -EPERM if they are sealed.
  */
 int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *args)
 {
@@ -181,11 +177,7 @@ int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *
 	return err;
 }
 
-/**
- * flowfd_counter_get_flow - settings and count of one moment
- * @c: counter
- * @answer: result
- */
+/* Settings and count of one moment. Takes the lock. */
 void flowfd_counter_get_flow(struct flowfd_counter *c, struct flowfd_flow *answer)
 {
 	spin_lock_irq(&c->wqh.lock);
@@ -202,13 +194,10 @@ static bool counter_is_untouched(const struct flowfd_counter *c)
 	       !c->bridges && !r->bucket.capacity && !r->bucket.rate;
 }
 
-/**
- * flowfd_counter_set_up - FLOWFD_IOC_SETUP_COUNTER: give an opened counter its settings, once
- * @c: counter, which may be in use already
- * @args: checked settings
- *
- * Return: 0; -EBUSY if it has settings, a count or a bridge; or -EPERM if the settings are
- * sealed.
+/*
+ * FLOWFD_IOC_SETUP_COUNTER: gives an opened counter, which may be in use already, checked
+ * settings, once. Takes the lock. Returns 0; -EBUSY if it has settings, a count or a
+ * bridge; or -EPERM if the settings are sealed.
  */
 int flowfd_counter_set_up(struct flowfd_counter *c,
 			  const struct flowfd_create_counter *args)

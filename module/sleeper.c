@@ -45,15 +45,12 @@ static int sleeper_take(struct flowfd_counter *c, u64 *value)
 	return 0;
 }
 
-/**
- * flowfd_writers_go_on - add what the first sleeping writers want to add
- * @c: locked counter
+/*
+ * Adds what the first sleeping writers want to add. Returns whether something was added.
  *
  * Stops at the first that does not fit: big values have their turn, too. But not of a
- * semaphore: each 1 is for another reader, so nothing is gathered for a big value, and its
- * writer could wait for readers that wait for the writers behind it.
- *
- * Return: whether something was added.
+ * semaphore: each 1 is for another reader, so nothing is gathered for a big value, and
+ * its writer could wait for readers that wait for the writers behind it.
  */
 bool flowfd_writers_go_on(struct flowfd_counter *c)
 {
@@ -82,13 +79,9 @@ bool flowfd_writers_go_on(struct flowfd_counter *c)
 	return added;
 }
 
-/**
- * flowfd_readers_go_on - give the count to the first sleeping reader
- * @c: locked counter
- *
- * A semaphore gives 1 to each.
- *
- * Return: whether something was taken.
+/*
+ * Gives the count to the first sleeping reader; a semaphore gives 1 to each. Returns
+ * whether something was taken.
  */
 bool flowfd_readers_go_on(struct flowfd_counter *c)
 {
@@ -110,11 +103,9 @@ bool flowfd_readers_go_on(struct flowfd_counter *c)
 	return taken;
 }
 
-/**
- * flowfd_writers_retry - have writers try again after a change of settings
- * @c: locked counter
- *
- * Writers that must not sleep now: because of the policy, or because a value can never fit.
+/*
+ * After a change of settings, has writers try again if they must not sleep now: because
+ * of the policy, or because their value can never fit.
  */
 void flowfd_writers_retry(struct flowfd_counter *c)
 {
@@ -129,14 +120,12 @@ void flowfd_writers_retry(struct flowfd_counter *c)
 	counter_set_busy(c);
 }
 
-/**
- * flowfd_sleeper_join - make the caller a sleeper, for flowfd_sleeper_sleep()
- * @c: locked counter
- * @s: on the stack of the caller; a writer has set its value
- * @sleepers: readers or writers of the counter
+/*
+ * Makes the caller a sleeper, on its stack, for flowfd_sleeper_sleep(). @sleepers:
+ * readers or writers of the counter. A writer has set its value.
  *
- * As futex(2) does, it puts real-time tasks in the order of their priorities, and all others
- * behind them. Equals have their turns in the order in which they came.
+ * As futex(2) does, it puts real-time tasks in the order of their priorities, and all
+ * others behind them. Equals have their turns in the order in which they came.
  */
 void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
 			 struct list_head *sleepers)
@@ -154,15 +143,14 @@ void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
 	counter_set_busy(c);
 }
 
-/**
- * flowfd_sleeper_sleep - sleep until another task has done what the caller wants to do
- * @c: locked counter; the lock is released meanwhile
- * @s: sleeper that has joined; it leaves
- * @end: until when it may sleep, on CLOCK_MONOTONIC; KTIME_MAX: for ever
+/*
+ * Sleeps until another task has done what the caller wants to do, or until @end on
+ * CLOCK_MONOTONIC, KTIME_MAX for never. The lock is released meanwhile. The sleeper has
+ * joined; it leaves.
  *
- * The result in @s is 0: it was added or taken; -EBUSY: try again, because settings changed,
- * or because a program changed the count of a mapped counter; -EINVAL: it can never fit;
- * -ETIMEDOUT; or -ERESTARTSYS for a signal.
+ * The result in @s is 0: it was added or taken; -EBUSY: try again, because settings
+ * changed, or because a program changed the count of a mapped counter; -EINVAL: it can
+ * never fit; -ETIMEDOUT; or -ERESTARTSYS for a signal.
  */
 void flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end)
 	__must_hold(&c->wqh.lock)

@@ -100,9 +100,8 @@ static bool turns_admit(struct flowfd_counter *c, bool past_bucket)
 
 /*
  * Lets sleepers go on until none can, readers first if it is their turn. Each turn ends the
- * sleep of one. *@readers: something was added, and readers may be woken.
- *
- * Return: whether a reader took.
+ * sleep of one. *@readers: something was added, and readers may be woken. Returns whether
+ * a reader took.
  */
 static bool turns_run(struct flowfd_counter *c, bool *readers)
 {
@@ -178,9 +177,8 @@ static void turns_forget(struct flowfd_counter *c)
 
 /*
  * Poll of a counter that is not mapped does not take the lock: the events are stored before
- * pollers are woken, and always belong to a count and a maximum of one moment.
- *
- * Return: whether a reader took.
+ * pollers are woken, and always belong to a count and a maximum of one moment. Returns
+ * whether a reader took.
  */
 static bool turns_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket,
 			 bool again)
@@ -215,12 +213,10 @@ static bool turns_settle(struct flowfd_counter *c, __poll_t news, bool past_buck
 	return took;
 }
 
-/**
- * flowfd_counter_settle - let sleepers go on, and tell pollers
- * @c: locked counter
- * @news: EPOLLIN: something was added; EPOLLOUT: there is more room. Of a mapped counter,
- *	not for a take, which programs do without a call
- * @past_bucket: readers are woken without a token
+/*
+ * Lets sleepers go on, and tells pollers. @news: EPOLLIN: something was added; EPOLLOUT:
+ * there is more room, but not for a take of a mapped counter, which programs do without a
+ * call. @past_bucket: readers are woken without a token.
  */
 void flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket)
 {
@@ -244,10 +240,7 @@ void flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bu
 	turns_forget(c);
 }
 
-/**
- * flowfd_counter_notify - FLOWFD_IOC_COUNTER_NOTIFY
- * @c: mapped counter
- */
+/* FLOWFD_IOC_COUNTER_NOTIFY of a mapped counter. Takes the lock. */
 void flowfd_counter_notify(struct flowfd_counter *c)
 {
 	spin_lock_irq(&c->wqh.lock);
@@ -255,12 +248,10 @@ void flowfd_counter_notify(struct flowfd_counter *c)
 	spin_unlock_irq(&c->wqh.lock);
 }
 
-/**
- * flowfd_counter_heal - do what processes that ended may have left undone
- * @work: of a mapped counter
- *
- * One may have died after an add or take and before it looked at the bits, or after it
- * was woken and before it looked at the count: so this wakes all again.
+/*
+ * Does what processes that ended may have left undone with a mapped counter. Takes the
+ * lock. One may have died after an add or take and before it looked at the bits, or after
+ * it was woken and before it looked at the count: so this wakes all again.
  */
 void flowfd_counter_heal(struct work_struct *work)
 {
@@ -278,10 +269,7 @@ void flowfd_counter_heal(struct work_struct *work)
 	spin_unlock_irq(&c->wqh.lock);
 }
 
-/**
- * flowfd_counter_expired - the timer of a counter expired
- * @timer: of the counter
- */
+/* The timer of a counter expired. Takes the lock. */
 enum hrtimer_restart flowfd_counter_expired(struct hrtimer *timer)
 {
 	struct flowfd_counter *c =
