@@ -32,13 +32,10 @@ static void mapped_queue_heal(struct flowfd_mapped *m)
 		queue_work(m->work_class->per_cpu, &m->heal);
 }
 
-/**
- * flowfd_mapped_closed - a descriptor is closed, perhaps because its process was killed
- * @m: of a mapped counter
- *
- * Its number is free already, and may be another file's: programs that add in memory
- * until this counts take the number for this counter. A process that goes on has left
- * nothing undone.
+/*
+ * A descriptor is closed, perhaps because its process was killed. Its number is free
+ * already, and may be another file's: programs that add in memory until this counts take
+ * the number for this counter. A process that goes on has left nothing undone.
  */
 void flowfd_mapped_closed(struct flowfd_mapped *m)
 {
@@ -47,11 +44,9 @@ void flowfd_mapped_closed(struct flowfd_mapped *m)
 		mapped_queue_heal(m);
 }
 
-/**
- * flowfd_mapped_alloc - make the memory of a mapped counter
- * @args: checked settings
- *
- * Return: what flowfd_mapped_free() frees, or an ERR_PTR.
+/*
+ * Makes the memory of a mapped counter, by checked settings. Returns what
+ * flowfd_mapped_free() frees, or an ERR_PTR.
  */
 struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *args)
 {
@@ -88,10 +83,7 @@ struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *ar
 	return m;
 }
 
-/**
- * flowfd_mapped_free - free the memory of a mapped counter
- * @m: memory that was not used, or has ended; may be NULL
- */
+/* Frees memory that was not used, or has ended. @m may be NULL. */
 void flowfd_mapped_free(struct flowfd_mapped *m)
 {
 	if (!m)
@@ -113,13 +105,7 @@ static const struct vm_operations_struct mapped_vm_ops = {
 	.close = mapped_close,
 };
 
-/**
- * flowfd_mapped_map - map the memory for a program
- * @m: of the counter behind the mapped file
- * @vma: mapping
- *
- * Return: 0 or a negative errno.
- */
+/* Maps the memory for a program. Returns 0 or a negative errno. */
 int flowfd_mapped_map(struct flowfd_mapped *m, struct vm_area_struct *vma)
 {
 	int err;

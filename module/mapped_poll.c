@@ -73,15 +73,12 @@ static void mapped_note_edges(struct flowfd_counter *c, const poll_table *wait)
 	smp_mb();
 }
 
-/**
- * flowfd_mapped_poll - poll(2), epoll and all other pollers
- * @c: mapped counter; the caller is in its queue if it wants to be woken
- * @wait: poll table, or NULL
+/*
+ * Returns the events for poll(2), epoll and all other pollers. The caller is in the queue
+ * if it wants to be woken; @wait may be NULL.
  *
  * A task that clears a bit wakes the queue afterwards. So bits that were set before this
  * looked at the count are enough; if a bit goes meanwhile, the caller is woken.
- *
- * Return: events.
  */
 __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait)
 {

@@ -10,14 +10,9 @@
 /* How often a call tries to change a word with interrupts off. */
 #define MAPPED_TRIES 64
 
-/**
- * flowfd_mapped_count - the count, at one moment
- * @m: of a mapped counter
- * @count: result
- *
- * Looks once more if a program took meanwhile.
- *
- * Return: false if one did so each time: then @count may be too high.
+/*
+ * Stores the count of one moment: looks once more if a program took meanwhile. Returns
+ * false if one did so each time: then @count may be too high.
  */
 bool flowfd_mapped_count(const struct flowfd_mapped *m, u64 *count)
 {
@@ -29,13 +24,10 @@ bool flowfd_mapped_count(const struct flowfd_mapped *m, u64 *count)
 	return false;
 }
 
-/**
- * flowfd_mapped_try_add - add to the count what there is room for
- * @m: of a mapped counter
- * @value: what to add; reduced by what was added
- * @partly: add a part of it, if there is no room for all
- *
- * Return: 0; -EAGAIN: there is no room for the rest; -EBUSY: others were faster each time.
+/*
+ * Adds *@value or, @partly, what there is room for, and subtracts from *@value what it
+ * added. Returns 0; -EAGAIN: there is no room for the rest; -EBUSY: others were faster
+ * each time.
  */
 int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 *value, bool partly)
 {
@@ -61,12 +53,9 @@ int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 *value, bool partly)
 	return -EBUSY;
 }
 
-/**
- * flowfd_mapped_try_take - take the count if there is one
- * @m: of a mapped counter
- * @value: result
- *
- * Return: 0; -EAGAIN: there is none; -EBUSY: others were faster each time.
+/*
+ * Takes the count if there is one. Returns 0; -EAGAIN: there is none; -EBUSY: others were
+ * faster each time.
  */
 int flowfd_mapped_try_take(struct flowfd_mapped *m, u64 *value)
 {

@@ -97,17 +97,15 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events, int
 		flowfd_ring_wake(ring, sync);
 }
 
-/**
- * flowfd_publish - publish events of a watched file
- * @w: watch of the file
- * @events: what happened, not 0
- * @sync: whether the waker is about to sleep, a hint for the scheduler
- * @locked: whether the lock of a wait queue is held; a constant
+/*
+ * Publishes events, not 0, of a watched file, in any context. @sync: the waker is about
+ * to sleep, a hint for the scheduler. @locked: the lock of a wait queue is held; a
+ * constant.
  *
- * In any context, wait-free: a fixed number of steps, whatever user space stores in
- * the memory meanwhile. If the flag is set, the index has an entry of the item, or its
- * publisher is about to put it there and to wake; the consumer finds these events with
- * that entry, and only what is counted here is new.
+ * Wait-free: a fixed number of steps, whatever user space stores in the memory meanwhile.
+ * If the flag is set, the index has an entry of the item, or its publisher is about to
+ * put it there and to wake; the consumer finds these events with that entry, and only
+ * what is counted here is new.
  *
  * A publisher that has taken a position and not yet filled its slot hides all entries
  * behind it, so it must not be preempted in between.
@@ -128,15 +126,10 @@ static __always_inline struct flowfd_watch *watch_of_first(struct wait_queue_ent
 	return container_of(wait, struct flowfd_watch, queue.wait);
 }
 
-/**
- * watch_announce - the fast path of a wakeup
- * @w: watch
- * @events: events of the wakeup, 0 if it says nothing
- * @sync: as for flowfd_publish()
- *
- * The lock of the file's wait queue is held.
- *
- * Return: false if the wakeup needs the slow path, and nothing was done.
+/*
+ * The fast path of a wakeup, under the lock of the file's wait queue. @events is 0 if the
+ * wakeup says nothing; @sync is as for flowfd_publish(). Returns false if the wakeup
+ * needs the slow path, and nothing was done.
  */
 static __always_inline bool watch_announce(struct flowfd_watch *w, __poll_t events,
 					   int sync)
