@@ -23,9 +23,6 @@ static atomic64_t last_ring = ATOMIC64_INIT(0);
 static const struct flowfd_object_ops *counter_ops, *ring_ops;
 static struct dentry *directory;
 
-/* As seq_file begins with a page, which has four counters. */
-#define BUFFER_SIZE 65536
-
 static void object_init(struct flowfd_object *o)
 {
 	o->shared = NULL;
@@ -158,15 +155,10 @@ static int objects_open(struct inode *inode, struct file *file)
 {
 	u64 *rings_at_open =
 		__seq_open_private(file, &objects_ops, sizeof(*rings_at_open));
-	struct seq_file *m;
 
 	if (!rings_at_open)
 		return -ENOMEM;
 	*rings_at_open = atomic64_read(&last_ring);
-	m = file->private_data;
-	m->buf = kvmalloc(BUFFER_SIZE, GFP_KERNEL_ACCOUNT);
-	if (m->buf)
-		m->size = BUFFER_SIZE;
 	return 0;
 }
 
