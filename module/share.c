@@ -5,7 +5,6 @@
  * its file is released, so a file that is found there has its memory, but perhaps no
  * reference any more; then it stays closed. docs/sharing.md has the reasons.
  */
-#include <crypto/algapi.h>
 #include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/random.h>
@@ -17,6 +16,7 @@
 #include "share.h"
 
 static_assert(sizeof(struct flowfd_share) == FLOWFD_SHARE_SIZE_VER0);
+static_assert(sizeof(struct flowfd_key) == 3 * sizeof(u64));
 
 /**
  * struct flowfd_shared - how others open a counter or ring
@@ -74,13 +74,21 @@ long flowfd_share(struct flowfd_object *o, struct file *file, u64 id, void __use
 	return flowfd_copy_answer(argp, size, &args, sizeof(args));
 }
 
+/* In constant time. crypto_memneq() is not in every kernel. */
+static bool share_is_key(const struct flowfd_key *key, const struct flowfd_key *other)
+{
+	const u64 *a = (const u64 *)key, *b = (const u64 *)other;
+
+	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]));
+}
+
 /* A new reference, or NULL; under the lock of the array that has the object. */
 static struct file *share_get_file(const struct flowfd_object *o,
 				   const struct flowfd_key *key)
 {
 	struct flowfd_shared *shared = o ? READ_ONCE(o->shared) : NULL;
 
-	if (!shared || crypto_memneq(&shared->key, key, sizeof(*key)))
+	if (!shared || !share_is_key(&shared->key, key))
 		return NULL;
 	if (shared->file->f_cred->user_ns != current_user_ns())
 		return NULL;

@@ -970,8 +970,7 @@ struct flowfd_balance {
  * @id: which one
  * @secret: 128 random bits
  *
- * 24 bytes, which never become more. It can lie in shared memory, in a file or in an
- * environment variable.
+ * 24 bytes, which never become more. It can lie in shared memory or in a file.
  */
 struct flowfd_key {
 	__aligned_u64 id;
@@ -1005,7 +1004,7 @@ struct flowfd_share {
  * On a descriptor that may create counters: returns a new descriptor of the counter or ring
  * that has this key. As if it had been sent over a socket, it is of the same open file
  * description: mode and O_NONBLOCK are those of all others. A process may use a key if it
- * is in the same user namespace as the process that created the counter or ring, whatever
+ * is in the user namespace in which the counter or ring was opened or created, whatever
  * its user is.
  *
  * A key keeps nothing open. It opens nothing any more when the last descriptor and the last

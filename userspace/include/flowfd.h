@@ -67,7 +67,8 @@ int flowfd_counter_create_from(const struct flowfd_create_counter *counter, size
  *
  * Returns a close-on-exec descriptor for flowfd_counter_create_on(), or an
  * error of flowfd_counter_create(). A process that has this descriptor can create
- * counters and rings: close it before entering a sandbox.
+ * counters and rings, and open those of others by their keys: close it before entering a
+ * sandbox.
  */
 int flowfd_device_open(void);
 
@@ -167,10 +168,12 @@ int flowfd_balance(int listener, unsigned int flags);
  * @fd: a counter or ring of the module
  * @key: receives the key, the same each time
  *
- * Whoever knows the key can open the counter or ring, if it is in the same user namespace as
- * the process that created it. So keep it as a password. It keeps nothing open, and
- * opens nothing any more when the last descriptor and the last mapping are gone. Without the
- * module there are no keys: flowfd_counter_export() gives what can be sent over a socket.
+ * A process that knows the key can open the counter or ring if it may open the device and is
+ * in the user namespace in which that was opened or created. So keep it as a password; a
+ * process that has the key of a ring can have its consumer write to wrong places of its own
+ * memory. A key keeps nothing open, and opens nothing any more when the last descriptor and
+ * the last mapping are gone. Without the module there are no keys (-ENOTTY):
+ * flowfd_counter_export() gives what can be sent over a socket, with and without it.
  * Returns 0, or
  *   -ENOTTY  not a counter or ring of the module, or the module is too old: see
  *            FLOWFD_FEATURE_SHARE

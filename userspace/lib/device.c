@@ -104,6 +104,23 @@ int flowfd_device_open(void)
 	return ret;
 }
 
+int flowfd__create(unsigned long request, void *argument, int keep)
+{
+	int device = flowfd_device_open();
+	int fd;
+
+	if (device < 0)
+		return device;
+	fd = flowfd__ioctl(device, request, argument);
+	if (fd >= 0)
+		fd = flowfd__take_place(fd, device, keep);
+	else if (fd == -ENOTTY)
+		fd = -EPROTONOSUPPORT;
+	if (fd < 0)
+		flowfd__close(device);
+	return fd;
+}
+
 int flowfd_query(struct flowfd_query *query, size_t size)
 {
 	int fd, ret;

@@ -50,6 +50,17 @@ void flowfd__close(int fd);
  */
 int flowfd__take_place(int fd, int device, int keep);
 
+/**
+ * flowfd__create - have a device of its own create a file by one request
+ * @request: of ioctl(2), which returns a close-on-exec descriptor
+ * @argument: for the request
+ * @keep: not to be closed on exec
+ *
+ * Returns the lowest free descriptor; -EPROTONOSUPPORT: the module does not know the
+ * request; or another -errno.
+ */
+int flowfd__create(unsigned long request, void *argument, int keep);
+
 /** flowfd__ioctl - ioctl(2) that returns -errno and leaves errno alone */
 int flowfd__ioctl(int fd, unsigned long request, void *argument);
 

@@ -45,7 +45,8 @@ const char *flowfd_strerror(int error)
 		return mismatch();
 	case -EACCES:
 		return "this user may not open " FLOWFD_DEVICE
-		       ": root can change that with a udev rule";
+		       ": root can change that with a udev rule; or a security module"
+		       " does not allow it";
 	case -EOPNOTSUPP:
 		return "only the flowfd module can do this (a token bucket, a semaphore"
 		       " with a maximum or a timed write, a ring that is kept on exec):"
@@ -53,7 +54,7 @@ const char *flowfd_strerror(int error)
 	case -ENOTTY:
 		return "this descriptor is not a counter of the flowfd module: one that"
 		       " flowfd_counter_open() made without the module has flowfd_add()"
-		       " and flowfd_take() alone";
+		       " and flowfd_take() alone; or the module is too old to share it";
 	case -EIO:
 		return "this descriptor is not a counter: it does not transfer 8 bytes";
 	case -EINVAL:
@@ -67,7 +68,7 @@ const char *flowfd_strerror(int error)
 		return "the time for the call has passed";
 	case -ENOENT:
 		return "there is no counter or ring with this key: its last descriptor was"
-		       " closed, or it was created in another user namespace";
+		       " closed, it is of another user namespace, or the key is damaged";
 	default:
 		return strerror(-negative(error));
 	}

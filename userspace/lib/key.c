@@ -11,21 +11,14 @@ int flowfd_share(int fd, struct flowfd_key *key)
 
 	if (!ret)
 		*key = args.key;
-	return ret;
+	/* The latter is the answer of an epoll, since Linux 6.9. */
+	return ret > 0 || ret == -EINVAL ? -ENOTTY : ret;
 }
 
 int flowfd_open_shared(const struct flowfd_key *key, unsigned int flags)
 {
-	struct flowfd_share args = { .key = *key, .flags = flags };
-	int device = flowfd_device_open();
-	int fd;
+	struct flowfd_share args = { .key = *key };
 
-	if (device < 0)
-		return device;
-	fd = flowfd__ioctl(device, FLOWFD_IOC_OPEN, &args);
-	if (fd < 0) {
-		flowfd__close(device);
-		return fd == -ENOTTY ? -EPROTONOSUPPORT : fd;
-	}
-	return flowfd__take_place(fd, device, flags & FLOWFD_KEEP_ON_EXEC);
+	args.flags = flags & ~FLOWFD_KEEP_ON_EXEC;
+	return flowfd__create(FLOWFD_IOC_OPEN, &args, flags & FLOWFD_KEEP_ON_EXEC);
 }
