@@ -18,17 +18,21 @@ static int check(const char *what, int result)
 	return result;
 }
 
-static void wait_for_another(int file)
+static void wait_for_another(const char *path)
 {
 	int counter = check("create", flowfd_counter_create(0, 0));
 	struct flowfd_key key;
 	uint64_t count;
+	int file;
 
 	check("share", flowfd_share(counter, &key));
-	if (write(file, &key, sizeof(key)) != sizeof(key))
-		err(1, "write");
+	/* The mode says who may open the counter. */
+	file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (file < 0 || write(file, &key, sizeof(key)) != sizeof(key))
+		err(1, "%s", path);
 	check("read", flowfd_read(counter, &count));
 	printf("%" PRIu64 "\n", count);
+	unlink(path);
 }
 
 static void wake(int file)
@@ -38,6 +42,7 @@ static void wake(int file)
 
 	if (read(file, &key, sizeof(key)) != sizeof(key))
 		errx(1, "there is no key yet");
+	/* If the first one was killed, the file is there: remove it then. */
 	counter = check("open", flowfd_open_shared(&key, 0));
 	check("write", flowfd_write(counter, 3));
 }
@@ -45,17 +50,11 @@ static void wake(int file)
 int main(int argc, char *argv[])
 {
 	const char *path = argc > 1 ? argv[1] : "key";
-	/* The mode says who may open the counter. */
-	int file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	int file = open(path, O_RDONLY);
 
-	if (file >= 0) {
-		wait_for_another(file);
-		unlink(path);
-		return 0;
-	}
-	file = open(path, O_RDONLY);
 	if (file < 0)
-		err(1, "%s", path);
-	wake(file);
+		wait_for_another(path);
+	else
+		wake(file);
 	return 0;
 }
