@@ -140,7 +140,7 @@ one shot: 0 more
 one shot: 1 when armed again"
 in_order || rings="ring: not to be harvested on this platform"
 tap_is "$(python3 "$examples/flowfd.py" 2>&1)" \
-"ABI version 1, rate up to 1000000000, features 0x3ff
+"ABI version 1, rate up to 1000000000, features 0x7ff
 opened: 9 fit below a maximum of 10
 opened: read 9
 created: full
