@@ -33,7 +33,7 @@ int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 *value, bool partly)
 {
 	s64 consumed, produced;
 	unsigned int tries;
-	u64 part;
+	__u64 part;
 
 	for (tries = 0; tries < MAPPED_TRIES; tries++) {
 		consumed = atomic64_read_acquire(m->consumed);

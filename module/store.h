@@ -77,7 +77,7 @@ static inline bool store_has_room(const struct store *s, u64 value)
  */
 static inline int store_try_add(struct store *s, u64 *value, bool partly)
 {
-	u64 part;
+	__u64 part; /* as in flow.h */
 
 	if (s->mapped)
 		return flowfd_mapped_try_add(s->mapped, value, partly);
