@@ -594,6 +594,11 @@ void sim_trace(const char *name);
 #define HAVE_vm_flags_clear 1
 #define HAVE_fsnotify_find_inode_mark 1
 #define HAVE_WQ_PERCPU 1
+#define HAVE_get_file_active 1
+#define HAVE_receive_fd_to_user 1
+/* Nobody shares anything here. */
+struct file;
+int receive_fd(struct file *file, int __user *to, unsigned int flags);
 struct class;
 struct class *class_create(const char *name);
 
