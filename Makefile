@@ -127,7 +127,8 @@ all-parts:
 build:
 	@$(LAB)/enter $(KERNEL) make -s -j2 all OUT=build/$(KERNEL) WERROR=-Werror \
 		$(if $(findstring -,$(KERNEL)),\
-			KCOV_INSTRUMENT=y GCOV_PROFILE=y TEST_SECONDS=300)
+			KCOV_INSTRUMENT=y GCOV_PROFILE=y TEST_SECONDS=300) \
+		$(if $(findstring -uml,$(KERNEL)),ARCH=um)
 
 vm: build
 	@$(LAB)/boot $(BOOT) $(KERNEL) "$$RUN"
@@ -146,6 +147,12 @@ check-lab:
 # Hours; names of .ci/run in TURN run these, and what each commit needs.
 check-all:
 	@.ci/run $(or $(TURN),all)
+
+# What needs real processors.
+check-uml:
+	@$(MAKE) -s build KERNEL=7.2-uml
+	@$(SUDO) $(QUIET) selftests/lab/boot --time 1800 7.2-uml \
+		'FLOWFD_TEST_SECONDS=600 selftests/lab/guest-check races'
 
 check-debug:
 	@bash -c '. selftests/lab/lib.sh; for kernel; do \
@@ -259,7 +266,7 @@ analyze:
 clean:
 	$(SUDO) rm -rf build
 
-.PHONY: help all all-parts build vm check check-all check-lab check-user check-debug check-matrix \
+.PHONY: help all all-parts build vm check check-all check-lab check-user check-uml check-debug check-matrix \
 	check-bindings check-builds check-containers check-fleet demo servers instructions bench-native prove livepatch \
 	check-livepatch dkms deb repository check-repository release check-release release-check \
 	lint clean fuzz simulate soak coverage analyze
