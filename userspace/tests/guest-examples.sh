@@ -110,13 +110,13 @@ output=$("$build/examples/logger" 2>&1)
 tap_is "$? $(echo "$output" | sed 's/[1-9][0-9]* written, [1-9][0-9]* dropped/N, N/')" \
 	"0 20000 lines: N, N" "logger: $output"
 
-# A read for each item but those that came at once, and one for each 64, if the machine
-# is fast enough for 64 in 2 ms.
+# A read for each item but those that came at once, and one for each 64 if the machine is
+# fast: a slow one reads for the delay as well, and finds several without a mark.
 output=$("$build/examples/batcher" 2>&1)
 status=$?
 free=$(echo "$output" | sed -n 's/^no mark: 6410 items in \([0-9]*\) takes$/\1/p')
 marked=$(echo "$output" | sed -n 's/^mark 64, 2 ms: 6410 items in \([0-9]*\) takes$/\1/p')
-tap_is "$status $((${free:-0} > 4 * ${marked:-999999}))" "0 1" \
+tap_is "$status $((${free:-0} > 2 * ${marked:-999999}))" "0 1" \
 	"batcher: ${free:-none} takes, and ${marked:-none} with a mark"
 
 # 20,000 frames, a thousand interrupts a second and those of the link.
