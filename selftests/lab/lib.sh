@@ -162,7 +162,7 @@ debug_dir()
 			chroot "$root" dpkg-query -W "$source"
 		fi
 		cat "$lab/debug/compile" "$lab/debug/common.config" \
-			"$lab/debug/$kind".*
+			"$lab/debug/$kind.config"
 	} | sha256sum | cut -c -12)
 	echo "$cache/debug-$kernel-$key"
 }
