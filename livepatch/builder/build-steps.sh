@@ -122,8 +122,9 @@ build()
 	[ "$2" ] || remove_root "$dir"
 }
 
-# remove_root DIR
+# remove_root DIR: what says that it is whole goes first, as this may be interrupted
 remove_root()
 {
+	rm -f "$1/root/made-from"
 	rm -rf --one-file-system "$1/root" "$1/apt"
 }
