@@ -68,6 +68,9 @@ void program_step(void)
 
 void program_exchanged(const void *word, uint64_t old, uint64_t new)
 {
+	/* A word of a ring, before there was a counter. */
+	if (!producer)
+		return;
 	if (word == &producer->produced || word == &flowfd__producer_page(&counter)->lost)
 		sim_current->added += new - old;
 	if (word == &producer->produced)
