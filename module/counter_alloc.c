@@ -81,7 +81,7 @@ void flowfd_counter_put(struct flowfd_counter *c)
 /* Ends a counter that no file refers to. */
 void flowfd_counter_free(struct flowfd_counter *c)
 {
-	flowfd_object_remove(&c->object, &flowfd_counters, c->id);
+	xa_erase(&flowfd_counters, c->id);
 	/* In this order: the work item may start the timer. */
 	if (c->store.mapped)
 		cancel_work_sync(&c->store.mapped->heal);

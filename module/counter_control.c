@@ -238,7 +238,7 @@ static long control_sized(struct file *file, unsigned int cmd, void __user *argp
 	case without_size(FLOWFD_IOC_COUNTER_BRIDGE):
 		return flowfd_bridge_control(file, argp, size);
 	case without_size(FLOWFD_IOC_SHARE):
-		return flowfd_share(&c->object, file, c->id, argp, size);
+		return flowfd_share(file, c->id, argp, size);
 	}
 	return flowfd_common_ioctl(cmd, argp);
 }

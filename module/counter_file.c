@@ -12,6 +12,7 @@
 #include "bridge.h"
 #include "closing.h"
 #include "counter.h"
+#include "share.h"
 
 static const char *const overflow_names[] = {
 	[FLOWFD_OVERFLOW_WAIT] = "wait",
@@ -116,6 +117,7 @@ static int counter_release(struct inode *inode, struct file *file)
 {
 	struct flowfd_counter *c = file->private_data;
 
+	flowfd_unshare(c->id);
 	flowfd_closing_end_hooks(&c->hooks, file);
 	flowfd_bridge_free(c);
 	trace_flowfd_counter_close(c);

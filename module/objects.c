@@ -25,7 +25,6 @@ static struct dentry *directory;
 
 static void object_init(struct flowfd_object *o)
 {
-	o->shared = NULL;
 	o->uid = current_uid();
 	o->pid = task_tgid_nr(current);
 	/* Without the lock: a change meanwhile mixes two names, and its last byte stays 0. */
@@ -34,7 +33,8 @@ static void object_init(struct flowfd_object *o)
 
 /*
  * Shows a complete counter that the calling process made, and stores its number before
- * anybody sees it. The caller has a reference until flowfd_object_remove().
+ * anybody sees it. The caller has a reference until it erases the
+ * number.
  */
 int flowfd_object_add_counter(struct flowfd_object *o, u32 *id)
 {
@@ -57,21 +57,13 @@ int flowfd_object_reserve_ring(u64 *id)
 
 /*
  * Shows a complete ring that the calling process made. The caller has a reference until
- * flowfd_object_remove().
+ * it erases the number.
  */
 void flowfd_object_publish_ring(struct flowfd_object *o, u64 id)
 {
 	object_init(o);
 	/* There is room, so it cannot fail. */
 	xa_store(&flowfd_rings, id, o, GFP_KERNEL);
-}
-
-/* Ends what the two above began. From here on no key opens the object. */
-void flowfd_object_remove(struct flowfd_object *o, struct xarray *objects,
-			  unsigned long id)
-{
-	xa_erase(objects, id);
-	kfree_sensitive(o->shared);
 }
 
 static const struct flowfd_object_ops *ops_at(loff_t position)

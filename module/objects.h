@@ -7,7 +7,6 @@
 #include <linux/uidgid.h>
 #include <linux/xarray.h>
 
-struct flowfd_shared;
 struct seq_file;
 
 /* Positions in the list: the numbers of counters, then the numbers of rings. */
@@ -15,13 +14,11 @@ struct seq_file;
 
 /**
  * struct flowfd_object - the part of a counter or ring that the list needs
- * @shared: NULL before FLOWFD_IOC_SHARE; set once, as long as the list has the object
- * @uid: real user of the task that made it; fixed, as are the members below
+ * @uid: real user of the task that made it; fixed, as are the others
  * @pid: its process, in the first namespace of processes
  * @comm: its name; any bytes
  */
 struct flowfd_object {
-	struct flowfd_shared *shared;
 	kuid_t uid;
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
@@ -46,8 +43,6 @@ extern struct xarray flowfd_rings;
 int flowfd_object_add_counter(struct flowfd_object *o, u32 *id);
 int flowfd_object_reserve_ring(u64 *id);
 void flowfd_object_publish_ring(struct flowfd_object *o, u64 id);
-void flowfd_object_remove(struct flowfd_object *o, struct xarray *objects,
-			  unsigned long id);
 void flowfd_objects_init(const struct flowfd_object_ops *counters,
 			 const struct flowfd_object_ops *rings);
 void flowfd_objects_exit(void);

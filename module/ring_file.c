@@ -229,8 +229,7 @@ static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		flowfd_ring_notify(ring);
 		return 0;
 	case without_size(FLOWFD_IOC_SHARE):
-		return flowfd_share(&ring->object, file, FLOWFD_FIRST_RING + ring->id,
-				    argp, size);
+		return flowfd_share(file, FLOWFD_FIRST_RING + ring->id, argp, size);
 	default:
 		return flowfd_common_ioctl(cmd, argp);
 	}
@@ -340,7 +339,8 @@ static int ring_release(struct inode *inode, struct file *file)
 {
 	struct flowfd_ring *ring = file->private_data;
 
-	flowfd_object_remove(&ring->object, &flowfd_rings, ring->id);
+	flowfd_unshare(FLOWFD_FIRST_RING + ring->id);
+	xa_erase(&flowfd_rings, ring->id);
 	flowfd_watch_remove_all(ring);
 	trace_flowfd_ring_close(ring);
 	flowfd_ring_put(ring);
@@ -375,7 +375,7 @@ static struct file *ring_create_file(u32 max_items)
 	flowfd_object_publish_ring(&ring->object, ring->id);
 	file = anon_inode_getfile(FLOWFD_RING_NAME, &ring_fops, ring, O_RDWR);
 	if (IS_ERR(file)) {
-		flowfd_object_remove(&ring->object, &flowfd_rings, ring->id);
+		xa_erase(&flowfd_rings, ring->id);
 		flowfd_ring_put(ring);
 	}
 	return file;

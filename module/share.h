@@ -6,10 +6,9 @@
 #include <linux/types.h>
 
 struct file;
-struct flowfd_object;
 
-long flowfd_share(struct flowfd_object *o, struct file *file, u64 id, void __user *argp,
-		  size_t size);
+long flowfd_share(struct file *file, u64 id, void __user *argp, size_t size);
+void flowfd_unshare(u64 id);
 long flowfd_open_shared(const void __user *argp, size_t size);
 
 #endif /* FLOWFD_SHARE_H */

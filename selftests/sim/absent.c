@@ -97,15 +97,11 @@ ABSENT int flowfd_object_reserve_ring(u64 *id)
 void flowfd_object_publish_ring(struct flowfd_object *o, u64 id);
 ABSENT void flowfd_object_publish_ring(struct flowfd_object *o, u64 id) {}
 
-void flowfd_object_remove(struct flowfd_object *o, struct xarray *objects,
-			  unsigned long id);
-ABSENT void flowfd_object_remove(struct flowfd_object *o, struct xarray *objects,
-				 unsigned long id) {}
-
-long flowfd_share(struct flowfd_object *o, struct file *file, u64 id, void *argp,
-		  size_t size);
-ABSENT long flowfd_share(struct flowfd_object *o, struct file *file, u64 id, void *argp,
-			 size_t size)
+long flowfd_share(struct file *file, u64 id, void *argp, size_t size);
+ABSENT long flowfd_share(struct file *file, u64 id, void *argp, size_t size)
 {
 	return -ENOTTY;
 }
+
+void flowfd_unshare(u64 id);
+ABSENT void flowfd_unshare(u64 id) {}
