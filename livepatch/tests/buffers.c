@@ -150,6 +150,47 @@ TEST_F(buffers, not_there_for_many_messages)
 }
 
 /*
+ * A signal comes while its second page is waited for. That does not end the read, unless
+ * its first page has gone meanwhile.
+ */
+static void signal_test(struct __test_metadata *_metadata, const struct area *area, bool gone)
+{
+	struct uffd_msg message;
+	struct one_read cold;
+	struct area slow = {};
+	struct faulter f;
+
+	ASSERT_EQ(0, area_open(&slow, 2, 0));
+	uffd_catch(SIGUSR1);
+	area_fill(&slow, (unsigned long)slow.memory);
+	one_read_start(&cold, area->fd, slow.memory + PAGE - 8);
+	fault_start(&f, area, 0);
+	ASSERT_EQ(size, read(slow.fd, &message, size));
+	pthread_kill(cold.thread, SIGUSR1);
+	if (gone)
+		ASSERT_EQ(0, madvise(slow.memory, PAGE, MADV_DONTNEED));
+	area_fill(&slow, (unsigned long)slow.memory + PAGE);
+	EXPECT_EQ(gone ? -EINTR : (ssize_t)size, one_read_end(&cold));
+	if (gone)
+		EXPECT_EQ(size, read(area->fd, &message, size));
+	area_fill(area, (unsigned long)area->memory);
+	EXPECT_EQ(0, fault_end(&f));
+	area_close(&slow);
+}
+
+TEST_F(buffers, there_after_a_signal)
+{
+	signal_test(_metadata, &self->area, false);
+}
+
+TEST_F(buffers, gone_after_a_signal)
+{
+	if (!is_patched())
+		SKIP(return, "without the livepatch the message needs no second try");
+	signal_test(_metadata, &self->area, true);
+}
+
+/*
  * Below the only page that a stack has yet. The room to grow is between memory that cannot
  * be accessed, which may be close to a stack, and the stack, to which other mappings keep a
  * distance.
