@@ -23,8 +23,9 @@ in_unit()
 	[ -z "${FLOWFD_LIVEPATCH_UNIT-}" ] || return 0
 	trap '' TERM
 	[ -d "$systemd" ] && [ -S "$bus" ] || return 0
-	exec systemd-run -q --wait --pipe --collect --setenv=FLOWFD_LIVEPATCH_DIR="$state" \
-		--setenv=FLOWFD_LIVEPATCH_PATIENCE="$patience" --setenv=FLOWFD_LIVEPATCH_UNIT=1 \
+	exec systemd-run -q --wait --pipe --collect --property=IgnoreOnIsolate=yes \
+		--setenv=FLOWFD_LIVEPATCH_DIR="$state" --setenv=FLOWFD_LIVEPATCH_UNIT=1 \
+		--setenv=FLOWFD_LIVEPATCH_PATIENCE="$patience" \
 		--description="flowfd-livepatch $1" "$self" "$1"
 }
 
@@ -72,6 +73,11 @@ guard()
 	mkdir -p "${crashes%/*}"
 	{ echo "$1 $(cat "$boot_id")" >> "$crashes-$running" &&
 		sync "$crashes-$running" "${crashes%/*}"; } || die "cannot write $crashes-$running"
+	# A shutdown that stopped the unit before the line was there would count as a crash.
+	systemctl -q is-active flowfd-livepatch-guard || {
+		sed -i "/ $(cat "$boot_id")$/d" "$crashes-$running"
+		die "not loaded: the system is shutting down"
+	}
 }
 
 # check_others MODULE: exits with an error if another livepatch patches a function that
@@ -115,7 +121,7 @@ take_back()
 {
 	local waits
 	waits=$(blockers)
-	disable "$1" || true
+	disable "$1" 2> /dev/null || true
 	wait_for is_gone "$1" || die_waiting "neither in force nor taken back"
 	remove_module "$1" "taken back, but "
 	die "not in force for all tasks after $patience s, and taken back." \
@@ -156,10 +162,10 @@ unload_one()
 {
 	local waits
 	if is_enabled "$1"; then
-		if ! wait_for disable "$1"; then
+		if ! wait_for disable "$1" 2> /dev/null; then
 			all_settled || die_waiting "another livepatch is in transition"
-			waits=$( { echo 0 > "$sysfs/$1/enabled"; } 2>&1) || true
-			die "the kernel does not unload $1: ${waits##*: }"
+			# The other one may have ended just now.
+			waits=$(disable "$1" 2>&1) || die "the kernel does not unload $1: ${waits##*: }"
 		fi
 		if ! wait_for is_gone "$1"; then
 			waits=$(blockers)

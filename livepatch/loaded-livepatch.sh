@@ -105,7 +105,7 @@ remove_module()
 # in transition.
 disable()
 {
-	is_gone "$1" || { echo 0 > "$sysfs/$1/enabled"; } 2> /dev/null
+	is_gone "$1" || echo 0 > "$sysfs/$1/enabled"
 }
 
 # task_name TASK: prints its name, which a user can choose, so that root's terminal gets

@@ -9,7 +9,7 @@
 environment_of_root()
 {
 	local others
-	mapfile -d '' -t others < <(env -0 | sed -z 's/=.*//' | grep -zvxE 'https?_proxy')
+	mapfile -d '' -t others < <(env -0 | sed -z 's/=.*//' | grep -zvxE '(https?|no)_proxy')
 	environment=(env "${others[@]/#/--unset=}" HOME=/root LC_ALL=C.UTF-8
 		DEBIAN_FRONTEND=noninteractive
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
@@ -22,7 +22,7 @@ use_proxy_of_apt()
 	local all='' proxy
 	eval "$(apt-config shell all Acquire::http::Proxy)"
 	proxy=$(/usr/lib/apt/apt-helper auto-detect-proxy "$archive" |
-		sed -n "s/^Using proxy '\(.*\)' for URL .*/\1/p")
+		sed -n "s/^Using proxy '\(.*\)' for URL .*/\1/p") || true
 	proxy=${proxy:-$all}
 	[ -z "$proxy" ] || export http_proxy=$proxy
 	[ "$proxy" != DIRECT ] || unset http_proxy

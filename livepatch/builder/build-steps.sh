@@ -43,31 +43,6 @@ step()
 	say "$what: $((SECONDS - start)) s"
 }
 
-# check_running VERSION: exits with an error if another build of VERSION runs than is
-# installed: a module for the installed one could not be loaded
-check_running()
-{
-	[ "$1" != "$running" ] || runs_as_installed ||
-		die "the running kernel is not the linux-image-$1 that is installed:" \
-			"reboot first"
-}
-
-# check_space DIR GB
-check_space()
-{
-	local free
-	free=$(df --output=avail -BG "$1" | tail -n 1 | tr -d ' G')
-	[ "$free" -ge "$2" ] || die "a build needs $2 GB in $1, where $free GB are free"
-}
-
-# note_tested VERSION
-note_tested()
-{
-	grep -qxF "$1" "$data/builder/tested-kernels" ||
-		say "note: flowfd's own tests have not run on $1; what is built is checked" \
-			"against this kernel all the same"
-}
-
 # build VERSION KEEP: the command
 build()
 {
@@ -76,8 +51,12 @@ build()
 	local made_from
 	read -r source series suites builder disk download minutes < <(supported_kernel "$1") ||
 		die "there are no patches for kernel $version: see KERNELS in flowfd-livepatch(8)"
-	check_running "$version"
-	note_tested "$version"
+	# A module for the installed one could not be loaded.
+	[ "$version" != "$running" ] || runs_as_installed ||
+		die "the running kernel is not the linux-image-$version that is installed: reboot first"
+	grep -qxF "$version" "$data/builder/tested-kernels" ||
+		say "note: flowfd's own tests have not run on $version; what is built is checked" \
+			"against this kernel all the same"
 	# Root loads what is built here.
 	umask 022
 	mkdir -p "$dir" "$out"
@@ -99,12 +78,13 @@ build()
 	command -v mmdebstrap > /dev/null || die "mmdebstrap is not installed: apt install mmdebstrap"
 	unshare --mount --propagation private true 2> /dev/null || die "a build mounts file" \
 		"systems, which this container, or this chroot without a mount at /, does not allow"
-	[ -e "$root/build" ] || check_space "$dir" "$disk"
+	# What an interrupted build has left of a root is of no use, and takes space.
+	[ -e "$root/made-from" ] || new_root "$dir" "$disk"
 	use_proxy_of_apt
 	say "[1/4] the archive ..."
 	kernel_package "$dir/apt" "$version" "$source" "$suites"
 	made_from="$suites $builder $package $(sha256sum < "$data/builder/build-root-packages")"
-	[ "$(cat "$root/made-from" 2> /dev/null)" = "$made_from" ] || remove_root "$dir"
+	[ "$(cat "$root/made-from" 2> /dev/null)" = "$made_from" ] || new_root "$dir" "$disk"
 	say "building for $version, $package, with $builder in $dir: $disk GB there," \
 		"$download MB of downloads, and then about $minutes minutes"
 	step "$dir" 2 "build root ($suites)" make_root "$root" "$suites" "$builder"
@@ -120,6 +100,15 @@ build()
 	say "built $out/$file"
 	# It can be made again, and takes gigabytes.
 	[ "$2" ] || remove_root "$dir"
+}
+
+# new_root DIR GB: has the build begin with a new root, for which there must be space
+new_root()
+{
+	local free
+	remove_root "$1"
+	free=$(df --output=avail -BG "$1" | tail -n 1 | tr -d ' G')
+	[ "$free" -ge "$2" ] || die "a build needs $2 GB in $1, where $free GB are free"
 }
 
 # remove_root DIR: what says that it is whole goes first, as this may be interrupted

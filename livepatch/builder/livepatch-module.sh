@@ -95,14 +95,15 @@ patched_functions()
 # whole; without it, each object, and the compiler keeps the options for it. No Rust is needed.
 check_source()
 {
-	local objects ibt=()
+	local names objects ibt=()
+	names=$(patched_files "$@" | sed 's/c$/o/' | sort -u)
+	mapfile -t objects <<< "$names"
 	! has_ibt || ibt=(CONFIG_X86_KERNEL_IBT= delay-objtool=
 		KCFLAGS="-fcf-protection=branch -fno-jump-tables")
 	restore_source "$@"
-	mapfile -t objects < <(patched_files "$@" | sed 's/c$/o/' | sort -u)
 	inside "$1" make -s -C linux CONFIG_RUST= "${ibt[@]}" "${objects[@]}"
 	inside "$1" python3 check-source.py vmlinux "${objects[@]/#/linux/}" ||
-		die "this is not the source of the kernel"
+		die "this is not the source of the kernel: these functions compile to other code"
 }
 
 # build_module ROOT OUT VERSION PACKAGE BUILDER OWN-VERSION PATCH...: puts the module into

@@ -77,19 +77,6 @@ static void *spinner_run(void *arg)
 	return NULL;
 }
 
-static void spinner_start(struct round *r)
-{
-	pthread_create(&r->spinner, NULL, spinner_run, r);
-	while (!__atomic_load_n(&r->spins, __ATOMIC_ACQUIRE))
-		uffd_nap();
-}
-
-static void spinner_stop(struct round *r)
-{
-	__atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
-	pthread_join(r->spinner, NULL);
-}
-
 static void read_and_serve(const struct area *area, int *got)
 {
 	struct uffd_msg message;
@@ -278,7 +265,9 @@ static bool round_run(struct round *r)
 	const struct order *o = r->order;
 	bool kept;
 
-	spinner_start(r);
+	pthread_create(&r->spinner, NULL, spinner_run, r);
+	while (!__atomic_load_n(&r->spins, __ATOMIC_ACQUIRE))
+		uffd_nap();
 	if (o->moment == BEFORE_MESSAGE)
 		victim_kill(r);
 	pthread_create(&r->thread, NULL, message_run, r);
@@ -286,7 +275,8 @@ static bool round_run(struct round *r)
 	if (o->moment == AFTER_MESSAGE)
 		victim_kill(r);
 	kept = !victim_has_run(r);
-	spinner_stop(r);
+	__atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
+	pthread_join(r->spinner, NULL);
 	if (r->victim >= 0)
 		waitid(P_PID, r->readers[r->victim], NULL, WEXITED | WNOWAIT);
 	/* The victim may have been killed before there was a message. */

@@ -40,6 +40,7 @@ none()
 kernel=6.1.0-50-amd64
 export ENABLED=flowfd-livepatch.service
 tap_is "$(postinst $kernel)" "$(none $kernel)" "a kernel without a livepatch"
+tap_ok "nobody is told" env PATH="$PWD/bin:$PATH" bash -c "exec bash postinst $kernel 2> /dev/full"
 ENABLED=flowfd-livepatch.timer
 tap_is "$(postinst $kernel)" "$(none $kernel)" "where the timer is enabled"
 ENABLED=

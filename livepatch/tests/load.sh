@@ -156,6 +156,7 @@ cat > bin/systemctl <<TEXT
 echo "\$*" >> $PWD/told
 case \$* in
 *is-enabled*) [ -e $PWD/enabled ] ;;
+*is-active*) [ ! -e $PWD/shutdown ] ;;
 esac
 TEXT
 chmod +x bin/systemctl
@@ -167,6 +168,12 @@ $current boot-1" "a load leaves a line"
 tap_is "$(grep -c 'restart flowfd-livepatch-guard' told)" 1 "and starts the unit that removes it"
 (unload) > /dev/null
 tap_is "$(tail -n 1 told)" "-q stop flowfd-livepatch-guard" "an unload stops that"
+echo "$current boot-0" > "$memory"
+touch shutdown
+tap_is "$( (load); cat "$memory")" "not loaded: the system is shutting down
+$current boot-0" "a shutdown that has stopped it leaves no line"
+rm shutdown
+echo "$current boot-1" > "$memory"
 echo boot-2 > boot_id
 tap_is "$(load | tail -n 1)" "in force" "one crash, as of a power failure, does not count"
 (unload) > /dev/null
@@ -252,7 +259,17 @@ tap_is "$(
 	ulimit -f 0
 	unload)" "the kernel does not unload $mine: File too large" "a livepatch that stays"
 echo 1 > "sysfs/$mine/enabled"
-(unload) > /dev/null
+tap_is "$(
+	patience=1 over=
+	disable()
+	{
+		[ "$over" ] && echo 0 > "$sysfs/$1/enabled"
+	}
+	all_settled()
+	{
+		over=1 patience=20
+	}
+	unload)" "unloaded" "after another transition that ends just then"
 # The next boot, of the newest kernel.
 touch boot/vmlinuz-6.12.{9,10,9x}+deb13-amd64
 next=6.12.10+deb13-amd64
@@ -290,8 +307,8 @@ printf '#!/bin/sh\necho "$*"\n' > bin/systemd-run
 chmod +x bin/systemd-run
 self=/usr/sbin/flowfd-livepatch
 tap_is "$(export FLOWFD_LIVEPATCH_UNIT=; patience=9; load)" "-q --wait --pipe --collect \
---setenv=FLOWFD_LIVEPATCH_DIR=$state --setenv=FLOWFD_LIVEPATCH_PATIENCE=9 \
---setenv=FLOWFD_LIVEPATCH_UNIT=1 \
+--property=IgnoreOnIsolate=yes --setenv=FLOWFD_LIVEPATCH_DIR=$state \
+--setenv=FLOWFD_LIVEPATCH_UNIT=1 --setenv=FLOWFD_LIVEPATCH_PATIENCE=9 \
 --description=flowfd-livepatch load /usr/sbin/flowfd-livepatch load" "a load is a unit of its own"
 tap_is "$(FLOWFD_LIVEPATCH_UNIT=1 load | tail -n 1)" "in force" "which is none in another"
 tap_is "$(FLOWFD_LIVEPATCH_UNIT=1 in_unit x; kill $BASHPID; echo alive)" "" \

@@ -24,6 +24,9 @@ for arguments in --help "load --help" "build --kernel --help" "status -h"; do
 done
 tap_is "$(tool --version)" "0 flowfd-livepatch $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' \
 	"$top/dkms.conf")" "the version is that of everything"
+tap_is "$("$data/flowfd-livepatch" --help 2>&1 > /dev/full; echo $?)" \
+	"cat: write error: No space left on device
+1" "a help that nobody gets"
 tap_is "$(tool)" "2 flowfd-livepatch: no command; $see" "no command"
 tap_is "$(tool boom)" "2 flowfd-livepatch: no command 'boom'; $see" "a wrong command"
 tap_is "$(tool load now)" "2 flowfd-livepatch: load has no argument 'now'; $see" \
@@ -137,8 +140,17 @@ for config in "" CONFIG_X86_KERNEL_IBT=y; do
 			[ "$2" != python3 ]
 		}
 		check_source root a.patch
-		echo built)" "this is not the source of the kernel" "another source is refused $config"
+		echo built)" "this is not the source of the kernel: these functions compile to other \
+code" "another source is refused $config"
 done
+tap_is "$(
+	inside()
+	{
+		[ "$2" = lsdiff ] && return 1
+		echo "$2"
+	}
+	set -eo pipefail
+	check_source root a.patch)" "" "without its files, nothing is compiled"
 
 # What the version of a module depends on.
 cp -r "$data" copy
@@ -198,7 +210,7 @@ tap_is "$(python3 "$data/builder/add-modinfo.py" none.o version=1 2>&1; echo $?)
 # The environment in the build root.
 tap_is "$(
 	export https_proxy="http://me:secret@proxy
-		" other=other
+		" no_proxy=local other=other
 	environment=()
 	environment_of_root
 	tap_function()
@@ -210,7 +222,7 @@ tap_is "$(
 	"${environment[@]}" sh -c 'env -0 | sort -z' | sed -z 's/\(PATH\|PWD\)=.*/\1/' |
 		tr '\0' ,)" "DEBIAN_FRONTEND=noninteractive,HOME=/root,LC_ALL=C.UTF-8,PATH,PWD,\
 https_proxy=http://me:secret@proxy
-		," "proxies are in the root's environment alone"
+		,no_proxy=local," "proxies are in the root's environment alone"
 
 # Without a network, and with a proxy that only apt's configuration knows.
 tap_is "$(http_proxy=http://127.0.0.1:9 kernel_package "$PWD/apt" 6.1.0-50-amd64 6.1 bookworm \
@@ -223,8 +235,9 @@ printf 'Acquire::http::Proxy::deb.debian.org "DIRECT";\n' >> apt.conf
 tap_is "$(export APT_CONFIG=$PWD/apt.conf http_proxy=http://127.0.0.1:9
 	use_proxy_of_apt
 	sh -c 'echo "$http_proxy"')" "" "and none for the archive"
-: > apt.conf
-tap_is "$(export APT_CONFIG=$PWD/apt.conf http_proxy=http://127.0.0.1:9
+echo 'Acquire::http::Proxy-Auto-Detect "/none";' > apt.conf
+tap_is "$(set -eo pipefail
+	export APT_CONFIG=$PWD/apt.conf http_proxy=http://127.0.0.1:9
 	use_proxy_of_apt
 	sh -c 'echo "$http_proxy"')" "http://127.0.0.1:9" "one of the environment stays"
 
@@ -263,13 +276,16 @@ unshare()
 {
 	[ ! -e "$top_of_test/chroot" ]
 }
+# A half of a root takes all.
 df()
 {
+	[ ! -e "$cache/$version/root/half" ] || echo 2 > free
 	printf 'Avail\n%sG\n' "$(cat free)"
 }
 version=6.12.115+deb13.1-amd64
 echo 100 > free
 echo 6.12.115-2 > archive
+mkdir -p "$cache/$version/root/"{build,half}
 # builds [KEEP]: prints what a user sees but times, and what is left
 builds()
 {
