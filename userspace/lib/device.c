@@ -83,7 +83,9 @@ int flowfd__check(int fd)
 	if (atomic_load_explicit(&fits, memory_order_relaxed))
 		return 0;
 	ret = flowfd__ioctl(fd, FLOWFD_IOC_QUERY, &query);
-	if (ret == -ENOTTY || (!ret && query.abi_version != FLOWFD_ABI_VERSION))
+	/* Another device may have the name, or a tracer answer for it. */
+	if (ret == -ENOTTY || ret > 0 ||
+	    (!ret && query.abi_version != FLOWFD_ABI_VERSION))
 		return -EPROTONOSUPPORT;
 	if (!ret)
 		atomic_store_explicit(&fits, true, memory_order_relaxed);

@@ -37,6 +37,7 @@ int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value);
 
 #include <linux/magic.h>
 
+#include "lib/device.h"
 #include "tests/refuse.h"
 #include "tests/steps.h"
 #include "tests/tap.h"
@@ -53,6 +54,7 @@ static struct {
 
 static int not_a_counter = -1;	 /* the result of asking whether it is mapped */
 static int answer;		 /* the same, if the request is known */
+static int query_answer = -1;	 /* the result of a query */
 static long file_system;	 /* as fstatfs(2) has it; negative: its error */
 static unsigned int notified;
 static bool has_maximum;	 /* as each counter */
@@ -74,6 +76,8 @@ int ioctl(int fd, unsigned long request, ...)
 	(void)fd;
 	if (request == (unsigned int)EFD_IOC_GET_MAXIMUM && has_maximum)
 		return 0;
+	if (request == (unsigned int)FLOWFD_IOC_QUERY && query_answer >= 0)
+		return query_answer;
 	if (request != (unsigned int)FLOWFD_IOC_COUNTER_NOTIFY || not_a_counter) {
 		errno = not_a_counter > 0 ? not_a_counter : ENOTTY;
 		return -1;
@@ -582,6 +586,17 @@ static void test_refused(void)
 	close(fd);
 }
 
+/* A file that is no device of flowfd, and knows the request all the same. */
+static void test_check(void)
+{
+	query_answer = 1;
+	tap_is(flowfd__check(0), -EPROTONOSUPPORT, "a device with another answer");
+	query_answer = 0;
+	tap_is(flowfd__check(0), -EPROTONOSUPPORT, "one without a version");
+	query_answer = -1;
+	tap_is(flowfd__check(0), -EPROTONOSUPPORT, "one without the request");
+}
+
 static bool mapper_ends;
 
 /* Maps memory, and finds what it stored there. */
@@ -750,6 +765,7 @@ int main(void)
 	test_crowd();
 	test_roles();
 	test_refused();
+	test_check();
 	test_hole();
 	test_no_mremap();
 	test_not_mapped(0);
