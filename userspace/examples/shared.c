@@ -4,6 +4,7 @@
  * which opens its counter by the key in the file.
  */
 #include <err.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,8 +29,12 @@ static void wait_for_another(const char *path)
 	check("share", flowfd_share(counter, &key));
 	/* The mode says who may open the counter. */
 	file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	if (file < 0 || write(file, &key, sizeof(key)) != sizeof(key))
+	if (file < 0)
 		err(1, "%s", path);
+	if (write(file, &key, sizeof(key)) != sizeof(key)) {
+		unlink(path);
+		errx(1, "%s: the key was not written", path);
+	}
 	check("read", flowfd_read(counter, &count));
 	printf("%" PRIu64 "\n", count);
 	unlink(path);
@@ -52,9 +57,11 @@ int main(int argc, char *argv[])
 	const char *path = argc > 1 ? argv[1] : "key";
 	int file = open(path, O_RDONLY);
 
-	if (file < 0)
+	if (file >= 0)
+		wake(file);
+	else if (errno == ENOENT)
 		wait_for_another(path);
 	else
-		wake(file);
+		err(1, "%s", path);
 	return 0;
 }

@@ -91,7 +91,15 @@ tap_ok "shared: opens by the key" "$build/examples/shared" "$key"
 wait $!
 tap_is "$? $(cat "$key.out")" "0 3" "shared: is woken"
 tap_ok "shared: nothing is left" test ! -e "$key"
-rm -f "$key.out"
+# A file that cannot be opened is not one that is not there yet.
+mkdir "$key.d"
+ln -s loop "$key.d/loop"
+tap_is "$(timeout 10 "$build/examples/shared" "$key.d/loop" 2>&1)" \
+	"shared: $key.d/loop: Too many levels of symbolic links" "shared: says why"
+tap_is "$(ulimit -f 0; trap '' XFSZ; timeout 10 "$build/examples/shared" "$key.d/key" 2>&1)" \
+	"shared: $key.d/key: the key was not written" "shared: no room for the key"
+tap_ok "shared: then there is no file" test ! -e "$key.d/key"
+rm -rf "$key.out" "$key.d"
 
 # 2,000 events, each half a millisecond or more; 100 wakeups a second.
 start=$(date +%s%N)
