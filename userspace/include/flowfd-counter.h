@@ -358,7 +358,8 @@ FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
  * Waits until count + @value is below the maximum, if the descriptor is blocking. What
  * fits at once overtakes writers that wait. All that was stored before is visible to who
  * takes. Returns 0, or
- *   -EAGAIN  it does not fit and the descriptor is non-blocking
+ *   -EAGAIN  the descriptor is non-blocking, and it does not fit, or others changed the
+ *            count at each of some thousand looks
  *   -EINTR   interrupted by a signal; nothing was added
  *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
  *   -EBADF   the descriptor was closed. If there is room, it was added, but a consumer that

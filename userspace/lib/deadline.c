@@ -8,7 +8,10 @@
 
 #define NAP_NS 1000000
 
-/* From how many looks for nothing on a thread naps, and after how many more again. */
+/*
+ * From how many looks for nothing on a thread naps, or gives up if it may not wait; and
+ * after how many more it naps again.
+ */
 #define PATIENT_LOOKS 64
 #define LOOKS_A_NAP   8
 
@@ -87,7 +90,9 @@ static int nap(uint64_t deadline)
 
 int flowfd__rest(unsigned int *vain, uint64_t deadline)
 {
-	if (deadline == FLOWFD__AT_ONCE || ++*vain < PATIENT_LOOKS || *vain % LOOKS_A_NAP)
+	if (++*vain < PATIENT_LOOKS)
 		return 0;
-	return nap(deadline);
+	if (deadline == FLOWFD__AT_ONCE)
+		return -EAGAIN;
+	return *vain % LOOKS_A_NAP ? 0 : nap(deadline);
 }

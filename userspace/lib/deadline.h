@@ -34,14 +34,14 @@ int flowfd__wait_until(uint64_t deadline, int fd, short events);
 /**
  * flowfd__rest - after a look that gave nothing: perhaps sleep a millisecond
  * @vain: how many such looks there were in this call
- * @deadline: until when at most; with FLOWFD__AT_ONCE it does nothing
+ * @deadline: until when at most; with FLOWFD__AT_ONCE it does not sleep
  *
  * A peer can make the descriptor ready at all times, or the word change, so that no sleep
  * is one. Then the caller keeps neither its processor nor, as nothing is interrupted, the
  * signals that shall end it. Threads that share a counter also look for nothing, so most
- * looks are followed by no nap.
+ * looks are followed by no nap. One that may not sleep ends after so many looks.
  *
- * Returns 0, -ETIMEDOUT or -EINTR.
+ * Returns 0, -ETIMEDOUT or -EINTR; -EAGAIN with FLOWFD__AT_ONCE.
  */
 int flowfd__rest(unsigned int *vain, uint64_t deadline);
 

@@ -302,7 +302,7 @@ static bool is_announced(const struct flowfd_counter *c)
 /* Settings can change while it waits, so each look without room begins with them. */
 static int add_or_wait(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
 {
-	unsigned int wakeups = 0, rounds = ROUNDS, vain = 0;
+	unsigned int wakeups = 0, vain = 0;
 	int ret, settled, added;
 
 	for (;;) {
@@ -323,7 +323,7 @@ static int add_or_wait(const struct flowfd_counter *c, uint64_t value, uint64_t 
 		if (flowfd__has_room(c, flowfd__count(c), value) &&
 		    !flowfd__is_over(deadline))
 			continue;
-		if (deadline == FLOWFD__AT_ONCE && !is_announced(c) && --rounds)
+		if (deadline == FLOWFD__AT_ONCE && !is_announced(c))
 			continue;
 		ret = flowfd__wait_until(deadline, c->fd, POLLOUT);
 		if (ret)

@@ -374,6 +374,28 @@ static void test_never_full(void)
 	tap_is(refused, 0, "what fits is not refused");
 }
 
+/* A peer that stores all the time; there is always a count, and room. */
+static void other_stores(void)
+{
+	__atomic_fetch_add(&counter.add.producer->produced, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&counter.take.consumer->consumed, 1, __ATOMIC_SEQ_CST);
+}
+
+static void test_stores(unsigned int options)
+{
+	const struct flowfd_create_counter settings = { .initial = 1, .maximum = 1000,
+							.flags = FLOWFD_NONBLOCK };
+
+	if (flowfd_counter_open(&counter, &settings, sizeof(settings),
+				FLOWFD_FALLBACK | options))
+		abort();
+	added = 0;
+	tap_ok(steps_run_each(add_nothing, other_stores),
+	       "an add that does not wait ends, though it sees room all the time");
+	tap_is(added, -EAGAIN, "it has not added");
+	flowfd_counter_close(&counter);
+}
+
 /* A thread ends at each step: the next add and the next take heal. */
 static void test_killed(const char *what, void (*run)(void), unsigned int before,
 			unsigned int options)
@@ -599,6 +621,8 @@ static void test_all_steps(void)
 	for (i = 0; i < ARRAY_SIZE(asleep); i++)
 		test_steps(&asleep[i], FLOWFD_ONE_CONSUMER);
 	test_never_full();
+	test_stores(0);
+	test_stores(FLOWFD_NO_POLL);
 	printf("# killed\n");
 	test_all_killed(0);
 	test_all_killed(FLOWFD_ONE_CONSUMER);

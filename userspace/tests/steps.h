@@ -27,7 +27,7 @@ static struct {
 } steps;
 
 /* More than a function needs that ends. */
-#define STEPS_MANY 100000
+#define STEPS_MANY 1000000
 
 /* Runs after each instruction from the breakpoint on, until it has happened. */
 static void steps_trap(int number, siginfo_t *info, void *context)
