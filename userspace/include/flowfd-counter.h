@@ -364,7 +364,8 @@ FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
  *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
  *   -EBADF   the descriptor was closed. If there is room, it was added, but a consumer that
  *            sleeps was not woken
- *   -EPERM   a filter of seccomp(2) refuses the calls that wake a consumer; likewise
+ *   -EPERM   a filter of seccomp(2) refuses the calls that wake a consumer; likewise. Also
+ *            instead of an errno that would say that nothing was added
  *   -ENODEV  made without the module, and unmapped
  */
 FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);

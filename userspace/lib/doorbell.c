@@ -16,6 +16,7 @@
 #include "doorbell.h"
 #include "doze.h"
 #include "eventfd.h"
+#include "mapped.h"
 #include "unpolled.h"
 #include "words.h"
 
@@ -345,7 +346,7 @@ static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline
 	 * What others wait to add may fit: it was FULL for this caller alone, or for one
 	 * that was killed.
 	 */
-	settled = settle(c, 0, 0);
+	settled = flowfd__untold(settle(c, 0, 0));
 	return ret ? ret : settled;
 }
 

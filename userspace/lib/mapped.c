@@ -238,9 +238,11 @@ int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 	int ret;
 
 	if (c->doorbell)
-		return flowfd__doorbell_notify(c, role);
+		return flowfd__untold(flowfd__doorbell_notify(c, role));
 	ret = flowfd__ioctl(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
 	if (ret == -ENOTTY || ret == -EINVAL || ret == -ENODEV || ret > 0)
 		return -ENODEV;
-	return ret && ret != -EBADF ? notify_by_write(c->fd, ret) : ret;
+	if (ret && ret != -EBADF)
+		ret = notify_by_write(c->fd, ret);
+	return flowfd__untold(ret);
 }

@@ -370,14 +370,16 @@ static void test_hostile(void)
 }
 
 /* Nor can it tell by a write, which an eventfd does not take like that. */
-static void test_untold(int error, const char *what)
+static void test_untold(int error, int result, const char *what)
 {
 	struct flowfd_counter c = open_counter(0, 10, FLOWFD_ARMED_READERS);
 
 	errno = 4711;
 	untold = error;
-	tap_is(flowfd_add(&c, 3), -error, what);
+	tap_is(flowfd_add(&c, 3), result, what);
 	tap_is(count(), 3, "it has added");
+	tap_is(flowfd_add_with(&c, 2, 0, FLOWFD_NONBLOCK), result, "without waiting, too");
+	tap_is(count(), 5, "it has added once");
 	tap_is(errno, 4711, "errno is as it was");
 	untold = 0;
 	close(c.fd);
@@ -760,8 +762,11 @@ int main(void)
 	test_bits();
 	test_all_steps();
 	test_hostile();
-	test_untold(EPERM, "an add that may not wake the consumer says so");
-	test_untold(EBADF, "and one whose descriptor is closed");
+	test_untold(EPERM, -EPERM, "an add that may not wake the consumer says so");
+	test_untold(EBADF, -EBADF, "and one whose descriptor is closed");
+	test_untold(EAGAIN, -EPERM, "that it has not added is no answer");
+	test_untold(EINTR, -EPERM, "nor that it was interrupted");
+	test_untold(ETIMEDOUT, -EPERM, "nor that its time has passed");
 	test_crowd();
 	test_roles();
 	test_refused();

@@ -545,7 +545,11 @@ static void test_blocking(void)
 	c.take.consumer->armed = FLOWFD_ARMED_WRITERS;
 	interrupt_begin(&interrupt);
 	tap_is(flowfd_try_take(&c, &value), -EAGAIN, "an eventfd that blocks is not waited for");
+	flowfd__eventfd_write(c.fd, UINT64_MAX - 1);
+	tap_is(flowfd_add_with(&c, 1, SECOND, 0), -EPERM, "one that is full is told of no add");
 	interrupt_end(&interrupt);
+	tap_is(flowfd_try_take(&c, &value), 0, "which was made");
+	tap_is(value, 1, "once");
 	flowfd_counter_close(&c);
 }
 
