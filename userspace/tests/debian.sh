@@ -29,9 +29,9 @@ tap_is "$(sed -n 's/^ \(flowfd_[^ ]*\) .*/\1/p' "$debian/libflowfd1.symbols" |
 		"$top/userspace/lib/libflowfd.map" | sort)" \
 	"symbols file and symbol map"
 
-# Files that builds and Python create need no licence.
+# Files that builds and Python create need no licence, and links have that of their files.
 files=$(cd "$top" && debian/sources | xargs -0 sh -c \
-	'for file; do [ ! -f "$file" ] || echo "${file#./}"; done' sh)
+	'for file; do [ -L "$file" ] || [ ! -f "$file" ] || echo "${file#./}"; done' sh)
 
 # Files under another licence than the most are listed in copyright; a pattern
 # may be a directory.

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+
+package flowfd
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"example.org/flowfd/internal/sys"
+)
+
+// Counter is a counter, which any number of goroutines may use.
+type Counter struct {
+	c *sys.Counter
+
+	// Calls that are being made; negative after Close.
+	users   int64
+	closing chan struct{}
+
+	// One at a time takes in memory, so that the counter may have one consumer.
+	taking  sync.Mutex
+	waiting bool // a goroutine polls for a count
+
+	readable, writable poller
+}
+
+// Added to users by Close.
+const closed = -1 << 62
+
+// How long an add waits that finds some room, and not enough: the descriptor is writable.
+const (
+	shortest = time.Millisecond
+	longest  = 16 * time.Millisecond
+)
+
+func newCounter(c *sys.Counter) *Counter {
+	counter := &Counter{
+		c:        c,
+		closing:  make(chan struct{}),
+		readable: newPoller(syscall.EPOLLIN),
+		writable: newPoller(syscall.EPOLLOUT),
+	}
+	// As with files.
+	runtime.SetFinalizer(counter, (*Counter).Close)
+	return counter
+}
+
+// New makes a counter.
+func New(options Options) (*Counter, error) {
+	c, err := sys.Open(options.settings(), options.options())
+	if err == nil && options.Overflow != Wait {
+		if err = c.SetOverflow(uint32(options.Overflow)); err != nil {
+			c.Close()
+		}
+	}
+	if err != nil {
+		return nil, failed("New", err)
+	}
+	return newCounter(c), nil
+}
+
+// acquire keeps the memory from being unmapped.
+func (c *Counter) acquire() error {
+	for {
+		users := atomic.LoadInt64(&c.users)
+		if users < 0 {
+			return os.ErrClosed
+		}
+		if atomic.CompareAndSwapInt64(&c.users, users, users+1) {
+			return nil
+		}
+	}
+}
+
+func (c *Counter) release() {
+	if atomic.AddInt64(&c.users, -1) == closed {
+		c.free()
+	}
+}
+
+func (c *Counter) free() {
+	c.readable.close()
+	c.writable.close()
+	c.c.Close()
+}
+
+// Close closes the counter in this process. Goroutines that wait get os.ErrClosed.
+func (c *Counter) Close() error {
+	for {
+		users := atomic.LoadInt64(&c.users)
+		if users < 0 {
+			return os.ErrClosed
+		}
+		if !atomic.CompareAndSwapInt64(&c.users, users, users+closed) {
+			continue
+		}
+		runtime.SetFinalizer(c, nil)
+		close(c.closing)
+		if users == 0 {
+			c.free()
+		}
+		return nil
+	}
+}
+
+// outcome is the error that a caller gets of one from a wait.
+func (c *Counter) outcome(op string, ctx context.Context, err error) error {
+	if err != nil && err == ctx.Err() {
+		return &ended{op, err}
+	}
+	return failed(op, err)
+}
+
+// TryAdd adds to the count if there is room, and says whether there was.
+func (c *Counter) TryAdd(value uint64) (bool, error) {
+	if err := c.acquire(); err != nil {
+		return false, err
+	}
+	defer c.release()
+	err := c.c.TryAdd(value)
+	if err == syscall.EAGAIN {
+		return false, nil
+	}
+	return err == nil, failed("TryAdd", err)
+}
+
+// Add adds to the count; it waits for room, but with Options.Overflow.
+//
+// What is refused gives a syscall.Errno: EINVAL if the value can never fit, as it is not below
+// the maximum. With the module an add of more than 1 that finds room for a part of it looks
+// again after at most 16 ms.
+func (c *Counter) Add(ctx context.Context, value uint64) error {
+	if err := c.acquire(); err != nil {
+		return err
+	}
+	defer c.release()
+	err := c.c.TryAdd(value)
+	if err == syscall.EAGAIN {
+		err = c.addLater(ctx, value)
+	}
+	return c.outcome("Add", ctx, err)
+}
+
+func (c *Counter) addLater(ctx context.Context, value uint64) error {
+	// Another process may have changed it, and a module that is too old has none.
+	if flow, err := c.c.Flow(); err == nil && Overflow(flow.Overflow) == Fail {
+		return syscall.EAGAIN
+	}
+	if err := c.writable.begin(ctx, c.closing); err != nil {
+		return err
+	}
+	defer c.writable.end()
+	for pause := shortest; ; pause *= 2 {
+		added, err := c.waitForRoom(ctx, value)
+		if added || err != nil {
+			return err
+		}
+		if pause > longest {
+			pause = longest
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-c.closing:
+			err = os.ErrClosed
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		timer.Stop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// waitForRoom ends when the value was added, or there is some room, though not enough.
+func (c *Counter) waitForRoom(ctx context.Context, value uint64) (added bool, err error) {
+	var refused error
+	err = c.writable.wait(ctx, c.closing, c.c.FD(), func() bool {
+		refused = c.c.TryAdd(value)
+		added = refused == nil
+		// Only after the descriptor was seen full somebody is told of room.
+		return refused != syscall.EAGAIN || c.c.IsWritable()
+	})
+	if err == nil && refused != syscall.EAGAIN {
+		err = refused
+	}
+	return added, err
+}
+
+// tryTake has one goroutine at a time take.
+func (c *Counter) tryTake() (uint64, error) {
+	c.taking.Lock()
+	defer c.taking.Unlock()
+	value, err := c.c.TryTake()
+	if err != nil || !c.waiting {
+		return value, err
+	}
+	// The one that polls is told of the next count only after a take that found nothing.
+	for {
+		more, err := c.c.TryTake()
+		if err != nil {
+			return value, nil
+		}
+		value += more
+	}
+}
+
+// TryTake takes the count, which is 0 then, if there is one.
+func (c *Counter) TryTake() (value uint64, ok bool, err error) {
+	if err := c.acquire(); err != nil {
+		return 0, false, err
+	}
+	defer c.release()
+	value, err = c.tryTake()
+	if err == syscall.EAGAIN {
+		return 0, false, nil
+	}
+	return value, err == nil, failed("TryTake", err)
+}
+
+// Take takes the count, which is 0 then; it waits until there is one. Of a semaphore it takes
+// 1.
+func (c *Counter) Take(ctx context.Context) (uint64, error) {
+	if err := c.acquire(); err != nil {
+		return 0, err
+	}
+	defer c.release()
+	value, err := c.tryTake()
+	if err == syscall.EAGAIN {
+		value, err = c.takeLater(ctx)
+	}
+	return value, c.outcome("Take", ctx, err)
+}
+
+func (c *Counter) takeLater(ctx context.Context) (value uint64, err error) {
+	if err := c.readable.begin(ctx, c.closing); err != nil {
+		return 0, err
+	}
+	defer c.readable.end()
+	var refused error
+	err = c.readable.wait(ctx, c.closing, c.c.FD(), func() bool {
+		c.taking.Lock()
+		defer c.taking.Unlock()
+		value, refused = c.c.TryTake()
+		c.waiting = refused == syscall.EAGAIN
+		return !c.waiting
+	})
+	c.taking.Lock()
+	c.waiting = false
+	c.taking.Unlock()
+	if err == nil {
+		err = refused
+	}
+	return value, err
+}
+
+func (c *Counter) flow(op string) (sys.Flow, error) {
+	if err := c.acquire(); err != nil {
+		return sys.Flow{}, err
+	}
+	defer c.release()
+	flow, err := c.c.Flow()
+	return flow, failed(op, err)
+}
+
+// Count is the count now, which others may change meanwhile.
+func (c *Counter) Count() (uint64, error) {
+	flow, err := c.flow("Count")
+	return flow.Count, err
+}
+
+// Lost is what Saturate and Drop have lost.
+func (c *Counter) Lost() (uint64, error) {
+	flow, err := c.flow("Lost")
+	return flow.Lost, err
+}
+
+// Fd is the descriptor, for poll(2) and epoll(7): it is readable while there is a count. It
+// stays the counter's. Before it is polled, TryTake must have found nothing, but with
+// Options.Shared. After Close it is the largest number.
+func (c *Counter) Fd() uintptr {
+	if c.acquire() != nil {
+		return ^uintptr(0)
+	}
+	defer c.release()
+	return uintptr(c.c.FD())
+}
+
+// Mapped says whether adds and takes are in memory.
+func (c *Counter) Mapped() bool {
+	if c.acquire() != nil {
+		return false
+	}
+	defer c.release()
+	return c.c.IsMapped()
+}
