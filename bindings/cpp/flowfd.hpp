@@ -28,6 +28,8 @@
 #include <system_error>
 #include <utility>
 
+#include <unistd.h>
+
 #include <flowfd.h>
 
 namespace flowfd
@@ -208,6 +210,53 @@ public:
 		if (detail::set(error, count) > 0)
 			found.count = unsigned(count);
 		return found;
+	}
+
+	/** of another process, by the key that share() has given there */
+	static counter open_shared(const flowfd_key &key)
+	{
+		std::error_code error;
+		counter made = open_shared(key, error);
+
+		detail::check(error, "flowfd::counter::open_shared");
+		return made;
+	}
+
+	static counter open_shared(const flowfd_key &key, std::error_code &error) noexcept
+	{
+		counter made{ closed() };
+		flowfd_counter opened;
+		int fd = flowfd_open_shared(&key, 0);
+
+		if (detail::set(error, fd) < 0)
+			return made;
+		if (detail::set(error, flowfd_counter_map(&opened, fd,
+							  FLOWFD_PRODUCER | FLOWFD_CONSUMER)))
+			::close(fd);
+		else
+			made.c_ = opened;
+		return made;
+	}
+
+	/**
+	 * The key of the counter, which can lie in memory that processes share, or in a file;
+	 * whoever knows it has the counter. Without the module there are none.
+	 */
+	flowfd_key share() const
+	{
+		std::error_code error;
+		flowfd_key key = share(error);
+
+		detail::check(error, "flowfd::counter::share");
+		return key;
+	}
+
+	flowfd_key share(std::error_code &error) const noexcept
+	{
+		flowfd_key key = {};
+
+		detail::set(error, is_open() ? flowfd_share(c_.fd, &key) : -EBADF);
+		return key;
 	}
 
 	counter(counter &&other) noexcept : c_(std::exchange(other.c_, closed())) {}

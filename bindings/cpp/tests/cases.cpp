@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <flowfd.hpp>
 
@@ -76,6 +77,20 @@ static bool poll_says(const flowfd::counter &counter, short events)
 	return poll(&polled, 1, 0) == 1 && polled.revents & events;
 }
 
+static flowfd::counter another(const flowfd::counter &counter)
+{
+	flowfd::descriptors sent = counter.descriptors();
+
+	for (unsigned int i = 0; i < sent.count; i++)
+		sent.fds[i] = dup(sent.fds[i]);
+	return flowfd::counter::from_descriptors(sent.fds, sent.count);
+}
+
+static std::string added(flowfd::counter other, std::uint64_t value)
+{
+	return other.try_add(value) ? "ok" : "EAGAIN";
+}
+
 static std::string run(flowfd::counter &counter, const words &step)
 {
 	const std::string &operation = step.at(0);
@@ -87,6 +102,10 @@ static std::string run(flowfd::counter &counter, const words &step)
 	if (operation == "add_for")
 		return happened(counter.add_for(number(step.at(1)),
 						milliseconds(step.at(2))));
+	if (operation == "add_by_descriptors")
+		return added(another(counter), number(step.at(1)));
+	if (operation == "add_by_key")
+		return added(flowfd::counter::open_shared(counter.share()), number(step.at(1)));
 	if (operation == "take")
 		return std::to_string(counter.take());
 	if (operation == "try_take")

@@ -162,6 +162,48 @@ static void test_received()
 	ok(error == std::errc::invalid_argument, "a maximum that is not above the count");
 }
 
+static void test_key()
+{
+	flowfd::counter counter;
+	std::error_code error;
+	flowfd_key key = counter.share(error);
+
+	if (std::string(std::getenv("FLOWFD_BACKEND")) == "fallback") {
+		ok(error == std::errc::inappropriate_io_control_operation &&
+		   error.message().find("flowfd module") != std::string::npos,
+		   "without the module there are no keys");
+		if (access("/dev/flowfd", F_OK) == 0)
+			return;
+		flowfd::counter::open_shared(key, error);
+		ok(error == std::errc::no_such_device &&
+		   error.message().find("modprobe") != std::string::npos, "nor doors for them");
+		return;
+	}
+	flowfd::counter opened = flowfd::counter::open_shared(key);
+	opened.add(3);
+	ok(counter.take() == 3, "a counter that was opened by its key");
+	key.secret[15]++;
+	ok(flowfd::counter::open_shared(key, error).native_handle() == -1 &&
+	   error == std::errc::no_such_file_or_directory, "a wrong key");
+	key = counter.share();
+	opened = flowfd::counter();
+	counter = flowfd::counter();
+	flowfd::counter::open_shared(key, error);
+	ok(error == std::errc::no_such_file_or_directory, "a key after the close");
+	flowfd::ring ring(1);
+	ok(flowfd_share(ring.get()->fd, &key) == 0, "the key of a ring");
+	int before = dup(0);
+	close(before);
+	flowfd::counter::open_shared(key, error);
+	int after = dup(0);
+	close(after);
+	ok(error == std::errc::inappropriate_io_control_operation && before == after,
+	   "opens no counter, and leaves nothing open");
+	flowfd::counter moved(std::move(opened));
+	opened.share(error);
+	ok(error == std::errc::bad_file_descriptor, "what was moved from has none");
+}
+
 static void test_ring()
 {
 	flowfd::ring made(4);
@@ -206,6 +248,7 @@ int main()
 	test_errors();
 	test_durations();
 	test_received();
+	test_key();
 	test_ring();
 	std::cout << "1.." << checks << "\n";
 	return failures > 0;

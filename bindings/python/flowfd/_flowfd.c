@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <flowfd.h>
 
@@ -461,12 +462,22 @@ static int descriptors_of(PyObject *sequence, int fds[FLOWFD_EXPORT_MAX])
 	return (int)count;
 }
 
+/* An object that is closed. */
+static PyObject *create_closed(PyObject *class)
+{
+	newfunc create = (newfunc)PyType_GetSlot((PyTypeObject *)class, Py_tp_new);
+	PyObject *nothing = PyTuple_New(0);
+	PyObject *self = nothing ? create((PyTypeObject *)class, nothing, NULL) : NULL;
+
+	Py_XDECREF(nothing);
+	return self;
+}
+
 /* A class method: a counter of descriptors, which are its own then. */
 static PyObject *from_descriptors(PyObject *class, PyObject *arguments, PyObject *names)
 {
 	static char *keywords[] = { "", "one_consumer", NULL };
-	newfunc create = (newfunc)PyType_GetSlot((PyTypeObject *)class, Py_tp_new);
-	PyObject *sequence, *nothing, *self;
+	PyObject *sequence, *self;
 	int fds[FLOWFD_EXPORT_MAX];
 	struct object *object;
 	int count, ret, one_consumer = 0;
@@ -477,9 +488,7 @@ static PyObject *from_descriptors(PyObject *class, PyObject *arguments, PyObject
 	count = descriptors_of(sequence, fds);
 	if (count < 0)
 		return NULL;
-	nothing = PyTuple_New(0);
-	self = nothing ? create((PyTypeObject *)class, nothing, NULL) : NULL;
-	Py_XDECREF(nothing);
+	self = create_closed(class);
 	if (!self)
 		return NULL;
 	object = (struct object *)self;
@@ -507,6 +516,69 @@ static PyObject *descriptors(PyObject *self, PyObject *unused)
 		return raise_error(count);
 	return count == 1 ? Py_BuildValue("(i)", fds[0]) :
 			    Py_BuildValue("(ii)", fds[0], fds[1]);
+}
+
+static PyObject *share(PyObject *self, PyObject *unused)
+{
+	struct flowfd_counter *c = counter_of(self);
+	struct flowfd_key key;
+	int ret;
+
+	(void)unused;
+	if (!c)
+		return NULL;
+	/* It may wait for random numbers, just after boot. */
+	do {
+		ret = flowfd_share(c->fd, &key);
+	} while (ret == -EINTR && !PyErr_CheckSignals());
+	if (ret == -EINTR)
+		return NULL;
+	return ret ? raise_error(ret) :
+		     PyBytes_FromStringAndSize((const char *)&key, sizeof(key));
+}
+
+static int map_key(struct flowfd_counter *c, const char *bytes)
+{
+	struct flowfd_key key;
+	int fd, ret;
+
+	memcpy(&key, bytes, sizeof(key));
+	fd = flowfd_open_shared(&key, 0);
+	if (fd < 0)
+		return fd;
+	ret = flowfd_counter_map(c, fd, FLOWFD_PRODUCER | FLOWFD_CONSUMER);
+	if (ret)
+		close(fd);
+	return ret;
+}
+
+/* A class method: a counter that has a key. */
+static PyObject *open_shared(PyObject *class, PyObject *argument)
+{
+	struct object *object;
+	Py_ssize_t length;
+	PyObject *self;
+	char *bytes;
+	int ret;
+
+	if (PyBytes_AsStringAndSize(argument, &bytes, &length))
+		return NULL;
+	if (length != sizeof(struct flowfd_key)) {
+		PyErr_Format(PyExc_ValueError, "a key has %zd bytes",
+			     (Py_ssize_t)sizeof(struct flowfd_key));
+		return NULL;
+	}
+	self = create_closed(class);
+	if (!self)
+		return NULL;
+	object = (struct object *)self;
+	ret = map_key(&object->counter, bytes);
+	if (ret) {
+		Py_DECREF(self);
+		return raise_error(ret);
+	}
+	object->is_open = true;
+	return self;
 }
 
 static void finish(PyObject *self)
@@ -552,6 +624,16 @@ static PyMethodDef methods[] = {
 	  "one_consumer: whether it was made so. The descriptors do not say it, so the caller\n"
 	  "must know: of several tasks that wait for such a counter, one could wait for ever.\n"
 	  "With it take_async() refuses the second." },
+	{ "share", share, METH_NOARGS,
+	  "share($self, /)\n--\n\n"
+	  "The key of the counter, 24 bytes, for open_shared() in another process.\n\n"
+	  "It can lie in shared memory or in a file, and must be kept as a password is. Without\n"
+	  "the module there are none: OSError (ENOTTY)." },
+	{ "open_shared", open_shared, METH_O | METH_CLASS,
+	  "open_shared($type, key, /)\n--\n\n"
+	  "The counter of another process that has this key.\n\n"
+	  "FileNotFoundError if there is none, or not in this user namespace. Without the module\n"
+	  "OSError (ENODEV)." },
 	{ 0 },
 };
 

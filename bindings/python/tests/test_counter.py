@@ -166,6 +166,53 @@ def test_wrong_descriptors():
         counter.descriptors()
 
 
+OPENER = """
+import sys
+import flowfd
+with flowfd.Counter.open_shared(bytes.fromhex(sys.argv[1])) as counter:
+    assert counter.take(timeout=60) == 6
+    counter.add(5)
+"""
+
+
+@pytest.mark.skipif(BACKEND == "fallback", reason="only the module has keys")
+def test_a_key():
+    with flowfd.Counter() as counter:
+        key = counter.share()
+        assert len(key) == 24 and counter.share() == key
+        child = subprocess.Popen([sys.executable, "-c", OPENER, key.hex()])
+        counter.add(6)
+        assert child.wait(60) == 0
+        assert counter.try_take() == 5
+        with pytest.raises(FileNotFoundError):
+            flowfd.Counter.open_shared(key[:-1] + bytes([key[-1] ^ 1]))
+    with pytest.raises(FileNotFoundError):
+        flowfd.Counter.open_shared(key)
+    with pytest.raises(ValueError, match="closed"):
+        counter.share()
+
+
+@pytest.mark.skipif(BACKEND == "module", reason="the module has keys")
+def test_no_keys():
+    with flowfd.Counter() as counter, pytest.raises(OSError) as caught:
+        counter.share()
+    assert caught.value.errno == errno.ENOTTY
+    assert "flowfd module" in str(caught.value)
+    if not os.path.exists("/dev/flowfd"):
+        with pytest.raises(OSError) as caught:
+            flowfd.Counter.open_shared(bytes(24))
+        assert caught.value.errno == errno.ENODEV
+        assert "modprobe" in str(caught.value)
+
+
+def test_no_key():
+    for wrong in (b"", bytes(23), bytes(25)):
+        with pytest.raises(ValueError, match="24 bytes"):
+            flowfd.Counter.open_shared(wrong)
+    with pytest.raises(TypeError):
+        flowfd.Counter.open_shared("x" * 24)
+
+
 def test_a_signal_runs_while_it_waits():
     seen = []
 

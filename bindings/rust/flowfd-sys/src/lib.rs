@@ -14,6 +14,9 @@ pub const FLOWFD_OPTIONAL_BUCKET: c_uint = 1 << 1;
 pub const FLOWFD_ONE_CONSUMER: c_uint = 1 << 2;
 pub const FLOWFD_NO_POLL: c_uint = 1 << 3;
 
+pub const FLOWFD_PRODUCER: c_uint = 1 << 0;
+pub const FLOWFD_CONSUMER: c_uint = 1 << 1;
+
 pub const FLOWFD_EXPORT_MAX: usize = 2;
 
 pub const FLOWFD_OVERFLOW_FAIL: u32 = 1;
@@ -63,6 +66,13 @@ pub struct flowfd_flow {
     pub reserved: u32,
 }
 
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+pub struct flowfd_key {
+    pub id: u64,
+    pub secret: [u8; 16],
+}
+
 extern "C" {
     pub fn flowfd_counter_open(
         c: *mut flowfd_counter,
@@ -77,6 +87,9 @@ extern "C" {
         fds: *const c_int,
         count: c_uint,
     ) -> c_int;
+    pub fn flowfd_counter_map(c: *mut flowfd_counter, fd: c_int, roles: c_uint) -> c_int;
+    pub fn flowfd_share(fd: c_int, key: *mut flowfd_key) -> c_int;
+    pub fn flowfd_open_shared(key: *const flowfd_key, flags: c_uint) -> c_int;
     pub fn flowfd_counter_set_flow(
         c: *const flowfd_counter,
         flow: *const flowfd_flow,

@@ -5,7 +5,7 @@ use flowfd_sys::*;
 use std::mem::{align_of, offset_of, size_of};
 
 extern "C" {
-    static flowfd_sys_sizes: [usize; 25];
+    static flowfd_sys_sizes: [usize; 30];
 }
 
 #[test]
@@ -25,12 +25,17 @@ fn as_in_c() {
         offset_of!(flowfd_flow, count),
         offset_of!(flowfd_flow, lost),
         offset_of!(flowfd_flow, set),
+        size_of::<flowfd_key>(),
+        align_of::<flowfd_key>(),
+        offset_of!(flowfd_key, secret),
         FLOWFD_SEMAPHORE as usize,
         FLOWFD_NONBLOCK as usize,
         FLOWFD_FALLBACK as usize,
         FLOWFD_OPTIONAL_BUCKET as usize,
         FLOWFD_ONE_CONSUMER as usize,
         FLOWFD_NO_POLL as usize,
+        FLOWFD_PRODUCER as usize,
+        FLOWFD_CONSUMER as usize,
         FLOWFD_EXPORT_MAX,
         FLOWFD_OVERFLOW_FAIL as usize,
         FLOWFD_OVERFLOW_SATURATE as usize,

@@ -19,7 +19,8 @@
 //! ```
 //!
 //! There is one [`Receiver`], which one thread at a time uses, so that takes are cheaper; and
-//! as many [`Sender`]s as there are clones. Errors are [`io::Error`]s with the number that C
+//! as many [`Sender`]s as there are clones. Another process gets both by descriptors
+//! ([`from_descriptors`]) or, with the module, by a key ([`open_shared`]). Errors are [`io::Error`]s with the number that C
 //! has. A signal does not end what waits.
 
 #![warn(missing_docs)]
@@ -34,6 +35,10 @@ use std::time::{Duration, Instant};
 use std::{cell::Cell, fmt};
 
 use flowfd_sys as sys;
+
+mod share;
+
+pub use share::{from_descriptors, open_shared, Key};
 
 /// What happens to an add that does not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,16 +158,20 @@ impl Options {
                 sys::flowfd_counter_set_flow(&counter.0, &flow, size_of::<sys::flowfd_flow>())
             })?;
         }
-        let counter = Arc::new(counter);
-        let sender = Sender {
-            counter: Arc::clone(&counter),
-        };
-        let receiver = Receiver {
-            counter,
-            one: PhantomData,
-        };
-        Ok((sender, receiver))
+        Ok(ends_of(counter))
     }
+}
+
+fn ends_of(counter: Counter) -> (Sender, Receiver) {
+    let counter = Arc::new(counter);
+    let sender = Sender {
+        counter: Arc::clone(&counter),
+    };
+    let receiver = Receiver {
+        counter,
+        one: PhantomData,
+    };
+    (sender, receiver)
 }
 
 fn set(word: &mut u32, bit: u32, yes: bool) {

@@ -49,9 +49,14 @@ fn name_of(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(11) => "EAGAIN".into(),
         Some(22) => "EINVAL".into(),
+        Some(25) => "ENOTTY".into(),
         Some(95) => "EOPNOTSUPP".into(),
         _ => format!("{error}: {}", flowfd::describe(error)),
     }
+}
+
+fn added_by(other: (Sender, Receiver), value: u64) -> io::Result<String> {
+    Ok(if other.0.try_add(value)? { "ok" } else { "EAGAIN" }.into())
 }
 
 /// The receiver is one thread's at a time, so a thread of the table borrows it.
@@ -59,6 +64,12 @@ fn run(sender: &Sender, receiver: &Mutex<Receiver>, step: &[&str]) -> io::Result
     Ok(match step[0] {
         "add" => sender.add(number(step[1])).map(|()| "ok".into())?,
         "try_add" => added(sender.try_add(number(step[1]))?),
+        "add_by_descriptors" => {
+            let fds: io::Result<Vec<_>> =
+                sender.descriptors()?.iter().map(|fd| fd.try_clone_to_owned()).collect();
+            added_by(flowfd::from_descriptors(fds?)?, number(step[1]))?
+        }
+        "add_by_key" => added_by(flowfd::open_shared(&sender.share()?)?, number(step[1]))?,
         "add_for" => added(sender.add_timeout(number(step[1]), time(step[2]))?),
         _ => {
             let receiver = receiver.lock().unwrap();
