@@ -2,9 +2,7 @@
 //! Declarations of libflowfd for counters, written by hand; the crate `flowfd` is what to use.
 //! The headers of C document them. A test compares sizes, offsets and constants with C.
 
-#![no_std]
-
-use core::ffi::{c_char, c_int, c_uint};
+use std::os::raw::{c_char, c_int, c_uint};
 
 pub const FLOWFD_SEMAPHORE: u32 = 1 << 0;
 pub const FLOWFD_NONBLOCK: u32 = 1 << 1;

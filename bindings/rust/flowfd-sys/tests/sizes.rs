@@ -2,7 +2,17 @@
 //! The declarations are as those of C.
 
 use flowfd_sys::*;
-use std::mem::{align_of, offset_of, size_of};
+use std::mem::{align_of, size_of, MaybeUninit};
+use std::ptr::addr_of;
+
+// That of the standard library is newer than the rest of these crates needs.
+macro_rules! offset_of {
+    ($kind:ty, $field:ident) => {{
+        let it = MaybeUninit::<$kind>::uninit();
+        let at = it.as_ptr();
+        unsafe { addr_of!((*at).$field) as usize - at as usize }
+    }};
+}
 
 extern "C" {
     static flowfd_sys_sizes: [usize; 30];

@@ -25,11 +25,12 @@
 
 #![warn(missing_docs)]
 
-use std::ffi::{c_int, CStr};
+use std::ffi::CStr;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::{size_of, MaybeUninit};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::raw::c_int;
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{cell::Cell, fmt};

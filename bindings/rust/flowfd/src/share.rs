@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //! Counters of other processes: what is sent, and keys.
 
-use std::ffi::c_uint;
 use std::fmt;
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::raw::c_uint;
+use std::os::unix::io::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 
 use flowfd_sys as sys;
 

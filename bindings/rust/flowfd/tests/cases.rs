@@ -2,10 +2,11 @@
 //! Does what the table of cases says, and compares the results.
 
 use flowfd::{Options, Overflow, Receiver, Sender};
+use std::os::{raw::c_int, raw::c_short, unix::io::AsRawFd};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use std::{env, ffi::c_int, ffi::c_short, fs, io, os::fd::AsRawFd};
+use std::{env, fs, io};
 
 #[repr(C)]
 struct PollFd {

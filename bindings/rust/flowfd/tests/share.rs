@@ -2,7 +2,7 @@
 //! Processes that have nothing in common but descriptors, or a key.
 
 use flowfd::{Key, Options};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::io::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::time::Duration;
