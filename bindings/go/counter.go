@@ -110,8 +110,8 @@ func (c *Counter) Close() error {
 
 // outcome is the error that a caller gets of one from a wait.
 func (c *Counter) outcome(op string, ctx context.Context, err error) error {
-	if err != nil && err == ctx.Err() {
-		return &ended{op, err}
+	if err == errEnded {
+		return &ended{op, ctx.Err()}
 	}
 	return failed(op, err)
 }
@@ -169,7 +169,7 @@ func (c *Counter) addLater(ctx context.Context, value uint64) error {
 		case <-c.closing:
 			err = os.ErrClosed
 		case <-ctx.Done():
-			err = ctx.Err()
+			err = errEnded
 		}
 		timer.Stop()
 		if err != nil {
@@ -198,7 +198,8 @@ func (c *Counter) tryTake() (uint64, error) {
 	c.taking.Lock()
 	defer c.taking.Unlock()
 	value, err := c.c.TryTake()
-	if err != nil || !c.waiting {
+	// Semaphores, of which more would be 1 each, are not in memory, and have no such rule.
+	if err != nil || !c.waiting || !c.c.IsMapped() {
 		return value, err
 	}
 	// The one that polls is told of the next count only after a take that found nothing.

@@ -315,6 +315,28 @@ func TestTryTakeBesideTake(t *testing.T) {
 	}
 }
 
+// Each take of a semaphore takes 1.
+func TestSemaphoreBesideTake(t *testing.T) {
+	c := open(t, flowfd.Options{Semaphore: true})
+	for i := 0; i < 20; i++ {
+		taken := make(chan uint64)
+		go func() { taken <- take(t, c) }()
+		rest()
+		add(t, c, 5)
+		sum := uint64(0)
+		for sum < 4 {
+			value, ok, err := c.TryTake()
+			if err != nil || ok && value != 1 {
+				t.Fatalf("took %d, %v", value, err)
+			}
+			sum += value
+		}
+		if value := <-taken; value != 1 {
+			t.Errorf("took %d", value)
+		}
+	}
+}
+
 // With the module the descriptor is writable if there is some room.
 func TestRoomForAPart(t *testing.T) {
 	c := open(t, flowfd.Options{Maximum: 5, Initial: 3})

@@ -30,8 +30,9 @@ What the library refuses is an [*Error], which says what to do and wraps a sysca
 
 	errors.Is(err, syscall.EINVAL)
 
-A context that ends makes Add and Take fail with its error. If that is
-context.DeadlineExceeded, it is os.ErrDeadlineExceeded as well. Nothing was added or taken.
+A context that ends while Add or Take wait makes them fail with its error. If that is
+context.DeadlineExceeded, it is os.ErrDeadlineExceeded as well. Nothing was added or taken. A
+call that need not wait does not look at its context.
 
 # Building
 

@@ -5,6 +5,7 @@ package flowfd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 
@@ -32,9 +33,18 @@ func (e *Error) Timeout() bool {
 	return e.Errno.Timeout()
 }
 
+// The context of a wait has ended.
+var errEnded = errors.New("the context has ended")
+
+var errNotPolled = fmt.Errorf("a program made this counter with FLOWFD_NO_POLL, so no "+
+	"goroutine can wait for it: %w", syscall.EOPNOTSUPP)
+
 func failed(op string, err error) error {
 	if errno, ok := err.(syscall.Errno); ok {
 		return &Error{op, errno}
+	}
+	if err == errNotPolled {
+		return fmt.Errorf("flowfd: %s: %w", op, err)
 	}
 	return err
 }

@@ -34,6 +34,9 @@ func openEpoll(fd int, events uint32) (*os.File, error) {
 	}
 	event := syscall.EpollEvent{Events: events}
 	err = syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, fd, &event)
+	if err == syscall.EPERM {
+		err = errNotPolled
+	}
 	if err == nil {
 		err = syscall.SetNonblock(epoll, true)
 	}
@@ -52,7 +55,7 @@ func (p *poller) begin(ctx context.Context, closing <-chan struct{}) error {
 	case <-closing:
 		return os.ErrClosed
 	case <-ctx.Done():
-		return ctx.Err()
+		return errEnded
 	}
 }
 
@@ -94,7 +97,7 @@ func (p *poller) wait(ctx context.Context, closing <-chan struct{}, fd int, look
 		return err
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return errEnded
 	}
 	return os.ErrClosed
 }

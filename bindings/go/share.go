@@ -25,6 +25,8 @@ func (c *Counter) Export() ([]int, error) {
 
 // Import makes a counter of descriptors from Export, which need not be of a program in Go. If
 // there is no error, they are the counter's. Files that are not what they must be are refused.
+// Of a counter with FLOWFD_NO_POLL there are TryAdd and TryTake only: what would wait fails with
+// EOPNOTSUPP.
 func Import(fds ...int) (*Counter, error) {
 	c, err := sys.Import(fds)
 	if err != nil {

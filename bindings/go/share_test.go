@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"example.org/flowfd"
+	"example.org/flowfd/internal/sys"
 )
 
 // What another process does, which has nothing in common with the test but a socket or a key.
@@ -141,6 +142,38 @@ func TestImportRefuses(t *testing.T) {
 	// They are still the caller's.
 	if _, err := syscall.Write(ends[1], []byte{0}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Another program may have made one that nobody can poll.
+func TestNoPoll(t *testing.T) {
+	if backend() == "module" {
+		t.Skip("all counters of the module can be polled")
+	}
+	made, err := sys.Open(sys.Settings{Maximum: 2}, sys.Fallback|sys.NoPoll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fds, err := made.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := flowfd.Import(fds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.Take(context.Background())
+	if !errors.Is(err, syscall.EOPNOTSUPP) ||
+		!strings.HasPrefix(err.Error(), "flowfd: Take: a program made") {
+		t.Errorf("take: %v", err)
+	}
+	add(t, c, 1)
+	if err := c.Add(context.Background(), 1); !errors.Is(err, syscall.EOPNOTSUPP) {
+		t.Errorf("add: %v", err)
+	}
+	if value := take(t, c); value != 1 {
+		t.Errorf("took %d", value)
 	}
 }
 

@@ -63,6 +63,7 @@ const (
 	Fallback       = C.FLOWFD_FALLBACK
 	OptionalBucket = C.FLOWFD_OPTIONAL_BUCKET
 	OneConsumer    = C.FLOWFD_ONE_CONSUMER
+	NoPoll         = C.FLOWFD_NO_POLL
 )
 
 // ExportMax is how many descriptors make a counter, at most.
