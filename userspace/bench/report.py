@@ -133,7 +133,8 @@ def sentences(figures):
     nothing = listed(
         (
             clause(
-                "a thread that sleeps before each signal (in memory {:.2f} of an eventfd)",
+                "a thread that sleeps before each signal (in memory it takes {:.2f} of an "
+                "eventfd's time)",
                 get("pingpong", ("in memory",), "ratio"),
             ),
             clause(
@@ -227,8 +228,8 @@ PLOTS = (
         [
             ("eventfd", "pingpong", ("eventfd",), "ratio"),
             ("threads in turn, flowfd", "pingpong", ("flowfd",), "ratio"),
-            ("the same, in memory", "pingpong", ("in memory",), "ratio"),
-            ("the same, post", "pingpong", ("post",), "ratio"),
+            ("threads in turn, in memory", "pingpong", ("in memory",), "ratio"),
+            ("threads in turn, post", "pingpong", ("post",), "ratio"),
             ("busy loop, in memory", "loop", ("busy", "memory, epoll"), "signal_ratio"),
             ("busy loop, post", "loop", ("busy", "post"), "signal_ratio"),
             ("idle loop, in memory", "loop", ("idle", "memory, epoll"), "taken_ratio"),
