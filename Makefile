@@ -56,7 +56,7 @@ help:
 	@echo '  make coverage which lines of the module the tests run'
 	@echo '  make vm       a shell in a virtual machine with the module loaded,'
 	@echo "                or RUN='command' there; BOOT='options' of lab/boot"
-	@echo '  make servers  nginx and gunicorn with and without a balance, as a table'
+	@echo '  make servers  nginx and unicorn with and without a balance, as a table'
 	@echo '  make instructions'
 	@echo '                the cost of each call, in guest instructions'
 	@echo '  make bench-native'

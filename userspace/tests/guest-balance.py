@@ -206,6 +206,34 @@ def refused(name, message, *arguments):
     report(message in (error := process.stderr.read()), name, error)
 
 
+def check_uncounted(listener):
+    """On a kernel without tracepoints, there are no tables, but a balance."""
+    hidden = ["unshare", "--mount", "sh", "-c",
+              'mount -t tmpfs none /sys/kernel && exec "$@"', "sh", PROGRAM, "balance"]
+    server = serve(listener)
+    for option in "--once", "--json":
+        answer = subprocess.run([*hidden, option, "--pid", str(server)], text=True,
+                                capture_output=True, check=False)
+        report((answer.returncode, answer.stdout) == (1, "") and
+               "is not there: mount tracefs" in answer.stderr,
+               f"no tracepoints: {option} is refused", answer)
+    process = subprocess.Popen([*hidden, "--interval=0.1", "--pid", str(server)],
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    report("mount tracefs" in process.stderr.readline(), "no tracepoints: said")
+    directory = f"/proc/{process.pid}/fd/"
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and not any(
+            "flowfd-balance" in link_of(directory + fd) for fd in os.listdir(directory)):
+        time.sleep(0.01)
+    second = start("--pid", str(server))
+    report("balanced already" in second.communicate()[1], "no tracepoints: balanced")
+    os.kill(server, signal.SIGTERM)
+    os.waitpid(server, 0)
+    output, error = process.communicate(timeout=PATIENCE)
+    report((process.returncode, output) == (0, ""),
+           "no tracepoints: no table, and it ends with the server", (output, error))
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         tcp = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -218,6 +246,7 @@ def main():
         unix.setblocking(False)
         tcp.close()
         check("UNIX", unix, "unix:" + path)
+        check_uncounted(unix)
         unix.close()
         refused("no server", "--pid is missing")
         refused("no number", "not the number of a process", "--pid=nginx")

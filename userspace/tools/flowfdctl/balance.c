@@ -42,6 +42,7 @@ struct session {
 	int *balances;
 	size_t balanced;
 	struct workers workers;
+	bool counts;
 	struct pollfd ends[2];
 };
 
@@ -222,7 +223,7 @@ static bool wait_interval(const struct session *s)
 {
 	struct pollfd ends[2] = { s->ends[0], s->ends[1] };
 
-	return poll(ends, 2, s->a.interval * 1000) > 0;
+	return poll(ends, 2, s->counts ? s->a.interval * 1000 : -1) > 0;
 }
 
 static int signals(void)
@@ -247,16 +248,20 @@ int balance_main(int argc, char **argv)
 	s.ends[0] = (struct pollfd){ syscall(SYS_pidfd_open, s.a.pid, 0), POLLIN, 0 };
 	if (s.ends[0].fd < 0)
 		err(EXIT_FAILURE, "process %d", s.a.pid);
-	workers_open();
+	s.counts = workers_open();
+	if (!s.counts && (s.a.once || s.a.json))
+		return EXIT_FAILURE;
 	find_listeners(&s);
-	workers_update(&s.workers, s.a.pid, s.listeners, s.count);
+	if (s.counts)
+		workers_update(&s.workers, s.a.pid, s.listeners, s.count);
 	balance_all(&s);
 	/* Last: until now a signal ends the program, whatever it waits for. */
 	s.ends[1] = (struct pollfd){ signals(), POLLIN, 0 };
 	state = s.a.once ? "not balanced" : "balanced";
 	do {
 		ended = wait_interval(&s);
-		report(&s, state);
+		if (s.counts)
+			report(&s, state);
 	} while (!ended && !s.a.once);
 	return EXIT_SUCCESS;
 }

@@ -58,7 +58,7 @@ bool listener_is_of_one_worker(const struct listener *l, const struct listener *
 bool process_has_socket(pid_t pid, ino_t inode);
 
 /* workers.c */
-void workers_open(void);
+bool workers_open(void);
 void workers_update(struct workers *workers, pid_t pid, const struct listener *listeners,
 		    size_t count);
 void workers_reset(struct workers *workers);

@@ -48,24 +48,30 @@ static unsigned long tracepoint_id(const char *name)
 	return id;
 }
 
-/* workers_open - get ready to count, or end the program and say what is missing */
-void workers_open(void)
+/*
+ * workers_open - get ready to count, or say what is missing
+ *
+ * Return: whether connections can be counted.
+ */
+bool workers_open(void)
 {
 	size_t i;
 
 	for (i = 0; i < CALLS; i++) {
 		call_ids[i] = tracepoint_id(calls[i]);
-		if (!call_ids[i] && errno == EPERM)
-			errx(EXIT_FAILURE,
-			     "this kernel is locked down (lockdown=confidentiality), and"
-			     " has no tracepoints to count connections with");
-		if (!call_ids[i])
-			errx(EXIT_FAILURE,
-			     "the tracepoint syscalls:%s, which counts"
-			     " connections, is not there: mount tracefs at"
-			     " /sys/kernel/tracing, and run this as root",
-			     calls[i]);
+		if (call_ids[i])
+			continue;
+		if (errno == EPERM)
+			warnx("this kernel is locked down (lockdown=confidentiality), and"
+			      " has no tracepoints to count connections with");
+		else
+			warnx("the tracepoint syscalls:%s, which counts connections,"
+			      " is not there: mount tracefs at /sys/kernel/tracing,"
+			      " and run this as root",
+			      calls[i]);
+		return false;
 	}
+	return true;
 }
 
 /*
