@@ -165,9 +165,8 @@ static long control_read(struct file *file, void __user *argp, size_t size)
 /* Semaphores would need a take of their own. */
 static bool counter_mapping_is_valid(u32 flags)
 {
-	if (!(flags & FLOWFD_MAPPED))
-		return !(flags & FLOWFD_EDGE_PER_TAKE);
-	return MAPPED_IS_POSSIBLE && !(flags & FLOWFD_SEMAPHORE);
+	return !(flags & FLOWFD_MAPPED) ||
+	       (MAPPED_IS_POSSIBLE && !(flags & FLOWFD_SEMAPHORE));
 }
 
 static bool counter_args_are_valid(const struct flowfd_create_counter *args, u32 flags)

@@ -211,8 +211,7 @@ long flowfd_counter_create(const void __user *argp, size_t size)
 
 	err = flowfd_counter_args(&args,
 				  FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK |
-					  FLOWFD_KEEP_ON_EXEC | FLOWFD_MAPPED |
-					  FLOWFD_EDGE_PER_TAKE,
+					  FLOWFD_KEEP_ON_EXEC | FLOWFD_MAPPED,
 				  argp, size);
 	if (err)
 		return err;

@@ -25,8 +25,6 @@ struct flowfd_counter;
  * @armed: behind @consumed: FLOWFD_ARMED_* bits
  * @memory: what the five above are in; fixed, as they are
  * @maximum: see struct store; @header has a copy for programs
- * @edge_per_take: FLOWFD_EDGE_PER_TAKE; fixed
- * @edge_in: an edge-triggered poller wants each add; set without the lock
  * @told: @produced when readers were last told of a count
  * @counter: whose memory this is
  * @heal: for processes that ended
@@ -42,8 +40,6 @@ struct flowfd_mapped {
 	atomic_t *armed;
 	struct flowfd_memory memory;
 	u64 maximum;
-	bool edge_per_take;
-	bool edge_in;
 	s64 told;
 	struct flowfd_counter *counter;
 	struct work_struct heal;

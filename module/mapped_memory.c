@@ -71,12 +71,11 @@ struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *ar
 	m->closes = (atomic64_t *)&m->header->closes;
 	m->armed = (atomic_t *)&consumer->armed;
 	m->maximum = args->maximum ?: U64_MAX;
-	m->edge_per_take = args->flags & FLOWFD_EDGE_PER_TAKE;
 	*m->header = (struct flowfd_counter_header){
 		.magic = FLOWFD_COUNTER_MAGIC,
 		.version = FLOWFD_COUNTER_VERSION,
 		.page_size = PAGE_SIZE,
-		.flags = args->flags & (FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE),
+		.flags = FLOWFD_MAPPED,
 		.maximum = m->maximum,
 	};
 	atomic64_set(m->produced, args->initial);

@@ -42,35 +42,17 @@ static __poll_t mapped_events(struct flowfd_counter *c)
 static int mapped_wanted(const struct flowfd_counter *c, const poll_table *wait,
 			 __poll_t events)
 {
-	const struct flowfd_mapped *m = c->store.mapped;
 	__poll_t key = poll_requested_events(wait);
 	int bits = 0;
 
 	if (key & EPOLLIN && !READ_ONCE(c->ready.bucket.deferred)) {
 		bits |= FLOWFD_ARMED_WATCHED;
-		if (!(events & EPOLLIN) || READ_ONCE(m->edge_in))
+		if (!(events & EPOLLIN))
 			bits |= FLOWFD_ARMED_READERS;
 	}
 	if (key & EPOLLOUT && !(events & EPOLLOUT))
 		bits |= FLOWFD_ARMED_WRITERS;
 	return bits;
-}
-
-/*
- * A poller with EPOLLET gets an edge for each add, as from an eventfd: some never take.
- * With EPOLLONESHOT as well it gets one event, and polls again before the next.
- */
-static void mapped_note_edges(struct flowfd_counter *c, const poll_table *wait)
-{
-	struct flowfd_mapped *m = c->store.mapped;
-	__poll_t key = wait ? poll_requested_events(wait) : 0;
-
-	if (m->edge_per_take || (key & (EPOLLET | EPOLLONESHOT)) != EPOLLET)
-		return;
-	if (key & EPOLLIN && !READ_ONCE(m->edge_in))
-		WRITE_ONCE(m->edge_in, true);
-	/* e: before the look at the bits, also if another poller made the note. */
-	smp_mb();
 }
 
 /*
@@ -89,10 +71,9 @@ __poll_t flowfd_mapped_poll(struct flowfd_counter *c, const poll_table *wait)
 
 	if (!counter_has_pollers(c))
 		return mapped_events(c);
-	mapped_note_edges(c, wait);
 	for (tries = 0; tries < MAPPED_POLLS; tries++) {
 		armed = atomic_read(m->armed);
-		/* f */
+		/* e */
 		smp_mb();
 		events = mapped_events(c);
 		wanted = mapped_wanted(c, wait, events);

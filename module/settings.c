@@ -10,7 +10,7 @@
 #define SET_ALL                                                              \
 	(FLOWFD_SET_MAXIMUM | FLOWFD_SET_READ_MARK | FLOWFD_SET_WRITE_MARK | \
 	 FLOWFD_SET_MAX_DELAY | FLOWFD_SET_QOS | FLOWFD_SET_OVERFLOW)
-#define SHOWN_FLAGS (FLOWFD_SEMAPHORE | FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE)
+#define SHOWN_FLAGS (FLOWFD_SEMAPHORE | FLOWFD_MAPPED)
 
 /* A mark that could never be reached would be a lock-up. 1 is none. */
 static bool mark_is_valid(u64 mark, u64 maximum)
@@ -50,7 +50,7 @@ static u32 settings_flags(const struct flowfd_counter *c)
 	u32 flags = c->settings_sealed ? FLOWFD_SEAL : 0;
 
 	if (store_is_mapped(&c->store))
-		flags |= c->store.mapped->header->flags;
+		flags |= FLOWFD_MAPPED;
 	if (c->store.semaphore)
 		flags |= FLOWFD_SEMAPHORE;
 	return flags;

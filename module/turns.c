@@ -29,7 +29,8 @@
 
 /*
  * Whether a wakeup may leave some pollers out: it ends at the first exclusive entry, and
- * exclusive entries are at the tail.
+ * exclusive entries are at the tail. Then each add in memory must notify: the one that was
+ * woken may be gone.
  */
 static bool turns_end_early(const struct flowfd_counter *c)
 {
@@ -39,12 +40,6 @@ static bool turns_end_early(const struct flowfd_counter *c)
 	before = list_prev_entry(last, entry);
 	return !list_is_head(&before->entry, &c->wqh.head) &&
 	       before->flags & last->flags & WQ_FLAG_EXCLUSIVE;
-}
-
-/* Each add in memory must notify: one edge for all that come until a take is not enough. */
-static bool turns_keep_readers(const struct flowfd_counter *c)
-{
-	return READ_ONCE(c->store.mapped->edge_in) || turns_end_early(c);
 }
 
 /* What poll returns now. That of a mapped counter is computed by its poll. */
@@ -128,11 +123,10 @@ static void turns_rearm(struct flowfd_counter *c, s64 produced, bool disarm)
 	m->told = produced;
 	if (!disarm || !list_empty(&c->readers))
 		return;
-	if (!turns_keep_readers(c))
-		mapped_disarm(m, FLOWFD_ARMED_READERS);
-	/* Looks again: poll sets edge_in before it arms. Pairs with e. */
-	if (turns_keep_readers(c))
+	if (turns_end_early(c))
 		mapped_arm(m, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
+	else
+		mapped_disarm(m, FLOWFD_ARMED_READERS);
 }
 
 /*
@@ -168,7 +162,6 @@ static void turns_forget(struct flowfd_counter *c)
 	if (counter_has_readers(c))
 		return;
 	/* The queue grows under the lock only; poll arms after it has joined. */
-	WRITE_ONCE(m->edge_in, false);
 	if (list_empty(&c->writers))
 		bits |= FLOWFD_ARMED_WRITERS;
 	if (atomic_read(m->armed) & bits)

@@ -125,7 +125,7 @@ TEST_F(marked, count_and_flags_and_lost_are_only_read)
 	ASSERT_EQ(8, add(self->fd, 7));
 	flow.count = 99;
 	flow.lost = 98;
-	flow.flags = FLOWFD_SEMAPHORE | FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE;
+	flow.flags = FLOWFD_SEMAPHORE | FLOWFD_MAPPED;
 	ASSERT_EQ(0, set_flow(self->fd, flow));
 	flow = flow_of(self->fd);
 	EXPECT_EQ(7, flow.count);
@@ -136,8 +136,7 @@ TEST_F(marked, count_and_flags_and_lost_are_only_read)
 
 TEST(flags_say_what_the_counter_is)
 {
-	static const __u32 all[] = { 0, FLOWFD_SEMAPHORE, FLOWFD_MAPPED,
-				     FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE };
+	static const __u32 all[] = { 0, FLOWFD_SEMAPHORE, FLOWFD_MAPPED };
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		struct flowfd_create_counter args = { .flags = all[i] };

@@ -24,7 +24,6 @@ FIXTURE_VARIANT(burst)
 	enum way way;
 	enum origin origin;
 	enum access writes, reads;
-	__u32 flags;
 };
 
 FIXTURE_VARIANT_ADD(burst, read) { READ, CREATED };
@@ -44,17 +43,13 @@ FIXTURE_VARIANT_ADD(burst, memory_level) { LEVEL, MAPPED, IN_MEMORY, IN_MEMORY }
 FIXTURE_VARIANT_ADD(burst, memory_level_by_call) { LEVEL, MAPPED, IN_MEMORY };
 FIXTURE_VARIANT_ADD(burst, memory_edge) { EDGE, MAPPED, IN_MEMORY, IN_MEMORY };
 FIXTURE_VARIANT_ADD(burst, memory_edge_by_call) { EDGE, MAPPED, IN_MEMORY };
-FIXTURE_VARIANT_ADD(burst, memory_edge_per_take) {
-	EDGE, MAPPED, IN_MEMORY, IN_MEMORY, FLOWFD_EDGE_PER_TAKE };
 FIXTURE_VARIANT_ADD(burst, memory_exclusive) { EXCLUSIVE, MAPPED, IN_MEMORY, IN_MEMORY };
 FIXTURE_VARIANT_ADD(burst, memory_ring) { RING, MAPPED, IN_MEMORY, IN_MEMORY };
-FIXTURE_VARIANT_ADD(burst, memory_ring_per_take) {
-	RING, MAPPED, IN_MEMORY, IN_MEMORY, FLOWFD_EDGE_PER_TAKE };
 
 FIXTURE_SETUP(burst)
 {
 	struct flowfd_create_counter args = {
-		.flags = variant->flags | (variant->origin == MAPPED ? FLOWFD_MAPPED : 0),
+		.flags = variant->origin == MAPPED ? FLOWFD_MAPPED : 0,
 	};
 
 	self->f.fd = create_counter(&args);

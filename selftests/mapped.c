@@ -43,12 +43,11 @@ TEST(layout)
 {
 	struct mapped m;
 
-	ASSERT_EQ(0, MAPPED_CREATE(&m, .initial = 5, .maximum = 9,
-				   .flags = FLOWFD_EDGE_PER_TAKE));
+	ASSERT_EQ(0, MAPPED_CREATE(&m, .initial = 5, .maximum = 9));
 	EXPECT_EQ(FLOWFD_COUNTER_MAGIC, m.header->magic);
 	EXPECT_EQ(FLOWFD_COUNTER_VERSION, m.header->version);
 	EXPECT_EQ(page_size(), m.header->page_size);
-	EXPECT_EQ(FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE, m.header->flags);
+	EXPECT_EQ(FLOWFD_MAPPED, m.header->flags);
 	EXPECT_EQ(9, m.header->maximum);
 	EXPECT_EQ(0, m.header->closes);
 	EXPECT_EQ(id_of(m.fd), m.header->id);
@@ -63,7 +62,6 @@ TEST(layout)
 	mapped_close(&m);
 	ASSERT_EQ(0, MAPPED_CREATE(&m, 0));
 	EXPECT_EQ(ULLONG_MAX, m.header->maximum);
-	EXPECT_EQ(FLOWFD_MAPPED, m.header->flags);
 	mapped_close(&m);
 }
 
@@ -80,8 +78,7 @@ TEST(flags)
 {
 	static const struct { __u32 flags; long result; } all[] = {
 		{ FLOWFD_MAPPED, 0 },
-		{ FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE, 0 },
-		{ FLOWFD_EDGE_PER_TAKE, -EINVAL },
+		{ FLOWFD_MAPPED | 1U << 4, -EINVAL },
 		{ FLOWFD_MAPPED | FLOWFD_SEMAPHORE, -EINVAL },
 		{ FLOWFD_MAPPED | 1U << 5, -EINVAL },
 	};

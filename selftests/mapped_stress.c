@@ -31,15 +31,14 @@ static void *writer_run(void *arg)
 	return NULL;
 }
 
-static void run_writers(struct __test_metadata *_metadata, __u32 events, bool nonblock,
-			__u32 flags)
+static void run_writers(struct __test_metadata *_metadata, __u32 events, bool nonblock)
 {
 	unsigned long adds = parameter("FLOWFD_ROUNDS", 2000);
 	struct writer w[4];
 	__u64 expected = 0, taken = 0, value, end = ms_from_now(3 * PATIENCE_MS);
 	struct mapped m;
 
-	ASSERT_EQ(0, MAPPED_CREATE(&m, .maximum = 5, .flags = flags));
+	ASSERT_EQ(0, MAPPED_CREATE(&m, .maximum = 5));
 	set_nonblock(m.fd, nonblock);
 	for (int i = 0; i < 4; i++) {
 		w[i] = (struct writer){ .m = &m, .value = 1 + i, .adds = adds,
@@ -68,22 +67,17 @@ static void run_writers(struct __test_metadata *_metadata, __u32 events, bool no
 
 TEST(writers_that_sleep_in_write)
 {
-	run_writers(_metadata, EPOLLERR, false, 0);
+	run_writers(_metadata, EPOLLERR, false);
 }
 
 TEST(writers_that_sleep_in_level_triggered_epoll)
 {
-	run_writers(_metadata, EPOLLOUT, true, 0);
+	run_writers(_metadata, EPOLLOUT, true);
 }
 
 TEST(writers_that_sleep_in_edge_triggered_epoll)
 {
-	run_writers(_metadata, EPOLLOUT | EPOLLET, true, 0);
-}
-
-TEST(writers_that_sleep_for_an_edge_per_take)
-{
-	run_writers(_metadata, EPOLLOUT | EPOLLET, true, FLOWFD_EDGE_PER_TAKE);
+	run_writers(_metadata, EPOLLOUT | EPOLLET, true);
 }
 
 /* Blocked readers and writers, half of them in memory. */

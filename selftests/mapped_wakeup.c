@@ -20,7 +20,6 @@ FIXTURE(burst)
 FIXTURE_VARIANT(burst)
 {
 	enum way way;
-	__u32 flags;
 	__u64 maximum;
 	bool limited;
 	bool by_call;	/* the reader takes by calls */
@@ -28,44 +27,34 @@ FIXTURE_VARIANT(burst)
 };
 
 FIXTURE_VARIANT_ADD(burst, read) { READ };
-FIXTURE_VARIANT_ADD(burst, read_by_call) { READ, 0, 0, false, true };
-FIXTURE_VARIANT_ADD(burst, read_full) { READ, 0, 5 };
-FIXTURE_VARIANT_ADD(burst, read_limited) { READ, 0, 0, true };
+FIXTURE_VARIANT_ADD(burst, read_by_call) { READ, 0, false, true };
+FIXTURE_VARIANT_ADD(burst, read_full) { READ, 5 };
+FIXTURE_VARIANT_ADD(burst, read_limited) { READ, 0, true };
 FIXTURE_VARIANT_ADD(burst, poll) { POLL };
-FIXTURE_VARIANT_ADD(burst, poll_full) { POLL, 0, 5 };
-FIXTURE_VARIANT_ADD(burst, poll_limited) { POLL, 0, 0, true };
+FIXTURE_VARIANT_ADD(burst, poll_full) { POLL, 5 };
+FIXTURE_VARIANT_ADD(burst, poll_limited) { POLL, 0, true };
 FIXTURE_VARIANT_ADD(burst, level) { LEVEL };
-FIXTURE_VARIANT_ADD(burst, level_by_call) { LEVEL, 0, 0, false, true };
-FIXTURE_VARIANT_ADD(burst, level_full) { LEVEL, 0, 5 };
-FIXTURE_VARIANT_ADD(burst, level_both) { LEVEL, 0, 5, true };
+FIXTURE_VARIANT_ADD(burst, level_by_call) { LEVEL, 0, false, true };
+FIXTURE_VARIANT_ADD(burst, level_full) { LEVEL, 5 };
+FIXTURE_VARIANT_ADD(burst, level_both) { LEVEL, 5, true };
 FIXTURE_VARIANT_ADD(burst, edge) { EDGE };
-FIXTURE_VARIANT_ADD(burst, edge_full) { EDGE, 0, 5 };
-FIXTURE_VARIANT_ADD(burst, edge_limited) { EDGE, 0, 0, true };
-FIXTURE_VARIANT_ADD(burst, edge_per_take) { EDGE, FLOWFD_EDGE_PER_TAKE };
-FIXTURE_VARIANT_ADD(burst, edge_per_take_by_call) {
-	EDGE, FLOWFD_EDGE_PER_TAKE, 0, false, true };
-FIXTURE_VARIANT_ADD(burst, edge_per_take_full) { EDGE, FLOWFD_EDGE_PER_TAKE, 5 };
-FIXTURE_VARIANT_ADD(burst, edge_per_take_limited) {
-	EDGE, FLOWFD_EDGE_PER_TAKE, 0, true };
-FIXTURE_VARIANT_ADD(burst, edge_per_take_polled) {
-	EDGE, FLOWFD_EDGE_PER_TAKE, 0, false, false, true };
+FIXTURE_VARIANT_ADD(burst, edge_by_call) { EDGE, 0, false, true };
+FIXTURE_VARIANT_ADD(burst, edge_full) { EDGE, 5 };
+FIXTURE_VARIANT_ADD(burst, edge_limited) { EDGE, 0, true };
+FIXTURE_VARIANT_ADD(burst, edge_polled) { EDGE, 0, false, false, true };
 FIXTURE_VARIANT_ADD(burst, exclusive) { EXCLUSIVE };
 FIXTURE_VARIANT_ADD(burst, nested) { NESTED };
-FIXTURE_VARIANT_ADD(burst, nested_full) { NESTED, 0, 5 };
-FIXTURE_VARIANT_ADD(burst, nested_limited) { NESTED, 0, 0, true };
-FIXTURE_VARIANT_ADD(burst, nested_polled) { NESTED, 0, 0, false, false, true };
+FIXTURE_VARIANT_ADD(burst, nested_full) { NESTED, 5 };
+FIXTURE_VARIANT_ADD(burst, nested_limited) { NESTED, 0, true };
+FIXTURE_VARIANT_ADD(burst, nested_polled) { NESTED, 0, false, false, true };
 FIXTURE_VARIANT_ADD(burst, uring) { URING };
-FIXTURE_VARIANT_ADD(burst, uring_per_take) { URING, FLOWFD_EDGE_PER_TAKE };
 FIXTURE_VARIANT_ADD(burst, ring) { RING };
-FIXTURE_VARIANT_ADD(burst, ring_per_take) { RING, FLOWFD_EDGE_PER_TAKE };
-FIXTURE_VARIANT_ADD(burst, ring_per_take_polled) {
-	RING, FLOWFD_EDGE_PER_TAKE, 0, false, false, true };
-FIXTURE_VARIANT_ADD(burst, ring_both) { RING, FLOWFD_EDGE_PER_TAKE, 5, true };
+FIXTURE_VARIANT_ADD(burst, ring_polled) { RING, 0, false, false, true };
+FIXTURE_VARIANT_ADD(burst, ring_both) { RING, 5, true };
 
 FIXTURE_SETUP(burst)
 {
-	ASSERT_EQ(0, MAPPED_CREATE(&self->m, .flags = variant->flags,
-				   .maximum = variant->maximum));
+	ASSERT_EQ(0, MAPPED_CREATE(&self->m, .maximum = variant->maximum));
 }
 
 FIXTURE_TEARDOWN(burst)

@@ -91,8 +91,8 @@ static void judge_waiter(const struct waiter *w, const struct state *s)
 	if (sleeps(w, FOR_FIT) && (w->value >= s->flow.maximum || s->flow.overflow))
 		sim_fail("%s sleeps, and its write never can be done", w->task->comm);
 	/* Each add is an edge: the last that began, too, or one that came after it. */
-	if (s->flow.count && sleeps(w, FOR_EDGE) && !subject.edge_per_take &&
-	    subject.store != WITHOUT_MODULE && !subject.semaphore && !subject.marks &&
+	if (s->flow.count && sleeps(w, FOR_EDGE) && subject.store == IN_KERNEL &&
+	    !subject.semaphore && !subject.marks &&
 	    poller_told(w->poller) < subject.last_add)
 		sim_fail("%s has no edge for the last add", w->task->comm);
 }

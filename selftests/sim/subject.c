@@ -56,9 +56,7 @@ static void make_counter(u64 maximum)
 	long fd;
 
 	subject.semaphore = subject.store == IN_KERNEL && sim_chance(4);
-	subject.edge_per_take = subject.store == IN_MEMORY && sim_chance(3);
 	args.flags = (subject.store == IN_MEMORY ? FLOWFD_MAPPED : 0) |
-		     (subject.edge_per_take ? FLOWFD_EDGE_PER_TAKE : 0) |
 		     (subject.semaphore ? FLOWFD_SEMAPHORE : 0);
 	fd = flowfd_counter_create(&args, sizeof(args));
 	file = fget(fd);

@@ -17,7 +17,6 @@ struct subject {
 	bool one_consumer;
 	bool no_poll;
 	unsigned int overflow; /* without the module */
-	bool edge_per_take;
 	bool marks; /* a mark or a bucket held readers back at some time */
 	uint64_t added, took; /* by calls that succeeded */
 	uint64_t accepted; /* by adds of any kind that succeeded */

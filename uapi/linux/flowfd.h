@@ -128,8 +128,6 @@ struct flowfd_query {
 #define FLOWFD_KEEP_ON_EXEC (1U << 2) /* not close-on-exec */
 /* The count is in memory that programs can map: see struct flowfd_counter_header. */
 #define FLOWFD_MAPPED (1U << 3)
-/* With FLOWFD_MAPPED: edge-triggered pollers get an edge only after a take. */
-#define FLOWFD_EDGE_PER_TAKE (1U << 4)
 /* Of FLOWFD_IOC_SET_FLOW: nobody can change the settings, or create by it, any more. */
 #define FLOWFD_SEAL (1U << 6)
 
@@ -137,8 +135,7 @@ struct flowfd_query {
  * struct flowfd_create_counter - settings of a new counter
  * @initial: initial count; must be below the maximum
  * @maximum: as EFD_IOC_SET_MAXIMUM; 0: ULLONG_MAX
- * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK, FLOWFD_KEEP_ON_EXEC, FLOWFD_MAPPED,
- *	FLOWFD_EDGE_PER_TAKE
+ * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK, FLOWFD_KEEP_ON_EXEC, FLOWFD_MAPPED
  * @reserved: must be 0
  * @qos: as EFD_IOC_SET_QOS
  *
@@ -156,11 +153,10 @@ struct flowfd_create_counter {
  * Creates a counter and returns its descriptor.
  * EINVAL: the structure is shorter than FLOWFD_CREATE_COUNTER_SIZE_VER0; an unknown
  * flag; @reserved is not 0; @initial is not below the maximum; EFD_IOC_SET_QOS
- * would refuse @qos; FLOWFD_MAPPED with FLOWFD_SEMAPHORE, or without
- * FLOWFD_FEATURE_MAPPED; or FLOWFD_EDGE_PER_TAKE without FLOWFD_MAPPED. E2BIG: the
- * structure asks for something that this module does not know. EMFILE, ENFILE, ENOMEM:
- * as eventfd(2). ENOMEM also: RLIMIT_MEMLOCK would be exceeded by a mapped counter.
- * EPERM: the descriptor is not from open(), or was set up.
+ * would refuse @qos; or FLOWFD_MAPPED with FLOWFD_SEMAPHORE, or without
+ * FLOWFD_FEATURE_MAPPED. E2BIG: the structure asks for something that this module does
+ * not know. EMFILE, ENFILE, ENOMEM: as eventfd(2). ENOMEM also: RLIMIT_MEMLOCK would be
+ * exceeded by a mapped counter. EPERM: the descriptor is not from open(), or was set up.
  */
 #define FLOWFD_IOC_CREATE_COUNTER	_IOW('J', 0x11, struct flowfd_create_counter)
 #define FLOWFD_CREATE_COUNTER_SIZE_VER0 32
@@ -194,8 +190,7 @@ struct flowfd_create_counter {
  *	too; at most FLOWFD_MAX_DELAY_MAX; 0: never
  * @qos: as EFD_IOC_SET_QOS
  * @overflow: FLOWFD_OVERFLOW_*
- * @flags: FLOWFD_SEAL; only to be read: FLOWFD_SEMAPHORE, FLOWFD_MAPPED,
- *	FLOWFD_EDGE_PER_TAKE
+ * @flags: FLOWFD_SEAL; only to be read: FLOWFD_SEMAPHORE, FLOWFD_MAPPED
  * @count: the count; only to be read
  * @lost: sum of the values lost by FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP,
  *	which stops at ULLONG_MAX; only to be read
@@ -349,7 +344,7 @@ struct flowfd_counter_stats {
  * @magic: FLOWFD_COUNTER_MAGIC
  * @version: FLOWFD_COUNTER_VERSION; increases when an old program would misbehave
  * @page_size: bytes of each of the three pages
- * @flags: FLOWFD_MAPPED, perhaps with FLOWFD_EDGE_PER_TAKE
+ * @flags: FLOWFD_MAPPED
  * @maximum: as EFD_IOC_GET_MAXIMUM; it can change
  * @closes: descriptors of this counter that were closed, in all processes
  * @id: as FLOWFD_IOC_COUNTER_ID
@@ -423,11 +418,9 @@ struct flowfd_counter_stats {
  * not its descriptor.
  *
  * Pollers that are level-triggered see no difference to an eventfd. Those that are
- * edge-triggered get an edge for each add, and therefore each add makes a system call
- * while there is one. With FLOWFD_EDGE_PER_TAKE they get an EPOLLIN edge for the first add
- * after a take, and must take after each edge; and an EPOLLOUT edge only for room after an
- * add that failed. An edge-triggered poller of a level-triggered epoll that polls the
- * counter gets an edge per take in any case.
+ * edge-triggered get an EPOLLIN edge for the first add in memory after a take, and must
+ * take after each edge; and an EPOLLOUT edge only for room after an add that failed. Each
+ * write is an edge, as on an eventfd.
  *
  * Whoever has the counter can write any value to the pages of producers and consumers.
  * That disturbs those who use this counter, and nobody else: they can lose counts and

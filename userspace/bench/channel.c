@@ -17,7 +17,6 @@ void open_in_memory(struct flowfd_counter *counter, uint32_t capacity, uint32_t 
 {
 	const struct flowfd_create_counter args = {
 		.maximum = NO_MAXIMUM,
-		.flags = FLOWFD_EDGE_PER_TAKE,
 		.qos.token_capacity = capacity,
 		.qos.token_rate = rate,
 	};

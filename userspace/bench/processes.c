@@ -107,7 +107,7 @@ static void futex_take(struct line *line)
 
 static void open_counter(const struct way *way, struct line *line)
 {
-	const struct flowfd_create_counter args = { .flags = FLOWFD_EDGE_PER_TAKE };
+	const struct flowfd_create_counter args = { 0 };
 	int error = flowfd_counter_open(&line->counter, &args, sizeof(args),
 					FLOWFD_FALLBACK | way->options);
 

@@ -74,7 +74,7 @@ static void *work(void *unused)
 static void watch(int number)
 {
 	const struct flowfd_create_counter settings = {
-		.flags = FLOWFD_NONBLOCK | FLOWFD_EDGE_PER_TAKE,
+		.flags = FLOWFD_NONBLOCK,
 	};
 	struct flowfd_counter *counter = &counters[number];
 

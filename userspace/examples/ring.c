@@ -44,7 +44,7 @@ static void *produce(void *argument)
 static void watch(struct flowfd_ring *ring, int number)
 {
 	const struct flowfd_create_counter settings = {
-		.flags = FLOWFD_NONBLOCK | FLOWFD_EDGE_PER_TAKE,
+		.flags = FLOWFD_NONBLOCK,
 	};
 	struct flowfd_counter *counter = &counters[number];
 	int error;

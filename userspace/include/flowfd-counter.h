@@ -50,7 +50,6 @@ extern "C" {
 #define FLOWFD_HAS_CALLS    (1U << 1) /* read(2) and write(2) work on the count */
 #define FLOWFD_HAS_MAXIMUM  (1U << 2) /* holds for all who have the descriptor */
 #define FLOWFD_HAS_BUCKET   (1U << 3) /* there can be a token bucket, but on semaphores */
-#define FLOWFD_HAS_EDGES    (1U << 4) /* edge-triggered pollers get one for each add */
 #define FLOWFD_HAS_FLOW	    (1U << 5) /* flowfd_set_flow() works on @fd */
 #define FLOWFD_HAS_OVERFLOW (1U << 6) /* flowfd_counter_set_flow() sets what it can */
 #define FLOWFD_HAS_POLL	    (1U << 7) /* @fd can be polled */
@@ -342,11 +341,10 @@ FLOWFD_INLINE int flowfd_counter_is_mapped(const struct flowfd_counter *c);
  * @c: a counter
  *
  * Returns FLOWFD_HAS_* bits. A counter of the module has all, but FLOWFD_HAS_MEMORY
- * only if it is mapped, FLOWFD_HAS_EDGES not with FLOWFD_EDGE_PER_TAKE, and
- * FLOWFD_HAS_FLOW and FLOWFD_HAS_OVERFLOW only with FLOWFD_FEATURE_FLOW. One that
- * flowfd_counter_open() made without the module has FLOWFD_HAS_MEMORY,
- * FLOWFD_HAS_OVERFLOW and, without FLOWFD_NO_POLL, FLOWFD_HAS_POLL; if it is a semaphore,
- * it has FLOWFD_HAS_CALLS, FLOWFD_HAS_EDGES and FLOWFD_HAS_POLL.
+ * only if it is mapped, and FLOWFD_HAS_FLOW and FLOWFD_HAS_OVERFLOW only with
+ * FLOWFD_FEATURE_FLOW. One that flowfd_counter_open() made without the module has
+ * FLOWFD_HAS_MEMORY, FLOWFD_HAS_OVERFLOW and, without FLOWFD_NO_POLL, FLOWFD_HAS_POLL; if
+ * it is a semaphore, it has FLOWFD_HAS_CALLS and FLOWFD_HAS_POLL.
  */
 FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
 
@@ -423,7 +421,7 @@ static inline void flowfd_counter_arm(const struct flowfd_counter *c, __u64 prod
 		if (!(armed & FLOWFD_ARMED_READERS))
 			__atomic_fetch_or(&consumer->armed, FLOWFD_ARMED_READERS,
 					  __ATOMIC_SEQ_CST);
-		/* b, f */
+		/* b, e */
 		if (__atomic_load_n(&c->take.producer->produced, __ATOMIC_SEQ_CST) !=
 		    produced)
 			notify = 1;

@@ -35,8 +35,8 @@ extern "C" {
 /**
  * flowfd_counter_create - create a counter without maximum or bucket
  * @initial: initial count, 0 to ULLONG_MAX - 1
- * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK, FLOWFD_KEEP_ON_EXEC, FLOWFD_MAPPED and
- *         FLOWFD_EDGE_PER_TAKE, or 0
+ * @flags: FLOWFD_SEMAPHORE, FLOWFD_NONBLOCK, FLOWFD_KEEP_ON_EXEC and
+ *         FLOWFD_MAPPED, or 0
  *
  * Returns the lowest free descriptor, close-on-exec without FLOWFD_KEEP_ON_EXEC, or
  *   -ENODEV           the module is not loaded (flowfd_strerror() says how to)

@@ -16,9 +16,7 @@
 #include "memory.h"
 #include "words.h"
 
-#define FLAGS                                                                       \
-	(FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC | FLOWFD_MAPPED | \
-	 FLOWFD_EDGE_PER_TAKE)
+#define FLAGS (FLOWFD_SEMAPHORE | FLOWFD_NONBLOCK | FLOWFD_KEEP_ON_EXEC | FLOWFD_MAPPED)
 
 static uint64_t maximum_of(const struct flowfd_create_counter *settings)
 {
@@ -73,7 +71,7 @@ static int open_semaphore(struct flowfd_counter *c,
 		return ret;
 	}
 	flowfd__mapped_init(c, fd, 0, NULL, 0);
-	c->features = FLOWFD_HAS_CALLS | FLOWFD_HAS_EDGES | FLOWFD_HAS_POLL;
+	c->features = FLOWFD_HAS_CALLS | FLOWFD_HAS_POLL;
 	return 0;
 }
 
@@ -98,7 +96,7 @@ static void write_settings(struct flowfd__settings_page *at, uint64_t maximum,
 		.header.magic = FLOWFD_COUNTER_MAGIC,
 		.header.version = FLOWFD_COUNTER_VERSION,
 		.header.page_size = (uint32_t)page,
-		.header.flags = FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE,
+		.header.flags = FLOWFD_MAPPED,
 		.header.maximum = maximum,
 		.magic = FLOWFD__WORDS_MAGIC,
 		.version = FLOWFD__WORDS_VERSION,

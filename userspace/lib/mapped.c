@@ -111,14 +111,12 @@ static int map_pages(void **map, int fd, unsigned int roles, size_t page)
 }
 
 /* A module of before has no policies. */
-static uint32_t features_of(int fd, uint32_t flags)
+static uint32_t features_of(int fd)
 {
 	uint32_t features = FLOWFD_HAS_CALLS | FLOWFD_HAS_MAXIMUM | FLOWFD_HAS_BUCKET |
 			    FLOWFD_HAS_POLL;
 	struct flowfd_flow flow;
 
-	if (!(flags & FLOWFD_EDGE_PER_TAKE))
-		features |= FLOWFD_HAS_EDGES;
 	if (!flowfd__ioctl(fd, FLOWFD_IOC_GET_FLOW, &flow))
 		features |= FLOWFD_HAS_FLOW | FLOWFD_HAS_OVERFLOW;
 	return features;
@@ -156,13 +154,12 @@ static int check_file(int fd)
 static int map_asked(struct flowfd_counter *c, int fd, unsigned int roles, int asked)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	const struct flowfd_counter_header *header;
 	void *map = NULL;
 	int ret = asked;
 
 	if (ret == -ENODEV) {
 		flowfd__mapped_init(c, fd, 0, NULL, 0);
-		c->features = features_of(fd, 0);
+		c->features = features_of(fd);
 		return 0;
 	}
 	if (!ret)
@@ -170,8 +167,7 @@ static int map_asked(struct flowfd_counter *c, int fd, unsigned int roles, int a
 	if (ret)
 		return ret;
 	flowfd__mapped_init(c, fd, roles, map, page);
-	header = map;
-	c->features = FLOWFD_HAS_MEMORY | features_of(fd, header->flags);
+	c->features = FLOWFD_HAS_MEMORY | features_of(fd);
 	return 0;
 }
 

@@ -19,7 +19,7 @@ static int create(union flowfd__settings *settings)
 	fd = flowfd_counter_create_from(&settings->counter, sizeof(*settings));
 	if (fd != -EINVAL)
 		return fd;
-	settings->counter.flags = flags & ~(FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE);
+	settings->counter.flags = flags & ~FLOWFD_MAPPED;
 	return flowfd_counter_create_from(&settings->counter, sizeof(*settings));
 }
 

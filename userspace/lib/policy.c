@@ -38,8 +38,7 @@ static int check_needs(const struct flowfd_flow *flow, uint32_t set)
 static int check(const struct flowfd_counter *c, const struct flowfd_flow *flow,
 		 uint32_t set)
 {
-	const uint32_t flags = FLOWFD_SEMAPHORE | FLOWFD_MAPPED | FLOWFD_EDGE_PER_TAKE |
-			       FLOWFD_SEAL;
+	const uint32_t flags = FLOWFD_SEMAPHORE | FLOWFD_MAPPED | FLOWFD_SEAL;
 
 	if (flow->set & ~SETTINGS || flow->flags & ~flags || flow->reserved ||
 	    (set & FLOWFD_SET_OVERFLOW && flow->overflow > FLOWFD_OVERFLOW_DROP) ||

@@ -35,7 +35,6 @@ static const struct flowfd_create_counter plain, nonblock = { .flags = FLOWFD_NO
 static int open_counter(struct flowfd_counter *c, struct flowfd_create_counter settings,
 			unsigned int options)
 {
-	settings.flags |= FLOWFD_EDGE_PER_TAKE;
 	return flowfd_counter_open(c, &settings, sizeof(settings),
 				   FLOWFD_FALLBACK | options);
 }

@@ -23,7 +23,6 @@ from . import _flowfd
 from ._flowfd import (
     HAS_BUCKET,
     HAS_CALLS,
-    HAS_EDGES,
     HAS_FLOW,
     HAS_MAXIMUM,
     HAS_MEMORY,
@@ -36,7 +35,6 @@ __all__ = [
     "Counter",
     "HAS_BUCKET",
     "HAS_CALLS",
-    "HAS_EDGES",
     "HAS_FLOW",
     "HAS_MAXIMUM",
     "HAS_MEMORY",

@@ -8,7 +8,6 @@ HAS_MEMORY: int
 HAS_CALLS: int
 HAS_MAXIMUM: int
 HAS_BUCKET: int
-HAS_EDGES: int
 HAS_FLOW: int
 HAS_OVERFLOW: int
 HAS_POLL: int
