@@ -7,7 +7,6 @@
 #include <linux/list.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
-#include <linux/refcount.h>
 #include <linux/wait.h>
 
 #include "counter_stats.h"
@@ -37,8 +36,7 @@ struct flowfd_bridge_state;
  * @writers: tasks that sleep in write
  * @hooks: into the release of its file, see closing.c
  * @bridge: what bridge.c has of it, or NULL; set once, and cleared under the lock by release
- * @object: its creator; part of the list of all
- * @refs: one of its file, and one while the list shows it
+ * @object: its references and creator; part of the list of all
  *
  * A counter lives as long as its file. Nothing else points to it but @bridge; release
  * waits for the timer of @ready and the work items of @bridge, and ends @hooks. Its
@@ -61,7 +59,6 @@ struct flowfd_counter {
 	struct rb_root hooks;
 	struct flowfd_bridge_state *bridge;
 	struct flowfd_object object;
-	refcount_t refs;
 };
 
 /*
@@ -254,7 +251,7 @@ int flowfd_counter_init(void);
 void flowfd_counter_exit(void);
 struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args);
 void flowfd_counter_free(struct flowfd_counter *c);
-void flowfd_counter_put(struct flowfd_counter *c);
+void flowfd_counter_put(struct flowfd_object *o);
 
 /* counter.c */
 int flowfd_counter_add(struct flowfd_counter *c, u64 value,

@@ -34,7 +34,7 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 		err = -ENOMEM;
 		goto free_mapped;
 	}
-	refcount_set(&c->refs, 1);
+	refcount_set(&c->object.refs, 1);
 	c->store = (struct store){
 		.count = mapped ? 0 : args->initial,
 		.maximum = mapped ? 0 : maximum,
@@ -70,9 +70,11 @@ free_mapped:
 }
 
 /* Drops a reference. The last frees the memory. */
-void flowfd_counter_put(struct flowfd_counter *c)
+void flowfd_counter_put(struct flowfd_object *o)
 {
-	if (!refcount_dec_and_test(&c->refs))
+	struct flowfd_counter *c = container_of(o, struct flowfd_counter, object);
+
+	if (!refcount_dec_and_test(&o->refs))
 		return;
 	flowfd_mapped_free(c->store.mapped);
 	kmem_cache_free(counter_cache, c);
@@ -86,7 +88,7 @@ void flowfd_counter_free(struct flowfd_counter *c)
 	if (c->store.mapped)
 		cancel_work_sync(&c->store.mapped->heal);
 	hrtimer_cancel(&c->ready.timer);
-	flowfd_counter_put(c);
+	flowfd_counter_put(&c->object);
 }
 
 static void counter_construct(void *object)

@@ -22,8 +22,9 @@ static const char *const overflow_names[] = {
 };
 
 /* For fdinfo, and for the list of all, where the file may have gone. */
-static void counter_show(struct seq_file *m, struct flowfd_counter *c)
+static void counter_show(struct seq_file *m, struct flowfd_object *o)
 {
+	struct flowfd_counter *c = container_of(o, struct flowfd_counter, object);
 	struct flowfd_flow flow;
 
 	flowfd_counter_get_flow(c, &flow);
@@ -52,6 +53,7 @@ static void counter_show(struct seq_file *m, struct flowfd_counter *c)
 
 static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 {
+	struct flowfd_counter *c = file->private_data;
 	/*
 	 * Not counting that of this call. Read before the count: if there are no other
 	 * references, the count is that after the last of them was used.
@@ -60,34 +62,13 @@ static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 
 	/* Pairs with the release of the last other reference to the file. */
 	smp_rmb();
-	counter_show(m, file->private_data);
+	counter_show(m, &c->object);
 	seq_printf(m, "flowfd-references: %ld\n", references);
 }
 
-static struct flowfd_counter *counter_of_object(struct flowfd_object *o)
-{
-	return container_of(o, struct flowfd_counter, object);
-}
-
-static void counter_get_object(struct flowfd_object *o)
-{
-	refcount_inc(&counter_of_object(o)->refs);
-}
-
-static void counter_put_object(struct flowfd_object *o)
-{
-	flowfd_counter_put(counter_of_object(o));
-}
-
-static void counter_show_object(struct seq_file *m, struct flowfd_object *o)
-{
-	counter_show(m, counter_of_object(o));
-}
-
 const struct flowfd_object_ops flowfd_counter_object_ops = {
-	.get = counter_get_object,
-	.put = counter_put_object,
-	.show = counter_show_object,
+	.put = flowfd_counter_put,
+	.show = counter_show,
 };
 
 static int counter_mmap(struct file *file, struct vm_area_struct *vma)

@@ -73,15 +73,14 @@ static const struct flowfd_object_ops *ops_at(loff_t position)
 
 /* Takes a reference to the first object with a number from @first to @last. */
 static struct flowfd_object *get_next(struct xarray *objects, unsigned long *first,
-				      unsigned long last,
-				      const struct flowfd_object_ops *ops)
+				      unsigned long last)
 {
 	struct flowfd_object *o;
 
 	xa_lock(objects);
 	o = xa_find(objects, first, last, XA_PRESENT);
 	if (o)
-		ops->get(o);
+		refcount_inc(&o->refs);
 	xa_unlock(objects);
 	return o;
 }
@@ -96,13 +95,13 @@ static void *objects_start(struct seq_file *m, loff_t *position)
 
 	if (*position < FLOWFD_FIRST_RING) {
 		id = *position;
-		o = get_next(&flowfd_counters, &id, INT_MAX, counter_ops);
+		o = get_next(&flowfd_counters, &id, INT_MAX);
 		*position = o ? id : FLOWFD_FIRST_RING;
 		if (o)
 			return o;
 	}
 	id = *position - FLOWFD_FIRST_RING;
-	o = get_next(&flowfd_rings, &id, *rings_at_open, ring_ops);
+	o = get_next(&flowfd_rings, &id, *rings_at_open);
 	if (o)
 		*position = FLOWFD_FIRST_RING + id;
 	return o;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What counters and rings have in common: a place in the list of all, and a creator. */
+/* What counters and rings have in common: references, a creator, a place in the list. */
 #ifndef FLOWFD_OBJECTS_H
 #define FLOWFD_OBJECTS_H
 
+#include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/uidgid.h>
 #include <linux/xarray.h>
@@ -14,11 +15,14 @@ struct seq_file;
 
 /**
  * struct flowfd_object - the part of a counter or ring that the list needs
- * @uid: real user of the task that made it; fixed, as are the others
+ * @refs: one of its file, one while the list shows it; of a ring also one of each watch and
+ *	of each pending work item
+ * @uid: real user of the task that made it; fixed, as are the members below
  * @pid: its process, in the first namespace of processes
  * @comm: its name; any bytes
  */
 struct flowfd_object {
+	refcount_t refs;
 	kuid_t uid;
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
@@ -26,12 +30,10 @@ struct flowfd_object {
 
 /**
  * struct flowfd_object_ops - what the list does with counters, or with rings
- * @get: takes a reference, under the lock of the array that has the object
- * @put: drops it, perhaps after the end of the object's file; does not wait
+ * @put: drops a reference, perhaps after the end of the object's file; does not wait
  * @show: prints what fdinfo has; does not wait
  */
 struct flowfd_object_ops {
-	void (*get)(struct flowfd_object *o);
 	void (*put)(struct flowfd_object *o);
 	void (*show)(struct seq_file *m, struct flowfd_object *o);
 };

@@ -234,7 +234,7 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 	ring->wanted = 0;
 	ring->most_pending = 0;
 	ring->closed_before = NULL;
-	refcount_set(&ring->refs, 1);
+	refcount_set(&ring->object.refs, 1);
 	err = flowfd_object_reserve_ring(&ring->id);
 	if (err)
 		goto free_ring;
@@ -255,15 +255,12 @@ free_ring:
 	return ERR_PTR(err);
 }
 
-void flowfd_ring_get(struct flowfd_ring *ring)
+/* Drops a reference. May sleep. */
+void flowfd_ring_put(struct flowfd_object *o)
 {
-	refcount_inc(&ring->refs);
-}
+	struct flowfd_ring *ring = container_of(o, struct flowfd_ring, object);
 
-/* May sleep. */
-void flowfd_ring_put(struct flowfd_ring *ring)
-{
-	if (!refcount_dec_and_test(&ring->refs))
+	if (!refcount_dec_and_test(&o->refs))
 		return;
 	flowfd_memory_free(&ring->memory);
 	ring_free_private(ring);
@@ -277,19 +274,19 @@ void flowfd_ring_put(struct flowfd_ring *ring)
 void flowfd_ring_queue_work(struct flowfd_ring *ring, struct workqueue_struct *queue,
 			    struct work_struct *work)
 {
-	flowfd_ring_get(ring);
+	refcount_inc(&ring->object.refs);
 	/* No descriptor keeps the module's code until then. */
 	__module_get(THIS_MODULE);
 	if (queue_work(queue, work))
 		return;
 	module_put(THIS_MODULE);
-	refcount_dec(&ring->refs);
+	refcount_dec(&ring->object.refs);
 }
 
 /* The last use of the ring by a work item. */
 void flowfd_ring_end_work(struct flowfd_ring *ring)
 {
-	flowfd_ring_put(ring);
+	flowfd_ring_put(&ring->object);
 	module_put(THIS_MODULE);
 }
 

@@ -9,7 +9,6 @@
 #include <linux/percpu.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
-#include <linux/refcount.h>
 #include <linux/wait.h>
 
 #include "flowfd.h"
@@ -76,10 +75,8 @@ struct ring_stats {
  * @id: number shown in fdinfo, never used for another ring
  * @closed: watches whose file was closed, to be removed
  * @closed_before: others, taken from @closed
- * @refs: one of the descriptor, one of each watch and of each pending work item, one while
- *	the list shows it
  * @memory: what @header, @items and @index are in
- * @object: its creator; part of the list of all
+ * @object: its references and creator; part of the list of all
  */
 struct flowfd_ring {
 	struct flowfd_ring_header *header;
@@ -111,7 +108,6 @@ struct flowfd_ring {
 	u64 id;
 	struct llist_head closed;
 	struct llist_node *closed_before;
-	refcount_t refs;
 	struct flowfd_memory memory;
 	struct flowfd_object object;
 };
@@ -126,8 +122,7 @@ static inline u32 ring_tail(const struct flowfd_ring *ring)
 int flowfd_ring_init(void);
 void flowfd_ring_exit(void);
 struct flowfd_ring *flowfd_ring_alloc(u32 max_items);
-void flowfd_ring_get(struct flowfd_ring *ring);
-void flowfd_ring_put(struct flowfd_ring *ring);
+void flowfd_ring_put(struct flowfd_object *o);
 void flowfd_ring_describe(const struct flowfd_ring *ring,
 			  struct flowfd_create_ring *info);
 void flowfd_ring_queue_work(struct flowfd_ring *ring, struct workqueue_struct *queue,

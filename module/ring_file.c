@@ -289,25 +289,10 @@ static int ring_flush(struct file *file, fl_owner_t id)
 	return 0;
 }
 
-static struct flowfd_ring *ring_of_object(struct flowfd_object *o)
-{
-	return container_of(o, struct flowfd_ring, object);
-}
-
-static void ring_get_object(struct flowfd_object *o)
-{
-	flowfd_ring_get(ring_of_object(o));
-}
-
-static void ring_put_object(struct flowfd_object *o)
-{
-	flowfd_ring_put(ring_of_object(o));
-}
-
 /* For fdinfo, and for the list of all, where the file may have gone. */
 static void ring_show(struct seq_file *m, struct flowfd_object *o)
 {
-	struct flowfd_ring *ring = ring_of_object(o);
+	struct flowfd_ring *ring = container_of(o, struct flowfd_ring, object);
 
 	seq_printf(m,
 		   "flowfd-ring-id: %llu\n"
@@ -321,8 +306,7 @@ static void ring_show(struct seq_file *m, struct flowfd_object *o)
 }
 
 const struct flowfd_object_ops flowfd_ring_object_ops = {
-	.get = ring_get_object,
-	.put = ring_put_object,
+	.put = flowfd_ring_put,
 	.show = ring_show,
 };
 
@@ -343,7 +327,7 @@ static int ring_release(struct inode *inode, struct file *file)
 	xa_erase(&flowfd_rings, ring->id);
 	flowfd_watch_remove_all(ring);
 	trace_flowfd_ring_close(ring);
-	flowfd_ring_put(ring);
+	flowfd_ring_put(&ring->object);
 	return 0;
 }
 
@@ -376,7 +360,7 @@ static struct file *ring_create_file(u32 max_items)
 	file = anon_inode_getfile(FLOWFD_RING_NAME, &ring_fops, ring, O_RDWR);
 	if (IS_ERR(file)) {
 		xa_erase(&flowfd_rings, ring->id);
-		flowfd_ring_put(ring);
+		flowfd_ring_put(&ring->object);
 	}
 	return file;
 }

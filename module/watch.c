@@ -319,7 +319,7 @@ struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *f
 
 	if (!w)
 		return NULL;
-	flowfd_ring_get(ring);
+	refcount_inc(&ring->object.refs);
 	w->ring = ring;
 	w->fd = fd;
 	watch_set_mask(w, 0);
@@ -345,7 +345,7 @@ void flowfd_watch_put(struct flowfd_watch *w)
 		put_cred(w->cred);
 	kfree(w->queue2);
 	kmem_cache_free(watch_cache, w);
-	flowfd_ring_put(ring);
+	flowfd_ring_put(&ring->object);
 }
 
 /*
