@@ -87,7 +87,6 @@ static inline void mapped_disarm(struct flowfd_mapped *m, int bits)
 }
 
 /* mapped_words.c */
-bool flowfd_mapped_count(const struct flowfd_mapped *m, u64 *count);
 int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 *value, bool partly);
 int flowfd_mapped_try_take(struct flowfd_mapped *m, u64 *value);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Polling a mapped counter: what a poller sees, and what it has programs tell it. Without
- * the lock of the wait queue, except before it reports an overflow.
+ * the lock of the wait queue.
  */
 #include "counter.h"
 
@@ -9,33 +9,14 @@
 #define MAPPED_POLLS 4
 
 /*
- * By a count and a maximum of one moment; @events were read without the lock. If programs
- * take all the time, there is a count, and room if there was with a count too high.
+ * By a count that may be too high: then there is a count, and a take tells of the room. No
+ * overflow is reported, which would have to be of one moment.
  */
-static noinline __poll_t mapped_events_locked(struct flowfd_counter *c, __poll_t events)
+static __poll_t mapped_events(const struct flowfd_counter *c)
 {
-	struct flowfd_mapped *m = c->store.mapped;
-	unsigned long flags;
-	u64 count;
+	__poll_t events = counter_count(c) ? EPOLLIN : 0;
 
-	events = EPOLLIN | (events & EPOLLOUT);
-	spin_lock_irqsave(&c->wqh.lock, flags);
-	if (flowfd_mapped_count(m, &count))
-		events = count_events(min(count, m->maximum), m->maximum);
-	spin_unlock_irqrestore(&c->wqh.lock, flags);
-	return events;
-}
-
-/* An overflow is said only under the lock. */
-static __poll_t mapped_events(struct flowfd_counter *c)
-{
-	u64 maximum = READ_ONCE(c->store.mapped->maximum);
-	u64 count = mapped_count(c->store.mapped);
-	__poll_t events = count_events(count, maximum);
-
-	if (unlikely(count >= maximum))
-		return mapped_events_locked(c, events);
-	return events;
+	return store_has_room(&c->store, 1) ? events | EPOLLOUT : events;
 }
 
 /* Which bits must be set for a poller that sees these events. */

@@ -11,20 +11,6 @@
 #define MAPPED_TRIES 64
 
 /*
- * Stores the count of one moment: looks once more if a program took meanwhile. Returns
- * false if one did so each time: then @count may be too high.
- */
-bool flowfd_mapped_count(const struct flowfd_mapped *m, u64 *count)
-{
-	unsigned int tries;
-
-	for (tries = 0; tries < MAPPED_TRIES; tries++)
-		if (mapped_try_count(m, count))
-			return true;
-	return false;
-}
-
-/*
  * Adds *@value or, @partly, what there is room for, and subtracts from *@value what it
  * added. Returns 0; -EAGAIN: there is no room for the rest; -EBUSY: others were faster
  * each time.

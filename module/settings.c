@@ -37,7 +37,7 @@ static bool settings_are_valid(const struct flowfd_counter *c,
 	if (!bridges_allow_maximum(c->bridges) && maximum != U64_MAX)
 		return false;
 	/* Programs can put more than the maximum into a mapped counter. */
-	if (set & FLOWFD_SET_MAXIMUM && maximum <= store_count_exactly(&c->store))
+	if (set & FLOWFD_SET_MAXIMUM && maximum <= counter_count(c))
 		return false;
 	return mark_is_valid(args->read_mark, maximum) &&
 	       mark_is_valid(args->write_mark, maximum) &&
@@ -68,7 +68,7 @@ static void settings_get(const struct flowfd_counter *c, struct flowfd_flow *ans
 		.qos = { r->bucket.capacity, r->bucket.rate },
 		.overflow = r->flow.overflow,
 		.flags = settings_flags(c),
-		.count = store_count_exactly(&c->store),
+		.count = counter_count(c),
 		.lost = r->flow.lost,
 	};
 }

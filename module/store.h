@@ -36,19 +36,9 @@ static inline u64 store_count(const struct store *s)
 	return s->mapped ? mapped_count(s->mapped) : s->count;
 }
 
-/* Of this moment, unless programs change it all the time. */
-static inline u64 store_count_exactly(const struct store *s)
-{
-	u64 count = s->count;
-
-	if (s->mapped)
-		flowfd_mapped_count(s->mapped, &count);
-	return count;
-}
-
 static inline u64 store_maximum(const struct store *s)
 {
-	return s->mapped ? s->mapped->maximum : s->maximum;
+	return s->mapped ? READ_ONCE(s->mapped->maximum) : s->maximum;
 }
 
 static inline void store_set_maximum(struct store *s, u64 maximum)

@@ -403,9 +403,8 @@ struct flowfd_counter_stats {
  * somebody else. If a process ends there, the kernel makes up for it, and wakes all that
  * wait, as for an add: so the end of a process that has the counter can be an edge.
  *
- * If the maximum is lowered
- * while others add in memory, the count can reach or exceed it: then poll(2) reports
- * EPOLLERR, and a read returns the whole count.
+ * If the maximum is lowered while others add in memory, the count can reach or exceed it:
+ * then nothing fits, and a read returns the whole count. EPOLLERR is not reported.
  *
  * A mapping does not notice that the descriptor was closed, and that its number is now
  * another file's. A program that cannot know each close of its own compares @closes with
