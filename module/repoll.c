@@ -92,19 +92,22 @@ static struct flowfd_repoll_entry *repoll_take(struct flowfd_repoll *r)
 
 /*
  * Polls one file. Returns false if there is none of those that were queued before the
- * caller's first call; @loaded is false then. What is queued later has its own work item.
+ * caller's first call; *@last is 0 then: these are in the present batch and the next. What
+ * is queued later has its own work item, and may be in a batch of another task.
  */
-static bool repoll_next(struct flowfd_repoll *r, bool *loaded)
+static bool repoll_next(struct flowfd_repoll *r, u64 *last)
 {
 	struct flowfd_repoll_entry *entry;
 
 	lockdep_assert_held(&r->lock);
 
-	if (!r->taken && !*loaded) {
+	if (!*last)
+		*last = r->batch + 1;
+	if (!r->taken && r->batch < *last) {
 		WRITE_ONCE(r->taken, llist_reverse_order(llist_del_all(&r->entries)));
-		*loaded = true;
+		r->batch++;
 	}
-	entry = repoll_take(r);
+	entry = r->batch <= *last ? repoll_take(r) : NULL;
 	if (!entry)
 		return false;
 	/* A full barrier: a wakeup from here on queues the entry again. */
@@ -117,7 +120,8 @@ static void repoll_work(struct work_struct *work)
 {
 	struct flowfd_repoll *r = container_of(work, struct flowfd_repoll, work);
 	struct flowfd_ring *ring = r->ring;
-	bool loaded = false, more;
+	u64 last = 0;
+	bool more;
 
 	do {
 		/*
@@ -126,7 +130,7 @@ static void repoll_work(struct work_struct *work)
 		 */
 		if (!mutex_trylock(&r->lock))
 			break;
-		more = repoll_next(r, &loaded);
+		more = repoll_next(r, &last);
 		mutex_unlock(&r->lock);
 		cond_resched();
 	} while (more);
@@ -182,13 +186,14 @@ static void repoll_queue_work(struct flowfd_repoll *r)
 
 static void repoll_now(struct flowfd_repoll *r)
 {
-	bool loaded = false, more = true;
+	bool more = true;
+	u64 last = 0;
 
 	if (repoll_is_idle(r))
 		return;
 	/* A lock that is free is taken by a task that is killed, too. */
 	while (more && !fatal_signal_pending(current) && !mutex_lock_killable(&r->lock)) {
-		more = repoll_next(r, &loaded);
+		more = repoll_next(r, &last);
 		mutex_unlock(&r->lock);
 		cond_resched();
 	}
@@ -240,6 +245,7 @@ void flowfd_repoll_init_ring(struct flowfd_ring *ring)
 		init_llist_head(&r->entries);
 		mutex_init(&r->lock);
 		r->taken = NULL;
+		r->batch = 0;
 		INIT_WORK(&r->work, repoll_work);
 		r->ring = ring;
 	}

@@ -38,8 +38,9 @@ static inline bool repoll_is_at_once(enum flowfd_repoll_class class)
 /**
  * struct flowfd_repoll - the files of a ring and class that are to be polled
  * @entries: to poll, the last first
- * @lock: held while one is polled; protects @taken
- * @taken: earlier ones, in order
+ * @lock: held while one is polled; protects @taken and @batch
+ * @taken: earlier ones, in order: a batch
+ * @batch: how many batches were taken
  * @work: polls them; holds a reference to @ring while it is pending
  * @ring: fixed
  */
@@ -47,6 +48,7 @@ struct flowfd_repoll {
 	struct llist_head entries;
 	struct mutex lock; /* one is polled */
 	struct llist_node *taken;
+	u64 batch;
 	struct work_struct work;
 	struct flowfd_ring *ring;
 };
