@@ -121,9 +121,9 @@ static void watch_poll_again(struct flowfd_watch *w)
 	if (own)
 		revert_creds(own);
 
+	/* Nothing if the watch was removed meanwhile: flowfd_watch_stop() clears the mask. */
 	spin_lock(&w->ring->repoll_lock);
-	if (!w->dropped)
-		watch_publish(w, events, 0);
+	watch_publish(w, events, 0);
 	spin_unlock(&w->ring->repoll_lock);
 }
 
@@ -136,7 +136,7 @@ static struct file *watch_get_pinned(struct flowfd_watch *w)
 	struct file *file = NULL;
 
 	spin_lock(&w->ring->repoll_lock);
-	if (!w->dropped)
+	if (READ_ONCE(w->mask))
 		file = get_file(w->closing.file);
 	spin_unlock(&w->ring->repoll_lock);
 	return file;
@@ -324,7 +324,6 @@ struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *f
 	w->fd = fd;
 	watch_set_mask(w, 0);
 	refcount_set(&w->refs, 1);
-	w->dropped = false;
 	w->pinned = false;
 	flowfd_closing_init_hook(&w->closing, file, CLOSING_WATCH);
 	w->queue.wait.func = NULL;
@@ -386,14 +385,6 @@ void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask)
 	watch_publish(w, vfs_poll(w->closing.file, &table), 0);
 }
 
-/* A worker publishes nothing of the file afterwards, and begins no poll. */
-static void watch_drop_repoll(struct flowfd_watch *w)
-{
-	spin_lock(&w->ring->repoll_lock);
-	w->dropped = true;
-	spin_unlock(&w->ring->repoll_lock);
-}
-
 /*
  * Publishes nothing more, and leaves the file. Waits for no worker: a worker may wait for
  * user space, and this may be the release of a ring in the context of another user's
@@ -408,7 +399,9 @@ bool flowfd_watch_stop(struct flowfd_watch *w)
 		watch_lock_queues(w, true);
 	else if (!flowfd_closing_remove(&w->closing))
 		return false;
-	watch_drop_repoll(w);
+	/* A worker that saw the old mask has published by now, or has the file. */
+	spin_lock(&w->ring->repoll_lock);
+	spin_unlock(&w->ring->repoll_lock);
 	if (w->pinned)
 		fput(w->closing.file);
 	flowfd_ring_clear_item(w->item);

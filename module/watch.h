@@ -34,11 +34,10 @@ struct flowfd_watch_queue {
  * @ring: holds a reference
  * @item: in the ring's memory
  * @index_entry: what names @item in the index: its number + 1
- * @mask: events to publish; 0: none, for now
+ * @mask: events to publish; 0: none, for now, and for good once the watch was stopped
  * @direct: @mask and WATCH_SLOW_PATH; 0 sends all wakeups down the slow path
  * @fd: descriptor under which the file was added
  * @refs: one of the ring, one of a worker
- * @dropped: it was removed: no worker publishes it; under ring->repoll_lock
  * @pinned: holds a reference to the file
  * @closing: the file. It is hooked, that is valid until it closes, unless @pinned.
  * @queue: the wait queue that most files have
@@ -56,7 +55,6 @@ struct flowfd_watch {
 	u32 direct;
 	int fd;
 	refcount_t refs;
-	bool dropped;
 	bool pinned;
 	struct flowfd_closing_hook closing;
 	struct flowfd_watch_queue queue;
