@@ -77,7 +77,4 @@ void flowfd_posts_show(struct flowfd_ring *ring, struct seq_file *m)
 		seq_printf(m, "post: %8u data: %16llx\n", number,
 			   READ_ONCE(ring->items[number].data));
 	}
-	if (ring->post_count > RING_SHOWN_MAX)
-		seq_printf(m, "flowfd-ring-more-posts: %u\n",
-			   ring->post_count - RING_SHOWN_MAX);
 }

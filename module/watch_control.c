@@ -319,8 +319,6 @@ static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
 		/* A large ring with few watches has a million empty chains. */
 		cond_resched();
 	}
-	if (all > RING_SHOWN_MAX)
-		seq_printf(m, "flowfd-ring-more: %u\n", all - RING_SHOWN_MAX);
 }
 
 /*
