@@ -33,8 +33,7 @@ static void object_init(struct flowfd_object *o)
 
 /*
  * Shows a complete counter that the calling process made, and stores its number before
- * anybody sees it. The caller has a reference until it erases the
- * number.
+ * anybody sees it. The caller has a reference until it erases the number.
  */
 int flowfd_object_add_counter(struct flowfd_object *o, u32 *id)
 {
@@ -43,27 +42,17 @@ int flowfd_object_add_counter(struct flowfd_object *o, u32 *id)
 			GFP_KERNEL_ACCOUNT);
 }
 
-/* Reserves the number of a new ring, for flowfd_object_publish_ring() or xa_erase(). */
-int flowfd_object_reserve_ring(u64 *id)
+/* The same for a ring. */
+int flowfd_object_add_ring(struct flowfd_object *o, u64 *id)
 {
 	int err;
 
+	object_init(o);
 	do {
 		*id = atomic64_inc_return(&last_ring);
-		err = xa_insert(&flowfd_rings, *id, NULL, GFP_KERNEL_ACCOUNT);
+		err = xa_insert(&flowfd_rings, *id, o, GFP_KERNEL_ACCOUNT);
 	} while (err == -EBUSY);
 	return err;
-}
-
-/*
- * Shows a complete ring that the calling process made. The caller has a reference until
- * it erases the number.
- */
-void flowfd_object_publish_ring(struct flowfd_object *o, u64 id)
-{
-	object_init(o);
-	/* There is room, so it cannot fail. */
-	xa_store(&flowfd_rings, id, o, GFP_KERNEL);
 }
 
 static const struct flowfd_object_ops *ops_at(loff_t position)

@@ -43,8 +43,7 @@ extern struct xarray flowfd_rings;
 
 /* objects.c */
 int flowfd_object_add_counter(struct flowfd_object *o, u32 *id);
-int flowfd_object_reserve_ring(u64 *id);
-void flowfd_object_publish_ring(struct flowfd_object *o, u64 id);
+int flowfd_object_add_ring(struct flowfd_object *o, u64 *id);
 void flowfd_objects_init(const struct flowfd_object_ops *counters,
 			 const struct flowfd_object_ops *rings);
 void flowfd_objects_exit(void);

@@ -235,12 +235,9 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 	ring->most_pending = 0;
 	ring->closed_before = NULL;
 	refcount_set(&ring->object.refs, 1);
-	err = flowfd_object_reserve_ring(&ring->id);
-	if (err)
-		goto free_ring;
 	err = ring_alloc_private(ring);
 	if (err)
-		goto erase;
+		goto free_ring;
 	err = ring_alloc_shared(ring);
 	if (err)
 		goto free_private;
@@ -248,8 +245,6 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 
 free_private:
 	ring_free_private(ring);
-erase:
-	xa_erase(&flowfd_rings, ring->id);
 free_ring:
 	kmem_cache_free(ring_cache, ring);
 	return ERR_PTR(err);

@@ -351,12 +351,18 @@ static struct file *ring_create_file(u32 max_items)
 {
 	struct flowfd_ring *ring = flowfd_ring_alloc(max_items);
 	struct file *file;
+	int err;
 
 	if (IS_ERR(ring))
 		return ERR_CAST(ring);
 	flowfd_ring_wake_init_ring(ring);
 	flowfd_repoll_init_ring(ring);
-	flowfd_object_publish_ring(&ring->object, ring->id);
+	/* From here on the list shows it. */
+	err = flowfd_object_add_ring(&ring->object, &ring->id);
+	if (err) {
+		flowfd_ring_put(&ring->object);
+		return ERR_PTR(err);
+	}
 	file = anon_inode_getfile(FLOWFD_RING_NAME, &ring_fops, ring, O_RDWR);
 	if (IS_ERR(file)) {
 		xa_erase(&flowfd_rings, ring->id);

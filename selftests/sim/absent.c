@@ -87,15 +87,12 @@ ABSENT int flowfd_object_add_counter(struct flowfd_object *o, u32 *id)
 	return 0;
 }
 
-int flowfd_object_reserve_ring(u64 *id);
-ABSENT int flowfd_object_reserve_ring(u64 *id)
+int flowfd_object_add_ring(struct flowfd_object *o, u64 *id);
+ABSENT int flowfd_object_add_ring(struct flowfd_object *o, u64 *id)
 {
 	*id = 1;
 	return 0;
 }
-
-void flowfd_object_publish_ring(struct flowfd_object *o, u64 id);
-ABSENT void flowfd_object_publish_ring(struct flowfd_object *o, u64 id) {}
 
 long flowfd_share(struct file *file, u64 id, void *argp, size_t size);
 ABSENT long flowfd_share(struct file *file, u64 id, void *argp, size_t size)
