@@ -47,32 +47,12 @@ bool flowfd_ring_has_posts(const struct flowfd_ring *ring)
 }
 
 /*
- * As flowfd_ring_pending(), and remembers the highest result. Not if the consumer moves
- * its head meanwhile: with an old head the number is too high. What a wrong head makes of
- * it is within the number of items.
- */
-u32 flowfd_ring_see_pending(struct flowfd_ring *ring)
-{
-	u32 head = READ_ONCE(ring->header->head);
-	u32 pending = flowfd_ring_pending(ring);
-	u32 most = READ_ONCE(ring->most_pending);
-
-	/* After the tail was read. */
-	smp_rmb();
-	if (READ_ONCE(ring->header->head) != head || pending > ring->max_items)
-		return pending;
-	while (pending > most && !try_cmpxchg(&ring->most_pending, &most, pending))
-		;
-	return pending;
-}
-
-/*
  * Whether a task need not sleep: there are @wanted entries, or any post. @result is what
  * the task returns then, or after its timeout.
  */
-bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result)
+bool flowfd_ring_has_enough(const struct flowfd_ring *ring, u32 wanted, int *result)
 {
-	*result = flowfd_ring_see_pending(ring);
+	*result = flowfd_ring_pending(ring);
 	if (*result >= wanted)
 		return true;
 	if (!flowfd_ring_has_posts(ring))
@@ -232,7 +212,6 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 	atomic_long_set(&ring->tail, 0);
 	atomic_set(&ring->listening, 0);
 	ring->wanted = 0;
-	ring->most_pending = 0;
 	ring->closed_before = NULL;
 	refcount_set(&ring->object.refs, 1);
 	err = ring_alloc_private(ring);

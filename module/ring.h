@@ -71,7 +71,6 @@ struct ring_stats {
  * @post_count: number of posts
  * @hash_bits: log2 of the length of @watches; fixed, as is @max_items
  * @max_items: length of @free
- * @most_pending: most entries that a wait found
  * @id: number shown in fdinfo, never used for another ring
  * @closed: watches whose file was closed, to be removed
  * @closed_before: others, taken from @closed
@@ -104,7 +103,6 @@ struct flowfd_ring {
 	u32 post_count;
 	u32 hash_bits;
 	u32 max_items;
-	u32 most_pending;
 	u64 id;
 	struct llist_head closed;
 	struct llist_node *closed_before;
@@ -133,9 +131,8 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number);
 void flowfd_ring_set_item(struct flowfd_ring_item *item, u64 data);
 void flowfd_ring_clear_item(struct flowfd_ring_item *item);
 u32 flowfd_ring_pending(const struct flowfd_ring *ring);
-u32 flowfd_ring_see_pending(struct flowfd_ring *ring);
 bool flowfd_ring_has_posts(const struct flowfd_ring *ring);
-bool flowfd_ring_has_enough(struct flowfd_ring *ring, u32 wanted, int *result);
+bool flowfd_ring_has_enough(const struct flowfd_ring *ring, u32 wanted, int *result);
 
 /* ring_wake.c */
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring);

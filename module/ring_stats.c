@@ -28,13 +28,11 @@ void flowfd_ring_get_stats(struct flowfd_ring *ring, struct flowfd_ring_stats *a
 {
 	struct ring_stats sum = stats_sum(ring);
 
-	flowfd_ring_see_pending(ring);
 	*answer = (struct flowfd_ring_stats){
 		.published = (unsigned long)atomic_long_read(&ring->tail),
 		.coalesced = sum.coalesced,
 		.waits = sum.waits,
 		.sleeps = sum.sleeps,
-		.most_pending = READ_ONCE(ring->most_pending),
 	};
 }
 
@@ -48,8 +46,6 @@ void flowfd_ring_show_stats(struct seq_file *m, struct flowfd_ring *ring)
 		   "flowfd-ring-published: %llu\n"
 		   "flowfd-ring-coalesced: %llu\n"
 		   "flowfd-ring-waits: %llu\n"
-		   "flowfd-ring-sleeps: %llu\n"
-		   "flowfd-ring-most-pending: %llu\n",
-		   stats.published, stats.coalesced, stats.waits, stats.sleeps,
-		   stats.most_pending);
+		   "flowfd-ring-sleeps: %llu\n",
+		   stats.published, stats.coalesced, stats.waits, stats.sleeps);
 }

@@ -32,7 +32,6 @@ static struct flowfd_ring_stats stats_in_fdinfo(int fd)
 		.coalesced = fdinfo_number(fd, "flowfd-ring-coalesced", 10),
 		.waits = fdinfo_number(fd, "flowfd-ring-waits", 10),
 		.sleeps = fdinfo_number(fd, "flowfd-ring-sleeps", 10),
-		.most_pending = fdinfo_number(fd, "flowfd-ring-most-pending", 10),
 	};
 }
 
@@ -48,8 +47,6 @@ static void expect_same_stats(struct __test_metadata *_metadata, int line,
 		TH_LOG("waits in line %d", line);
 	EXPECT_EQ(expected.sleeps, stats.sleeps)
 		TH_LOG("sleeps in line %d", line);
-	EXPECT_EQ(expected.most_pending, stats.most_pending)
-		TH_LOG("most_pending in line %d", line);
 }
 
 #define EXPECT_STATS(fd, ...)                                                    \
@@ -81,32 +78,14 @@ TEST_F(wait, published_and_coalesced)
 
 	for (int i = 0; i < 3; i++)
 		add(self->events[i], 1);
-	EXPECT_STATS(fd, .published = 3, .most_pending = 3);
+	EXPECT_STATS(fd, .published = 3);
 	add(self->events[0], 1);
 	add(self->events[0], 1);
 	add(self->events[2], 1);
-	EXPECT_STATS(fd, .published = 3, .coalesced = 3, .most_pending = 3);
+	EXPECT_STATS(fd, .published = 3, .coalesced = 3);
 	EXPECT_EQ(3, take_all(&self->ring));
 	add(self->events[1], 1);
-	EXPECT_STATS(fd, .published = 4, .coalesced = 3, .most_pending = 3);
-}
-
-/* The most that a call saw; nothing but calls see it. */
-TEST_F(wait, most_pending)
-{
-	int fd = self->ring.fd;
-
-	for (int i = 0; i < 3; i++)
-		add(self->events[i], 1);
-	EXPECT_EQ(3, take_all(&self->ring));
-	EXPECT_STATS(fd, .published = 3, .most_pending = 0);
-	add(self->events[0], 1);
-	add(self->events[1], 1);
-	EXPECT_EQ(2, ring_wait_ms(&self->ring, 1, 0));
-	EXPECT_EQ(2, take_all(&self->ring));
-	add(self->events[2], 1);
-	EXPECT_EQ(1, ring_wait_ms(&self->ring, 1, 0));
-	EXPECT_STATS(fd, .published = 6, .waits = 2, .most_pending = 2);
+	EXPECT_STATS(fd, .published = 4, .coalesced = 3);
 }
 
 /* A counter publishes without its wake function being called. */
@@ -117,7 +96,7 @@ TEST_F(ring, counter)
 	ASSERT_LE(0, ring_add(&self->ring, fd, EPOLLIN, 0));
 	add(fd, 1);
 	add(fd, 1);
-	EXPECT_STATS(self->ring.fd, .published = 1, .coalesced = 1, .most_pending = 1);
+	EXPECT_STATS(self->ring.fd, .published = 1, .coalesced = 1);
 	close(fd);
 }
 
@@ -126,9 +105,9 @@ TEST_F(ring, ready_at_once)
 {
 	add(self->event, 1);
 	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 0));
-	EXPECT_STATS(self->ring.fd, .published = 1, .most_pending = 1);
+	EXPECT_STATS(self->ring.fd, .published = 1);
 	ASSERT_LE(0, ring_mod(&self->ring, self->event, EPOLLIN, 0));
-	EXPECT_STATS(self->ring.fd, .published = 1, .coalesced = 1, .most_pending = 1);
+	EXPECT_STATS(self->ring.fd, .published = 1, .coalesced = 1);
 }
 
 /* Such a watch takes the slow path. */
@@ -137,7 +116,7 @@ TEST_F(ring, one_shot)
 	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN | EPOLLONESHOT, 0));
 	add(self->event, 1);
 	add(self->event, 1);
-	EXPECT_STATS(self->ring.fd, .published = 1, .most_pending = 1);
+	EXPECT_STATS(self->ring.fd, .published = 1);
 }
 
 /* What is counted of a watch stays when it goes. */
@@ -147,7 +126,7 @@ TEST_F(ring, watch_that_is_gone)
 	add(self->event, 1);
 	add(self->event, 1);
 	EXPECT_EQ(0, ring_del(&self->ring, self->event));
-	EXPECT_STATS(self->ring.fd, .published = 1, .coalesced = 1, .most_pending = 1);
+	EXPECT_STATS(self->ring.fd, .published = 1, .coalesced = 1);
 }
 
 /* A post is put into a stack in memory, and is no entry of the index. */
@@ -178,10 +157,10 @@ TEST_F(wait, waits_and_sleeps)
 	add(self->events[0], 1);
 	EXPECT_EQ(8, take(fd, &pending));
 	EXPECT_EQ(1, ring_wait_ms(&self->ring, 1, 10));
-	EXPECT_STATS(fd, .published = 1, .waits = 5, .sleeps = 1, .most_pending = 1);
+	EXPECT_STATS(fd, .published = 1, .waits = 5, .sleeps = 1);
 	/* For more than there are. */
 	EXPECT_EQ(1, ring_wait_ms(&self->ring, 2, 10));
-	EXPECT_STATS(fd, .published = 1, .waits = 6, .sleeps = 2, .most_pending = 1);
+	EXPECT_STATS(fd, .published = 1, .waits = 6, .sleeps = 2);
 }
 
 /* One that sleeps first for several entries and then for one is one call. */
@@ -224,38 +203,7 @@ TEST_F(wait, read_that_sleeps)
 	add(self->events[0], 1);
 	pthread_join(call.thread, NULL);
 	EXPECT_EQ(8, call.result);
-	EXPECT_STATS(self->ring.fd, .published = 1, .waits = 1, .sleeps = 1,
-		     .most_pending = 1);
-}
-
-/* A consumer can only spoil its own numbers, and those within bounds. */
-TEST_F(wait, wrong_head)
-{
-	__u32 bound = self->ring.mask + 1;
-
-	add(self->events[0], 1);
-	add(self->events[1], 1);
-	__atomic_store_n(&self->ring.header->head, 1 - bound * 8, __ATOMIC_SEQ_CST);
-	EXPECT_STATS(self->ring.fd, .published = 2, .most_pending = bound);
-}
-
-/* Slots are a power of two, and items are fewer. */
-TEST(wrong_head_of_three_items)
-{
-	struct user_ring ring = { 0 };
-	int fds[2];
-
-	ASSERT_EQ(0, ring_open(&ring, 3));
-	for (int i = 0; i < 2; i++) {
-		fds[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-		ASSERT_LE(0, ring_add(&ring, fds[i], EPOLLIN, i));
-		add(fds[i], 1);
-	}
-	__atomic_store_n(&ring.header->head, 1 - (ring.mask + 1) * 8, __ATOMIC_SEQ_CST);
-	EXPECT_STATS(ring.fd, .published = 2);
-	for (int i = 0; i < 2; i++)
-		close(fds[i]);
-	ring_close(&ring);
+	EXPECT_STATS(self->ring.fd, .published = 1, .waits = 1, .sleeps = 1);
 }
 
 #define EVENTS 20000
@@ -290,7 +238,6 @@ TEST_F(wait, all_of_several_threads)
 	/* An entry can find its events taken with an earlier one. */
 	EXPECT_GE(stats.published, taken);
 	EXPECT_EQ(stats.published, self->ring.header->head);
-	EXPECT_GE(3, stats.most_pending);
 }
 
 TEST_F(ring, sizes)
@@ -298,9 +245,9 @@ TEST_F(ring, sizes)
 	unsigned char *bytes;
 	struct future_stats future;
 
-	EXPECT_EQ(40, sizeof(struct flowfd_ring_stats));
-	EXPECT_EQ(40, FLOWFD_RING_STATS_SIZE_VER0);
-	EXPECT_EQ(0x80284a1f, FLOWFD_IOC_RING_STATS);
+	EXPECT_EQ(32, sizeof(struct flowfd_ring_stats));
+	EXPECT_EQ(32, FLOWFD_RING_STATS_SIZE_VER0);
+	EXPECT_EQ(0x80204a1f, FLOWFD_IOC_RING_STATS);
 	add(self->event, 1);
 	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 0));
 	bytes = (unsigned char *)&future;
@@ -312,7 +259,7 @@ TEST_F(ring, sizes)
 		EXPECT_EQ(valid ? 0 : -EINVAL,
 			  result_of(ioctl(self->ring.fd, cmd, &future)));
 		EXPECT_EQ(valid ? 1 : ULLONG_MAX, future.known.published);
-		for (size_t i = 40; i < sizeof(future); i++)
+		for (size_t i = 32; i < sizeof(future); i++)
 			EXPECT_EQ(i < size ? 0 : 0xff, bytes[i]);
 	}
 }
@@ -325,10 +272,10 @@ TEST_F(ring, bad_pointer)
 	ASSERT_NE(MAP_FAILED, page);
 	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, NULL)));
 	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, (void *)-8L)));
-	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + PAGE - 32)));
-	EXPECT_EQ(0, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + PAGE - 40)));
-	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, resized(FLOWFD_IOC_RING_STATS, 48),
-					   page + PAGE - 40)));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + PAGE - 24)));
+	EXPECT_EQ(0, result_of(ioctl(fd, FLOWFD_IOC_RING_STATS, page + PAGE - 32)));
+	EXPECT_EQ(-EFAULT, result_of(ioctl(fd, resized(FLOWFD_IOC_RING_STATS, 40),
+					   page + PAGE - 32)));
 }
 
 TEST_F(ring, wrong_request)

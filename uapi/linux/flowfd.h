@@ -895,9 +895,8 @@ struct flowfd_ring_wait {
  * @coalesced: events that found the entry of their item in the index already
  * @waits: calls that wait, FLOWFD_IOC_RING_WAIT or read(2), that were valid
  * @sleeps: of these, those that slept
- * @most_pending: most entries that such a call found pending, or this request
  *
- * 40 bytes. 64-bit kernels count to 2^64 - 1, 32-bit kernels to 2^32 - 1, and then start
+ * 32 bytes. 64-bit kernels count to 2^64 - 1, 32-bit kernels to 2^32 - 1, and then start
  * again at 0. What is posted in memory is not counted.
  */
 struct flowfd_ring_stats {
@@ -905,7 +904,6 @@ struct flowfd_ring_stats {
 	__aligned_u64 coalesced;
 	__aligned_u64 waits;
 	__aligned_u64 sleeps;
-	__aligned_u64 most_pending;
 };
 
 /*
@@ -913,7 +911,7 @@ struct flowfd_ring_stats {
  * is longer than the module's. EINVAL: it is shorter than FLOWFD_RING_STATS_SIZE_VER0.
  */
 #define FLOWFD_IOC_RING_STATS	    _IOR('J', 0x1f, struct flowfd_ring_stats)
-#define FLOWFD_RING_STATS_SIZE_VER0 40
+#define FLOWFD_RING_STATS_SIZE_VER0 32
 
 /*
  * Tells the kernel that an item was posted. If the stack or @taken has posts, it clears

@@ -111,7 +111,7 @@ static void test_rates(void)
 	set(&first, 6, PUBLISHED, UINT64_MAX - 1);
 	add(&first, RING, 2, 10)->known = 0;
 	add(&first, RING, 3, 13);
-	set(&first, 8, MOST_PENDING, 2);
+	set(&first, 8, SLEEPS, 2);
 	add(&first, RING, 4, 13)->max_items = 4;
 
 	second = later(&first, SECOND / 2);
@@ -133,7 +133,7 @@ static void test_rates(void)
 	set(&second, 6, PUBLISHED, UINT64_MAX);
 	set(&second, 6, COALESCED, 3);
 	second.object[7].tail = 5;
-	set(&second, 8, MOST_PENDING, 1);
+	set(&second, 8, SLEEPS, 1);
 	second.object[9].max_items = 5;
 	add(&second, RING, 99, 10);
 
@@ -269,9 +269,9 @@ static void test_columns(void)
 	rows = make(ring, NULL);
 	tap_ok(prints(print_rates, &rows,
 		      "RING   UID  PID  PUBLISHED/S  TAKEN/S  COALESCED/S  WAITS/S  SLEEPS/S"
-		      "  PENDING  MOST-PENDING  WATCHES  COMMAND\n"
+		      "  PENDING  WATCHES  COMMAND\n"
 		      "   4  1000   10            -        -            -        -         -"
-		      "        3             0     busy  worker\n"),
+		      "        3     busy  worker\n"),
 	       "a new ring");
 	rows_free(&rows);
 }

@@ -40,8 +40,7 @@ static const unsigned char ring_columns[] = {
 };
 
 static const unsigned char ring_statistics[] = {
-	NUMBER,	    UID,    PID,	  PUBLISHED, COALESCED,
-	RING_WAITS, SLEEPS, MOST_PENDING, COMMAND,   COLUMNS,
+	NUMBER, UID, PID, PUBLISHED, COALESCED, RING_WAITS, SLEEPS, COMMAND, COLUMNS,
 };
 
 static const struct argp_option options[] = {

@@ -15,7 +15,7 @@ static const unsigned char columns[][COLUMNS_MAX] = {
 		      HELD_BACK, AGAIN, WAITS, WAIT_NS, LOST, HIGHEST, MAXIMUM, DEFERRED,
 		      COMMAND, COLUMNS },
 	[RING] = { NUMBER, UID, PID, PUBLISHED, TAKEN, COALESCED, RING_WAITS, SLEEPS,
-		   PENDING, MOST_PENDING, WATCHES, COMMAND, COLUMNS },
+		   PENDING, WATCHES, COMMAND, COLUMNS },
 };
 
 /* By these rates, one after the other, rows are sorted. */

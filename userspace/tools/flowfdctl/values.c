@@ -47,9 +47,6 @@ const struct value_info value_infos[VALUES] = {
 			 "Waits of the consumer." },
 	[SLEEPS] = { RING, TOTAL, "flowfd-ring-sleeps", "SLEEPS", "sleeps",
 		     "Waits of the consumer that slept." },
-	[MOST_PENDING] = { RING, PEAK, "flowfd-ring-most-pending", "MOST-PENDING",
-			   "most_pending",
-			   "Most index entries that a wait found pending." },
 };
 
 bool value_is_statistic(enum value value)
