@@ -2,8 +2,9 @@
 /*
  * Exclusive readers of a userfaultfd (docs/livepatch.md): faults that queue a
  * message and wake, an event that cannot be delivered, and readers that read once
- * and exit. With DEATH one of them is killed, at any time, and with BAD_BUFFER the
- * copy to another fails.
+ * and exit. With DEATH one of them is killed, at any time, with BAD_BUFFER the copy to
+ * another fails, and with COLD_BUFFER a third must fault its buffer in, for as long as
+ * that takes, and try again.
  * Proven: when no process can go on, no message is pending while a reader sleeps, and
  * none was lost with a reader that could not use it. docs/model/prove removes each
  * part of the fix; then there must be an error.
@@ -22,6 +23,12 @@
 #define IS_BAD (me == 0)
 #else
 #define IS_BAD false
+#endif
+
+#ifdef COLD_BUFFER
+#define IS_COLD (me == 2 && !faulted_in)
+#else
+#define IS_COLD false
 #endif
 
 bool pending[MESSAGES];
@@ -85,7 +92,7 @@ inline take(message)
 {
 	if
 #ifndef TAKES_BEFORE_COPY
-	:: IS_BAD -> leaves = true
+	:: IS_BAD || IS_COLD -> leaves = true
 #endif
 #ifndef DYING_TAKES
 	:: dying[me] -> leaves = true
@@ -101,7 +108,9 @@ proctype reader(byte me)
 	byte taken = NONE;
 	bool slept = false;
 	bool leaves = false;
+	bool faulted_in = false;
 
+again:
 	lock();
 	do
 	:: asleep[me] = true;	/* from here on a wakeup counts as delivered */
@@ -132,6 +141,12 @@ end_asleep:	/* for ever, if nothing comes */
 	fi;
 #endif
 	unlock();
+	if
+	:: IS_COLD && leaves && !dying[me] ->
+		faulted_in = true; slept = false; leaves = false;
+		goto again
+	:: true		/* for a cold buffer: its memory never comes, or a signal does */
+	fi;
 	if
 	:: taken == EVENT ->
 		pending[EVENT] = true;
