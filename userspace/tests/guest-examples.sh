@@ -97,7 +97,7 @@ ln -s loop "$key.d/loop"
 tap_is "$(timeout 10 "$build/examples/shared" "$key.d/loop" 2>&1)" \
 	"shared: $key.d/loop: Too many levels of symbolic links" "shared: says why"
 tap_is "$(ulimit -f 0; trap '' XFSZ; timeout 10 "$build/examples/shared" "$key.d/key" 2>&1)" \
-	"shared: $key.d/key: the key was not written" "shared: no room for the key"
+	"shared: $key.d/key: the key was not written: File too large" "shared: no room for the key"
 tap_ok "shared: then there is no file" test ! -e "$key.d/key"
 rm -rf "$key.out" "$key.d"
 
