@@ -16,13 +16,19 @@
 /* How often to try to change a word that others change, too: each of them wakes. */
 #define TRIES 64
 
-/* Returns the word to sleep on. Whoever calls looks at the count afterwards (b). */
+/*
+ * Returns the word to sleep on, or 0 if others were faster each time. Whoever calls looks
+ * at the count afterwards (b).
+ */
 static uint32_t arm(const struct flowfd_counter *c, uint32_t bit)
 {
 	uint32_t armed = __atomic_load_n(flowfd__armed(c), __ATOMIC_RELAXED);
+	unsigned int tries = TRIES;
 	uint32_t wanted;
 
 	do {
+		if (!tries--)
+			return 0;
 		wanted = (armed | bit) + TURN;
 	} while (!__atomic_compare_exchange_n(flowfd__armed(c), &armed, wanted, 0,
 					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
@@ -71,7 +77,8 @@ static int add_or_sleep(const struct flowfd_counter *c, uint64_t value, uint64_t
 	uint32_t armed = arm(c, FLOWFD_ARMED_WRITERS);
 
 	/* An add in memory may have looked at an old @consumed, or at old settings. */
-	if (flowfd__has_room(c, flowfd__count(c), value) || !flowfd__may_wait(c, value))
+	if (!armed || flowfd__has_room(c, flowfd__count(c), value) ||
+	    !flowfd__may_wait(c, value))
 		return flowfd__is_over(deadline) ? -ETIMEDOUT : 0;
 	return flowfd__doze(flowfd__armed(c), armed, FLOWFD_ARMED_WRITERS, deadline);
 }
@@ -108,7 +115,7 @@ static int take_or_sleep(const struct flowfd_counter *c, uint64_t deadline)
 {
 	uint32_t armed = arm(c, FLOWFD_ARMED_READERS);
 
-	if (flowfd__count(c))
+	if (!armed || flowfd__count(c))
 		return flowfd__is_over(deadline) ? -ETIMEDOUT : 0;
 	return flowfd__doze(flowfd__armed(c), armed, FLOWFD_ARMED_READERS, deadline);
 }

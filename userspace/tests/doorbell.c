@@ -396,6 +396,27 @@ static void test_stores(unsigned int options)
 	flowfd_counter_close(&counter);
 }
 
+static void take_briefly(void)
+{
+	uint64_t value;
+
+	added = flowfd_take_with(&counter, &value, 1000000, 0);
+}
+
+static void other_arms(void)
+{
+	__atomic_fetch_add(&counter.take.consumer->armed, 8, __ATOMIC_SEQ_CST);
+}
+
+static void test_armed(void)
+{
+	counter = open_blocking(FLOWFD_NO_POLL);
+	tap_ok(steps_run_each(take_briefly, other_arms),
+	       "a take ends whose word another changes all the time");
+	tap_is(added, -ETIMEDOUT, "when its time has passed");
+	flowfd_counter_close(&counter);
+}
+
 /* A thread ends at each step: the next add and the next take heal. */
 static void test_killed(const char *what, void (*run)(void), unsigned int before,
 			unsigned int options)
@@ -623,6 +644,7 @@ static void test_all_steps(void)
 	test_never_full();
 	test_stores(0);
 	test_stores(FLOWFD_NO_POLL);
+	test_armed();
 	printf("# killed\n");
 	test_all_killed(0);
 	test_all_killed(FLOWFD_ONE_CONSUMER);
