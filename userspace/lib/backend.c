@@ -35,6 +35,7 @@ static int module_is_out_of_reach(int error)
 	case -EACCES:
 	case -EPERM:
 	case -ENOMEM:
+	case -ENOSYS:
 	case -EPROTONOSUPPORT:
 		return 1;
 	default:

@@ -27,7 +27,7 @@ static int set_up(int fd, union flowfd__settings *settings, size_t size)
 	if (ret)
 		return ret;
 	ret = request(fd, _IOC_NR(FLOWFD_IOC_SETUP_COUNTER), settings, size);
-	return ret == -ENOTTY || ret == -E2BIG ? -EPROTONOSUPPORT : ret;
+	return ret > 0 || ret == -ENOTTY || ret == -E2BIG ? -EPROTONOSUPPORT : ret;
 }
 
 static int create_on(int device, union flowfd__settings *settings, size_t size)
@@ -109,12 +109,12 @@ int flowfd_counter_create(uint64_t initial, unsigned int flags)
 
 int flowfd_set_maximum(int fd, uint64_t maximum)
 {
-	return flowfd__ioctl(fd, EFD_IOC_SET_MAXIMUM, &maximum);
+	return flowfd__request(fd, EFD_IOC_SET_MAXIMUM, &maximum);
 }
 
 int flowfd_get_maximum(int fd, uint64_t *maximum)
 {
-	return flowfd__ioctl(fd, EFD_IOC_GET_MAXIMUM, maximum);
+	return flowfd__request(fd, EFD_IOC_GET_MAXIMUM, maximum);
 }
 
 int flowfd_set_bucket(int fd, uint32_t capacity, uint32_t rate)
@@ -124,15 +124,15 @@ int flowfd_set_bucket(int fd, uint32_t capacity, uint32_t rate)
 		.token_rate = rate,
 	};
 
-	return flowfd__ioctl(fd, EFD_IOC_SET_QOS, &qos);
+	return flowfd__request(fd, EFD_IOC_SET_QOS, &qos);
 }
 
 int flowfd_get_bucket(int fd, uint32_t *capacity, uint32_t *rate)
 {
 	struct eventfd_qos qos;
-	int ret = flowfd__ioctl(fd, EFD_IOC_GET_QOS, &qos);
+	int ret = flowfd__request(fd, EFD_IOC_GET_QOS, &qos);
 
-	if (ret < 0)
+	if (ret)
 		return ret;
 	*capacity = qos.token_capacity;
 	*rate = qos.token_rate;
@@ -146,7 +146,7 @@ int flowfd_bridge(int fd, int eventfd, unsigned int flags)
 		.flags = flags,
 	};
 
-	return flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_BRIDGE, &bridge);
+	return flowfd__request(fd, FLOWFD_IOC_COUNTER_BRIDGE, &bridge);
 }
 
 /* A counter moves eight bytes or none: with any other result it is no counter. */

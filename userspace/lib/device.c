@@ -26,6 +26,13 @@ int flowfd__ioctl(int fd, unsigned long request, void *argument)
 	return ret;
 }
 
+int flowfd__request(int fd, unsigned long request, void *argument)
+{
+	int ret = flowfd__ioctl(fd, request, argument);
+
+	return ret > 0 ? -ENOTTY : ret;
+}
+
 void flowfd__close(int fd)
 {
 	int saved = errno;
@@ -82,9 +89,9 @@ int flowfd__check(int fd)
 
 	if (atomic_load_explicit(&fits, memory_order_relaxed))
 		return 0;
-	ret = flowfd__ioctl(fd, FLOWFD_IOC_QUERY, &query);
-	/* Another device may have the name, or a tracer answer for it. */
-	if (ret == -ENOTTY || ret > 0 ||
+	ret = flowfd__request(fd, FLOWFD_IOC_QUERY, &query);
+	/* Another device may have the name. Old drivers say EINVAL to unknown requests. */
+	if (ret == -ENOTTY || ret == -EINVAL ||
 	    (!ret && query.abi_version != FLOWFD_ABI_VERSION))
 		return -EPROTONOSUPPORT;
 	if (!ret)
@@ -134,7 +141,7 @@ int flowfd_query(struct flowfd_query *query, size_t size)
 		return fd;
 	ret = flowfd__check(fd);
 	if (!ret)
-		ret = flowfd__ioctl(
+		ret = flowfd__request(
 			fd, _IOC(_IOC_READ, 'J', _IOC_NR(FLOWFD_IOC_QUERY), size), query);
 	flowfd__close(fd);
 	return ret;

@@ -64,4 +64,7 @@ int flowfd__create(unsigned long request, void *argument, int keep);
 /** flowfd__ioctl - ioctl(2) that returns -errno and leaves errno alone */
 int flowfd__ioctl(int fd, unsigned long request, void *argument);
 
+/** flowfd__request - the same for requests that answer 0: -ENOTTY for another number */
+int flowfd__request(int fd, unsigned long request, void *argument);
+
 #endif /* FLOWFD_LIB_DEVICE_H */

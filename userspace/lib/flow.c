@@ -16,7 +16,7 @@ static int explain(int fd, int ret)
 
 	if (ret == -E2BIG)
 		return -EPROTONOSUPPORT;
-	if (ret == -ENOTTY && !flowfd__ioctl(fd, EFD_IOC_GET_MAXIMUM, &maximum))
+	if (ret == -ENOTTY && !flowfd__request(fd, EFD_IOC_GET_MAXIMUM, &maximum))
 		return -EPROTONOSUPPORT;
 	return ret;
 }
@@ -27,7 +27,7 @@ static int request(int fd, unsigned int cmd, void *arg, size_t size, size_t leas
 	if (size < least || size > _IOC_SIZEMASK)
 		return -EINVAL;
 	cmd = _IOC(_IOC_DIR(cmd), _IOC_TYPE(cmd), _IOC_NR(cmd), size);
-	return explain(fd, flowfd__ioctl(fd, cmd, arg));
+	return explain(fd, flowfd__request(fd, cmd, arg));
 }
 
 int flowfd_set_flow(int fd, const struct flowfd_flow *flow, size_t size)
@@ -55,7 +55,7 @@ int flowfd_write_with(int fd, uint64_t value, uint64_t timeout, unsigned int fla
 		.flags = flags,
 	};
 
-	return explain(fd, flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_WRITE, &transfer));
+	return explain(fd, flowfd__request(fd, FLOWFD_IOC_COUNTER_WRITE, &transfer));
 }
 
 int flowfd_read_with(int fd, uint64_t *value, uint64_t timeout, unsigned int flags)
@@ -64,7 +64,7 @@ int flowfd_read_with(int fd, uint64_t *value, uint64_t timeout, unsigned int fla
 		.timeout = timeout,
 		.flags = flags,
 	};
-	int ret = explain(fd, flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_READ, &transfer));
+	int ret = explain(fd, flowfd__request(fd, FLOWFD_IOC_COUNTER_READ, &transfer));
 
 	if (!ret)
 		*value = transfer.value;

@@ -7,12 +7,12 @@
 int flowfd_share(int fd, struct flowfd_key *key)
 {
 	struct flowfd_share args = { .flags = 0 };
-	int ret = flowfd__ioctl(fd, FLOWFD_IOC_SHARE, &args);
+	int ret = flowfd__request(fd, FLOWFD_IOC_SHARE, &args);
 
 	if (!ret)
 		*key = args.key;
-	/* The latter is the answer of an epoll, since Linux 6.9. */
-	return ret > 0 || ret == -EINVAL ? -ENOTTY : ret;
+	/* The answer of an epoll, since Linux 6.9. */
+	return ret == -EINVAL ? -ENOTTY : ret;
 }
 
 int flowfd_open_shared(const struct flowfd_key *key, unsigned int flags)

@@ -117,7 +117,7 @@ static uint32_t features_of(int fd)
 			    FLOWFD_HAS_POLL;
 	struct flowfd_flow flow;
 
-	if (!flowfd__ioctl(fd, FLOWFD_IOC_GET_FLOW, &flow))
+	if (!flowfd__request(fd, FLOWFD_IOC_GET_FLOW, &flow))
 		features |= FLOWFD_HAS_FLOW | FLOWFD_HAS_OVERFLOW;
 	return features;
 }
@@ -125,14 +125,14 @@ static uint32_t features_of(int fd)
 /* Whether it is a mapped counter (0), another one (-ENODEV) or none. */
 static int ask(int fd)
 {
-	int ret = flowfd__ioctl(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	int ret = flowfd__request(fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
 	uint64_t maximum;
 
 	/* ENODEV is also what a device answers that was unplugged. */
-	if (ret == -ENODEV && flowfd__ioctl(fd, EFD_IOC_GET_MAXIMUM, &maximum))
+	if (ret == -ENODEV && flowfd__request(fd, EFD_IOC_GET_MAXIMUM, &maximum))
 		return -ENOTTY;
 	/* EINVAL is what epolls answer to all requests, since Linux 6.9. */
-	return ret > 0 || ret == -EINVAL ? -ENOTTY : ret;
+	return ret == -EINVAL ? -ENOTTY : ret;
 }
 
 /*
@@ -235,8 +235,8 @@ int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 
 	if (c->doorbell)
 		return flowfd__untold(flowfd__doorbell_notify(c, role));
-	ret = flowfd__ioctl(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
-	if (ret == -ENOTTY || ret == -EINVAL || ret == -ENODEV || ret > 0)
+	ret = flowfd__request(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	if (ret == -ENOTTY || ret == -EINVAL || ret == -ENODEV)
 		return -ENODEV;
 	if (ret && ret != -EBADF)
 		ret = notify_by_write(c->fd, ret);

@@ -118,10 +118,10 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned in
 int flowfd_ring_attach(struct flowfd_ring *ring, int fd)
 {
 	struct flowfd_create_ring layout;
-	int ret = flowfd__ioctl(fd, FLOWFD_IOC_RING_INFO, &layout);
+	int ret = flowfd__request(fd, FLOWFD_IOC_RING_INFO, &layout);
 
-	/* The latter is the answer of an epoll, since Linux 6.9. */
-	if (ret > 0 || ret == -EINVAL)
+	/* The answer of an epoll, since Linux 6.9. */
+	if (ret == -EINVAL)
 		return -ENOTTY;
 	return ret ? ret : ring_map(ring, fd, &layout);
 }
@@ -243,7 +243,7 @@ int flowfd_ring_notify(const struct flowfd_ring *ring)
 {
 	if (ring->watches)
 		return flowfd__bell_notify(ring);
-	return flowfd__ioctl(ring->fd, FLOWFD_IOC_RING_NOTIFY, NULL);
+	return flowfd__request(ring->fd, FLOWFD_IOC_RING_NOTIFY, NULL);
 }
 
 /*
@@ -352,8 +352,8 @@ int flowfd_ring_stats(const struct flowfd_ring *ring, struct flowfd_ring_stats *
 	if (ring->watches)
 		return -EOPNOTSUPP;
 	cmd = _IOC(_IOC_DIR(cmd), _IOC_TYPE(cmd), _IOC_NR(cmd), size);
-	ret = flowfd__ioctl(ring->fd, cmd, stats);
-	if (ret == -ENOTTY && !flowfd__ioctl(ring->fd, FLOWFD_IOC_RING_INFO, &info))
+	ret = flowfd__request(ring->fd, cmd, stats);
+	if (ret == -ENOTTY && !flowfd__request(ring->fd, FLOWFD_IOC_RING_INFO, &info))
 		return -EPROTONOSUPPORT;
 	return ret;
 }

@@ -54,7 +54,8 @@ static struct {
 
 static int not_a_counter = -1;	 /* the result of asking whether it is mapped */
 static int answer;		 /* the same, if the request is known */
-static int query_answer = -1;	 /* the result of a query */
+static int query_answer = -ENOTTY; /* the result of a query; negative: its error */
+static int number;		 /* the result of each other request, if there is one */
 static long file_system;	 /* as fstatfs(2) has it; negative: its error */
 static unsigned int notified;
 static bool has_maximum;	 /* as each counter */
@@ -76,8 +77,12 @@ int ioctl(int fd, unsigned long request, ...)
 	(void)fd;
 	if (request == (unsigned int)EFD_IOC_GET_MAXIMUM && has_maximum)
 		return 0;
-	if (request == (unsigned int)FLOWFD_IOC_QUERY && query_answer >= 0)
-		return query_answer;
+	if (request == (unsigned int)FLOWFD_IOC_QUERY) {
+		errno = query_answer < 0 ? -query_answer : errno;
+		return query_answer < 0 ? -1 : query_answer;
+	}
+	if (number)
+		return number;
 	if (request != (unsigned int)FLOWFD_IOC_COUNTER_NOTIFY || not_a_counter) {
 		errno = not_a_counter > 0 ? not_a_counter : ENOTTY;
 		return -1;
@@ -595,8 +600,35 @@ static void test_check(void)
 	tap_is(flowfd__check(0), -EPROTONOSUPPORT, "a device with another answer");
 	query_answer = 0;
 	tap_is(flowfd__check(0), -EPROTONOSUPPORT, "one without a version");
-	query_answer = -1;
+	query_answer = -EINVAL;
+	tap_is(flowfd__check(0), -EPROTONOSUPPORT, "one that refuses it as an old driver");
+	query_answer = -ENOTTY;
 	tap_is(flowfd__check(0), -EPROTONOSUPPORT, "one without the request");
+}
+
+/* A file that answers with a number where the module answers 0. */
+static void test_number(void)
+{
+	struct flowfd_counter_stats stats;
+	struct flowfd_flow flow = { 0 };
+	uint32_t capacity = 42, rate = 42;
+	struct flowfd_key key;
+	uint64_t value = 42;
+
+	number = 1;
+	tap_is(flowfd_set_maximum(0, 5), -ENOTTY, "a file that answers with a number");
+	tap_is(flowfd_get_maximum(0, &value), -ENOTTY, "has no maximum");
+	tap_is(flowfd_set_bucket(0, 1, 1), -ENOTTY, "takes no bucket");
+	tap_is(flowfd_get_bucket(0, &capacity, &rate), -ENOTTY, "has no bucket");
+	tap_is(flowfd_bridge(0, 1, FLOWFD_BRIDGE_SINK), -ENOTTY, "no bridge");
+	tap_is(flowfd_set_flow(0, &flow, sizeof(flow)), -ENOTTY, "takes no policy");
+	tap_is(flowfd_get_flow(0, &flow, sizeof(flow)), -ENOTTY, "has no policy");
+	tap_is(flowfd_counter_stats(0, &stats, sizeof(stats)), -ENOTTY, "no statistics");
+	tap_is(flowfd_write_with(0, 1, 1, 0), -ENOTTY, "takes no value");
+	tap_is(flowfd_read_with(0, &value, 1, 0), -ENOTTY, "has no value");
+	tap_is(flowfd_share(0, &key), -ENOTTY, "and no key");
+	tap_ok(value == 42 && capacity == 42 && rate == 42, "nothing is stored");
+	number = 0;
 }
 
 static bool mapper_ends;
@@ -771,6 +803,7 @@ int main(void)
 	test_roles();
 	test_refused();
 	test_check();
+	test_number();
 	test_hole();
 	test_no_mremap();
 	test_not_mapped(0);

@@ -992,9 +992,29 @@ static void test_choice(void)
 	flowfd_counter_close(&c);
 }
 
+/* As a filter refuses a call that it does not know. */
+static void test_no_device_call(void)
+{
+	struct flowfd_counter c;
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child) {
+		if (refuse(SYS_openat, ENOSYS))
+			_exit(2);
+		_exit(open_counter(&c, plain, 0) || flowfd_features(&c) & FLOWFD_HAS_CALLS);
+	}
+	waitpid(child, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		tap_skip("a device that no call opens", "no seccomp");
+	else
+		tap_is(status, 0, "a device that no call opens");
+}
+
 int main(void)
 {
 	test_choice();
+	test_no_device_call();
 	test_locked_memory();
 	run_backend("fallback");
 	run_backend("module");
