@@ -276,13 +276,12 @@ int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
 	return settle(c, 0, role == FLOWFD_CONSUMER ? TOOK : 0);
 }
 
-int flowfd__doorbell_changed(const struct flowfd_counter *c)
+void flowfd__doorbell_changed(const struct flowfd_counter *c)
 {
-	if (c->doorbell & DOORBELL_NO_POLL) {
+	if (c->doorbell & DOORBELL_NO_POLL)
 		flowfd__unpolled_notify(c);
-		return 0;
-	}
-	return settle(c, 0, CHANGED);
+	else
+		settle(c, 0, CHANGED);
 }
 
 /*

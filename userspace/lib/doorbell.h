@@ -29,7 +29,7 @@ int flowfd__doorbell_start(const struct flowfd_counter *c);
 int flowfd__doorbell_probe(const struct flowfd_counter *c);
 
 /** flowfd__doorbell_changed - tell all whom the new settings may concern */
-int flowfd__doorbell_changed(const struct flowfd_counter *c);
+void flowfd__doorbell_changed(const struct flowfd_counter *c);
 
 /** flowfd__doorbell_notify - as flowfd_counter_notify() */
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);

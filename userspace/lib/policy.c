@@ -88,7 +88,9 @@ int flowfd_counter_set_flow(const struct flowfd_counter *c,
 	ret = check(c, &copy, set);
 	if (!ret)
 		ret = store(c, &copy, set);
-	return ret ? ret : flowfd__doorbell_changed(c);
+	if (!ret)
+		flowfd__doorbell_changed(c);
+	return ret;
 }
 
 int flowfd_counter_get_flow(const struct flowfd_counter *c, struct flowfd_flow *flow,

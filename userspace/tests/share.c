@@ -737,6 +737,20 @@ static void test_full_policy(uint32_t overflow)
 	flowfd_counter_close(&c);
 }
 
+/* Settings that were stored are no failure, whoever could not be told of them. */
+static void test_untold_policy(void)
+{
+	struct flowfd_counter c = open_with(3, 0);
+
+	flowfd_add(&c, 2);
+	tap_is(flowfd_add_with(&c, 1, 0, FLOWFD_NONBLOCK), -EAGAIN, "full");
+	close(c.fd);
+	tap_is(set(&c, (struct flowfd_flow){ .maximum = 10 }), 0,
+	       "a maximum without the descriptor");
+	tap_is(get(&c).maximum, 10, "is stored");
+	flowfd_counter_unmap(&c);
+}
+
 /* ---- sleepers ---- */
 
 static void rest(void)
@@ -950,6 +964,7 @@ int main(void)
 	test_always_changed();
 	test_full_policy(FLOWFD_OVERFLOW_SATURATE);
 	test_full_policy(FLOWFD_OVERFLOW_DROP);
+	test_untold_policy();
 	test_policies(0);
 	test_policies(FLOWFD_NO_POLL);
 	test_room(0);
