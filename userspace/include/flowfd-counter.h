@@ -248,7 +248,7 @@ void flowfd_counter_unmap(struct flowfd_counter *c);
  * @c: a counter
  * @value: as flowfd_write()
  *
- * flowfd_add() calls it if there is no room. Waits and returns as flowfd_write().
+ * flowfd_add() calls it if there is no room. Waits and returns as that.
  */
 int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value);
 
@@ -257,7 +257,7 @@ int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value);
  * @c: a counter
  * @value: receives the count
  *
- * flowfd_take() calls it if there is no count. Waits and returns as flowfd_read().
+ * flowfd_take() calls it if there is no count. Waits and returns as that.
  */
 int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value);
 
@@ -278,7 +278,8 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
  * @flags: as flowfd_write_with()
  *
  * Adds in memory if there is room, unless it is urgent. Without timeout and flags it is
- * flowfd_add(), for which any module is new enough. Returns as flowfd_write_with().
+ * flowfd_add(), for which any module is new enough. Returns as flowfd_write_with(), or
+ * -EPERM as flowfd_add().
  * Without the module an add is urgent in any case, and a semaphore knows neither
  * @timeout nor FLOWFD_NONBLOCK (-EOPNOTSUPP), unless its descriptor is non-blocking.
  */
@@ -319,7 +320,9 @@ int flowfd_take_spin(const struct flowfd_counter *c, uint64_t *value, uint64_t n
  * programs that change the words of a mapped counter themselves; see <linux/flowfd.h>.
  * Wakes those who can proceed; if nobody can, it does nothing. Returns 0, or
  *   -ENODEV  not mapped
- *   -EBADF   not a descriptor; without the module if a system call was needed
+ *   -EPERM   nobody was told: the descriptor was closed, or a filter of seccomp(2)
+ *            refuses the calls that tell. Without the module only if there was
+ *            somebody to tell
  */
 int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role);
 
@@ -356,14 +359,16 @@ FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
  * Waits until count + @value is below the maximum, if the descriptor is blocking. What
  * fits at once overtakes writers that wait. All that was stored before is visible to who
  * takes. Returns 0, or
- *   -EAGAIN  the descriptor is non-blocking, and it does not fit, or others changed the
- *            count at each of some thousand looks
- *   -EINTR   interrupted by a signal; nothing was added
+ *   -EPERM   the value was added, but nobody was told: the descriptor was closed, or a
+ *            filter of seccomp(2) refuses the calls that tell. After any other error
+ *            nothing was added
+ *   -EAGAIN  it does not fit, and the descriptor is non-blocking or the policy is to
+ *            fail. Without the module also if others change the count at each look, of
+ *            which there is a limited number
+ *   -EINTR   interrupted by a signal
  *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
- *   -EBADF   the descriptor was closed. If there is room, it was added, but a consumer that
- *            sleeps was not woken
- *   -EPERM   a filter of seccomp(2) refuses the calls that wake a consumer; likewise. Also
- *            instead of an errno that would say that nothing was added
+ *   -EBADF   it does not fit, and the descriptor was closed
+ *   -EACCES  it does not fit, and a filter of seccomp(2) refuses a call
  *   -ENODEV  made without the module, and unmapped
  */
 FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);
@@ -379,6 +384,7 @@ FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);
  *   -EAGAIN  the count is 0 and the descriptor is non-blocking
  *   -EINTR   interrupted by a signal
  *   -EBADF   there is no count, and the descriptor was closed
+ *   -EACCES  there is no count, and a filter of seccomp(2) refuses a call
  *   -ENODEV  made without the module, and unmapped
  */
 FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
@@ -393,6 +399,7 @@ FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
  * it is a preadv2(2) with RWF_NOWAIT, which eventfd(2) has since Linux 5.8. Returns 0, or
  *   -EAGAIN      the count is 0
  *   -EBADF       a system call was needed, and the descriptor was closed
+ *   -EACCES      not mapped, and a filter of seccomp(2) refuses the call
  *   -ENODEV      made without the module, and unmapped
  *   -EOPNOTSUPP  a semaphore made without the module, before Linux 5.8
  */
@@ -437,8 +444,8 @@ static inline void flowfd_counter_arm(const struct flowfd_counter *c, __u64 prod
 #define FLOWFD_COUNTER_TRIES 64
 
 /*
- * A1 to A3. Returns 1; 0 if there is no room; or a negative error: it was added, and
- * somebody who waits for it was not told.
+ * A1 to A3. Returns 1; 0 if there is no room; or -EPERM: it was added, and somebody who
+ * waits for it was not told.
  */
 static inline int flowfd_counter_add(const struct flowfd_counter *c, uint64_t value)
 {

@@ -214,6 +214,7 @@ int flowfd_open_shared(const struct flowfd_key *key, unsigned int flags);
  *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit (with
  *            FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP it is lost)
  *   -EBADF   not a descriptor
+ *   -EACCES  a filter of seccomp(2) refuses the call (with -EPERM flowfd_add() has added)
  *   -EIO     not a counter: write(2) did not take eight bytes
  */
 int flowfd_write(int fd, uint64_t value);
@@ -229,6 +230,7 @@ int flowfd_write(int fd, uint64_t value);
  *   -EAGAIN  the count is 0 and the descriptor is non-blocking
  *   -EINTR   interrupted by a signal
  *   -EBADF   not a descriptor
+ *   -EACCES  a filter of seccomp(2) refuses the call
  *   -EIO     not a counter: read(2) did not give eight bytes
  */
 int flowfd_read(int fd, uint64_t *value);

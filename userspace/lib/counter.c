@@ -156,7 +156,7 @@ static int transfer_result(ssize_t bytes, int saved_errno)
 
 	errno = saved_errno;
 	if (bytes < 0)
-		return -error;
+		return flowfd__refused(-error);
 	return bytes == sizeof(uint64_t) ? 0 : -EIO;
 }
 

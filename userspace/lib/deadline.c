@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "deadline.h"
+#include "device.h"
 
 #define NAP_NS 1000000
 
@@ -71,7 +72,7 @@ int flowfd__wait_until(uint64_t deadline, int fd, short events)
 		return -EAGAIN;
 	/* A descriptor that is ready may have nothing for this thread, time after time. */
 	if (poll_until(deadline, &poller) < 0)
-		ret = -errno;
+		ret = flowfd__refused(-errno);
 	else if (flowfd__is_over(deadline))
 		ret = -ETIMEDOUT;
 	errno = saved;

@@ -26,7 +26,8 @@ bool flowfd__is_over(uint64_t deadline);
  * @fd: descriptor
  * @events: POLLIN or POLLOUT
  *
- * Returns 0 when it is ready, -EAGAIN with FLOWFD__AT_ONCE, -ETIMEDOUT, -EINTR or -EBADF.
+ * Returns 0 when it is ready, -EAGAIN with FLOWFD__AT_ONCE, -ETIMEDOUT, -EINTR, -EBADF,
+ * or -EACCES of a filter.
  * -ETIMEDOUT also if it is ready too late, so callers look once more.
  */
 int flowfd__wait_until(uint64_t deadline, int fd, short events);
@@ -41,7 +42,7 @@ int flowfd__wait_until(uint64_t deadline, int fd, short events);
  * signals that shall end it. Threads that share a counter also look for nothing, so most
  * looks are followed by no nap. One that may not sleep ends after so many looks.
  *
- * Returns 0, -ETIMEDOUT or -EINTR; -EAGAIN with FLOWFD__AT_ONCE.
+ * Returns 0, -ETIMEDOUT, -EINTR or -EACCES; -EAGAIN with FLOWFD__AT_ONCE.
  */
 int flowfd__rest(unsigned int *vain, uint64_t deadline);
 

@@ -3,6 +3,7 @@
 #ifndef FLOWFD_LIB_DEVICE_H
 #define FLOWFD_LIB_DEVICE_H
 
+#include <errno.h>
 #include <stddef.h>
 
 /* Objects are compiled with hidden visibility; declarations of <flowfd.h> are public. */
@@ -66,5 +67,16 @@ int flowfd__ioctl(int fd, unsigned long request, void *argument);
 
 /** flowfd__request - the same for requests that answer 0: -ENOTTY for another number */
 int flowfd__request(int fd, unsigned long request, void *argument);
+
+/**
+ * flowfd__refused - the error of a call that was to add, take or wait
+ * @error: negative errno of the system call
+ *
+ * -EPERM of flowfd_add() says that the value was added, so that of a filter is -EACCES.
+ */
+static inline int flowfd__refused(int error)
+{
+	return error == -EPERM ? -EACCES : error;
+}
 
 #endif /* FLOWFD_LIB_DEVICE_H */

@@ -201,7 +201,7 @@ static int settle(const struct flowfd_counter *c, uint64_t value, unsigned int h
 		ret = move(c->fd, state, wanted);
 		if (ret) {
 			fail(c);
-			return ret;
+			return flowfd__refused(ret);
 		}
 		how &= ~(AGAIN | TOOK | CHANGED);
 		if (!exchange(c, MOVING, wanted))
@@ -267,8 +267,6 @@ int flowfd__doorbell_probe(const struct flowfd_counter *c)
 
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role)
 {
-	if (!c->roles)
-		return -ENODEV;
 	if (c->doorbell & DOORBELL_NO_POLL) {
 		flowfd__unpolled_notify(c);
 		return 0;
@@ -313,6 +311,9 @@ static int add_or_wait(const struct flowfd_counter *c, uint64_t value, uint64_t 
 		added = flowfd__try_add(c, value);
 		if (added != -EAGAIN)
 			return added;
+		/* A filter refuses to tell pollers, but there is no room all the same. */
+		if (settled == -EACCES && deadline == FLOWFD__AT_ONCE)
+			return -EAGAIN;
 		ret = settled ? settled : flowfd__rest(&vain, deadline);
 		if (ret)
 			break;
@@ -336,7 +337,7 @@ static int add_or_wait(const struct flowfd_counter *c, uint64_t value, uint64_t 
 
 static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline)
 {
-	int ret = add_or_wait(c, value, deadline), settled;
+	int ret = add_or_wait(c, value, deadline);
 
 	/* Pollers shall not see room for what was refused. */
 	if (ret == -EAGAIN)
@@ -345,8 +346,7 @@ static int add(const struct flowfd_counter *c, uint64_t value, uint64_t deadline
 	 * What others wait to add may fit: it was FULL for this caller alone, or for one
 	 * that was killed.
 	 */
-	settled = flowfd__untold(settle(c, 0, 0));
-	return ret ? ret : settled;
+	return settle(c, 0, 0) && !ret ? -EPERM : ret;
 }
 
 int flowfd__doorbell_add(const struct flowfd_counter *c, uint64_t value,
@@ -452,5 +452,6 @@ int flowfd__doorbell_try_take(const struct flowfd_counter *c, uint64_t *value)
 	ret = settle(c, 0, misses % MISSES ? MISSED : MISSED | AGAIN);
 	if (flowfd_counter_take(c, value))
 		return 0;
-	return ret ? ret : -EAGAIN;
+	/* Whatever a filter or a signal keeps from the eventfd, there is nothing. */
+	return ret == -EBADF ? ret : -EAGAIN;
 }

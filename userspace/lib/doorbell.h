@@ -2,8 +2,8 @@
 /*
  * The doorbell: an eventfd(2) that does for a counter in memory what the module does for
  * a mapped one. It is readable while there is a count, and full while a writer has found
- * no room. All functions are for counters that have one; when these are unmapped, the
- * functions return -ENODEV.
+ * no room. All functions are for counters that have one; when these are unmapped, adds
+ * and takes return -ENODEV.
  */
 #ifndef FLOWFD_LIB_DOORBELL_H
 #define FLOWFD_LIB_DOORBELL_H
@@ -31,7 +31,7 @@ int flowfd__doorbell_probe(const struct flowfd_counter *c);
 /** flowfd__doorbell_changed - tell all whom the new settings may concern */
 void flowfd__doorbell_changed(const struct flowfd_counter *c);
 
-/** flowfd__doorbell_notify - as flowfd_counter_notify() */
+/** flowfd__doorbell_notify - as flowfd_counter_notify(); 0, or why nobody was told */
 int flowfd__doorbell_notify(const struct flowfd_counter *c, unsigned int role);
 
 /**

@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 
 #include "deadline.h"
+#include "device.h"
 #include "doze.h"
 
 /* Of the system call, which has no time_t of 64 bits where a long has 32. */
@@ -37,7 +38,7 @@ int flowfd__doze(const uint32_t *word, uint32_t value, uint32_t bits, uint64_t d
 	pthread_testcancel();
 	/* With a time, if only in centuries: without one, SA_RESTART restarts the call. */
 	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &time, NULL, bits) < 0)
-		ret = -errno;
+		ret = flowfd__refused(-errno);
 	errno = saved;
 	/* The time may have been as far as the system call can say. */
 	if (ret == -ETIMEDOUT && !flowfd__is_over(deadline))

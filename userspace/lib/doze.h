@@ -12,8 +12,8 @@
  * @bits: of flowfd__rouse() for which to wake
  * @deadline: of deadline.h, not FLOWFD__AT_ONCE
  *
- * A cancellation point, but not while it sleeps. Returns 0, also for nothing, -ETIMEDOUT or
- * -EINTR.
+ * A cancellation point, but not while it sleeps. Returns 0, also for nothing, -ETIMEDOUT,
+ * -EINTR or, of a filter, -EACCES.
  */
 int flowfd__doze(const uint32_t *word, uint32_t value, uint32_t bits, uint64_t deadline);
 

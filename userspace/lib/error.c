@@ -45,7 +45,8 @@ const char *flowfd_strerror(int error)
 		return mismatch();
 	case -EACCES:
 		return "this user may not open " FLOWFD_DEVICE
-		       ": root can change that with a udev rule";
+		       ": root can change that with a udev rule; or a filter of"
+		       " seccomp(2) refuses a call";
 	case -EOPNOTSUPP:
 		return "only the flowfd module can do this (a token bucket, a semaphore"
 		       " with a maximum or a timed write, a ring that is kept on exec):"

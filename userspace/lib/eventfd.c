@@ -32,6 +32,8 @@ static int transfer_result(long bytes, int saved)
 
 	if (bytes < 0 && errno != EAGAIN)
 		ret = errno == EPERM || errno == EINTR ? -errno : -EBADF;
+	else if (bytes >= 0 && bytes != sizeof(uint64_t))
+		ret = -EBADF;
 	errno = saved;
 	return ret;
 }

@@ -47,6 +47,11 @@ int flowfd_counter_stats(int fd, struct flowfd_counter_stats *stats, size_t size
 		       FLOWFD_COUNTER_STATS_SIZE_VER0);
 }
 
+static int do_transfer(int fd, unsigned int cmd, struct flowfd_transfer *transfer)
+{
+	return flowfd__refused(explain(fd, flowfd__request(fd, cmd, transfer)));
+}
+
 int flowfd_write_with(int fd, uint64_t value, uint64_t timeout, unsigned int flags)
 {
 	struct flowfd_transfer transfer = {
@@ -55,7 +60,7 @@ int flowfd_write_with(int fd, uint64_t value, uint64_t timeout, unsigned int fla
 		.flags = flags,
 	};
 
-	return explain(fd, flowfd__request(fd, FLOWFD_IOC_COUNTER_WRITE, &transfer));
+	return do_transfer(fd, FLOWFD_IOC_COUNTER_WRITE, &transfer);
 }
 
 int flowfd_read_with(int fd, uint64_t *value, uint64_t timeout, unsigned int flags)
@@ -64,7 +69,7 @@ int flowfd_read_with(int fd, uint64_t *value, uint64_t timeout, unsigned int fla
 		.timeout = timeout,
 		.flags = flags,
 	};
-	int ret = explain(fd, flowfd__request(fd, FLOWFD_IOC_COUNTER_READ, &transfer));
+	int ret = do_transfer(fd, FLOWFD_IOC_COUNTER_READ, &transfer);
 
 	if (!ret)
 		*value = transfer.value;

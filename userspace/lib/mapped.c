@@ -214,7 +214,7 @@ void flowfd_counter_close(struct flowfd_counter *c)
  * A write of 0 tells as well, for programs whose filter of seccomp(2) refuses ioctl(2). It
  * must not sleep, which it could only if the count is above the maximum.
  */
-static int notify_by_write(int fd, int error)
+static int notify_by_write(int fd)
 {
 	uint64_t value = 0;
 	struct iovec vector = { &value, sizeof(value) };
@@ -226,19 +226,22 @@ static int notify_by_write(int fd, int error)
 	failed = syscall(SYS_pwritev2, fd, &vector, 1, -1L, -1L, RWF_NOWAIT) < 0 &&
 		 errno != EAGAIN;
 	errno = saved;
-	return failed ? error : 0;
+	return failed ? -EPERM : 0;
 }
 
 int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 {
 	int ret;
 
-	if (c->doorbell)
-		return flowfd__untold(flowfd__doorbell_notify(c, role));
-	ret = flowfd__request(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
-	if (ret == -ENOTTY || ret == -EINVAL || ret == -ENODEV)
+	if (!c->roles)
 		return -ENODEV;
-	if (ret && ret != -EBADF)
-		ret = notify_by_write(c->fd, ret);
-	return flowfd__untold(ret);
+	if (c->doorbell)
+		return flowfd__doorbell_notify(c, role) ? -EPERM : 0;
+	ret = flowfd__request(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
+	if (!ret)
+		return 0;
+	/* The number of a descriptor that was closed can be that of another file. */
+	if (ret == -ENOTTY || ret == -EINVAL || ret == -ENODEV || ret == -EBADF)
+		return -EPERM;
+	return notify_by_write(c->fd);
 }

@@ -3,7 +3,6 @@
 #ifndef FLOWFD_LIB_MAPPED_H
 #define FLOWFD_LIB_MAPPED_H
 
-#include <errno.h>
 #include <stdbool.h>
 
 #include "device.h"
@@ -35,19 +34,6 @@ int flowfd__map_own(struct flowfd_counter *c, int fd);
 static inline bool flowfd__is_eventfd(const struct flowfd_counter *c)
 {
 	return !c->doorbell && !(c->features & FLOWFD_HAS_MAXIMUM);
-}
-
-/**
- * flowfd__untold - the error of an add that was made, and of which nobody was told
- * @error: of the system call that should have told, or 0
- *
- * It must not be one that says that nothing was added: a filter of seccomp(2) can give it.
- */
-static inline int flowfd__untold(int error)
-{
-	if (error == -EAGAIN || error == -EINTR || error == -ETIMEDOUT)
-		return -EPERM;
-	return error;
 }
 
 #endif /* FLOWFD_LIB_MAPPED_H */

@@ -40,7 +40,7 @@ static int read_at_once(int fd, uint64_t *value)
 	long bytes = syscall(SYS_preadv2, fd, &buffer, 1, -1L, -1L, RWF_NOWAIT);
 
 	if (bytes < 0) {
-		error = -errno;
+		error = flowfd__refused(-errno);
 		errno = saved;
 		return error;
 	}

@@ -116,8 +116,8 @@ bool flowfd__may_wait(const struct flowfd_counter *c, uint64_t value);
  * @c: counter
  * @value: of flowfd_add()
  *
- * Returns 0; -EAGAIN: there is no room; or another error: it was added, and somebody who
- * waits for it was not told.
+ * Returns 0; -EAGAIN: there is no room; or -EPERM: it was added, and somebody who waits
+ * for it was not told.
  */
 static inline int flowfd__try_add(const struct flowfd_counter *c, uint64_t value)
 {

@@ -28,6 +28,7 @@
 #include "lib/eventfd.h"
 #include "lib/words.h"
 #include "tests/interrupt.h"
+#include "tests/refuse.h"
 #include "tests/tap.h"
 
 #define SECOND 1000000000ULL
@@ -553,6 +554,16 @@ static void test_blocking(void)
 	flowfd_counter_close(&c);
 }
 
+/* An answer that no eventfd gives. */
+static void test_no_eventfd(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	uint64_t value = 42;
+
+	tap_is(flowfd__eventfd_drain(fd, &value), -EBADF, "a read of nothing");
+	close(fd);
+}
+
 /* A doorbell that is always ready, as a peer can make it. */
 static struct flowfd_counter open_ready(void)
 {
@@ -749,6 +760,62 @@ static void test_untold_policy(void)
 	       "a maximum without the descriptor");
 	tap_is(get(&c).maximum, 10, "is stored");
 	flowfd_counter_unmap(&c);
+}
+
+/* ---- filters of seccomp(2) ---- */
+
+/* Of a counter that is full. Returns an exit status. */
+static int refuse_doorbell(const struct flowfd_counter *c)
+{
+	uint64_t value = 0;
+
+	if (refuse(SYS_write, EPERM) || refuse(SYS_preadv2, EPERM) ||
+	    refuse(SYS_read, EPERM))
+		return 2;
+	if (flowfd_add(c, 1) != -EACCES || flowfd_add_with(c, 1, SECOND, 0) != -EACCES)
+		return 3;
+	if (flowfd_add_with(c, 1, 0, FLOWFD_NONBLOCK) != -EAGAIN || get(c).count != 2)
+		return 4;
+	if (flowfd_take(c, &value) || value != 2 || flowfd_try_take(c, &value) != -EAGAIN)
+		return 5;
+	return flowfd_add(c, 1) != -EPERM || get(c).count != 1;
+}
+
+static int refuse_sleep(const struct flowfd_counter *c)
+{
+	uint64_t value = 42;
+
+	if (refuse(SYS_ppoll, EPERM) || refuse(SYS_futex, EPERM))
+		return 2;
+#ifdef SYS_poll
+	if (refuse(SYS_poll, EPERM))
+		return 2;
+#endif
+	if (flowfd_add(c, 1) != -EACCES || flowfd_add_with(c, 1, SECOND, 0) != -EACCES ||
+	    get(c).count != 2)
+		return 3;
+	flowfd_take(c, &value);
+	return flowfd_take_with(c, &value, SECOND, 0) != -EACCES || value != 2;
+}
+
+/* -EPERM says that a value was added, and nothing else does. */
+static void test_refused_call(int (*use)(const struct flowfd_counter *c),
+			      unsigned int options, const char *what)
+{
+	struct flowfd_counter c = open_with(3, options);
+	int status = -1;
+	pid_t child;
+
+	flowfd_add(&c, 2);
+	child = fork();
+	if (!child)
+		_exit(use(&c));
+	waitpid(child, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		tap_skip(what, "no seccomp");
+	else
+		tap_is(status, 0, what);
+	flowfd_counter_close(&c);
 }
 
 /* ---- sleepers ---- */
@@ -960,6 +1027,10 @@ int main(void)
 	test_disturbed(FLOWFD_ONE_CONSUMER);
 	test_disturbed(FLOWFD_NO_POLL);
 	test_blocking();
+	test_refused_call(refuse_doorbell, 0, "calls on the eventfd are refused");
+	test_refused_call(refuse_sleep, 0, "poll(2) is refused");
+	test_refused_call(refuse_sleep, FLOWFD_NO_POLL, "futex(2) is refused");
+	test_no_eventfd();
 	test_always_ready();
 	test_always_changed();
 	test_full_policy(FLOWFD_OVERFLOW_SATURATE);
