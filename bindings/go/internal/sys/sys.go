@@ -3,12 +3,11 @@
 // Package sys has the C library of flowfd, compiled by cgo, and its calls for counters. None
 // of them waits. Package flowfd is what to use.
 //
-// The files of C here, and those in c, are links in a checkout.
+// The files of C here, but version.h, are links in a checkout.
 package sys
 
 /*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -include ${SRCDIR}/version.h
-#cgo CFLAGS: -I${SRCDIR}/c/include -I${SRCDIR}/c/uapi -I${SRCDIR}/c/lib
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -I${SRCDIR} -include ${SRCDIR}/version.h
 
 #include <errno.h>
 #include <poll.h>
@@ -54,6 +53,8 @@ import "C"
 import (
 	"syscall"
 	"unsafe"
+
+	_ "example.org/flowfd/internal/sys/linux"
 )
 
 // What Settings and Open take.

@@ -1,0 +1,1 @@
+../../../../userspace/lib/epoll.h

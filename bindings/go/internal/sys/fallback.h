@@ -1,0 +1,1 @@
+../../../../userspace/lib/fallback.h

@@ -1,0 +1,1 @@
+../../../../userspace/include/flowfd.h

@@ -1,0 +1,1 @@
+../../../../../uapi/linux/flowfd.h

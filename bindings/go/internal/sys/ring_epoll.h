@@ -1,0 +1,1 @@
+../../../../userspace/lib/ring_epoll.h
