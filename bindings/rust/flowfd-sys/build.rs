@@ -13,6 +13,13 @@ fn main() {
             build.file(path);
         }
     }
+    // Debian's musl-tools have no headers of Linux; elsewhere these are where they are found.
+    if env::var("CARGO_CFG_TARGET_ENV").map_or(false, |it| it == "musl") {
+        let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap();
+        for path in ["/usr/include".into(), format!("/usr/include/{arch}-linux-gnu")] {
+            build.flag("-idirafter").flag(&path);
+        }
+    }
     build
         .file("src/sizes.c")
         .include("c/include")
