@@ -229,6 +229,10 @@ func (c *Counter) Export() ([]int, error) {
 func (c *Counter) Share(key *[KeySize]byte) error {
 	var k C.struct_flowfd_key
 	ret := C.flowfd_share(c.c.fd, &k)
+	// Just after boot it waits for random numbers, and the runtime sends signals.
+	for ret == -C.EINTR {
+		ret = C.flowfd_share(c.c.fd, &k)
+	}
 	if ret < 0 {
 		return result(ret)
 	}
