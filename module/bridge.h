@@ -34,7 +34,7 @@ struct bridge_end {
 	struct eventfd_ctx *eventfd;
 	wait_queue_head_t *queue;
 	wait_queue_entry_t at_eventfd;
-	u16 bit;
+	u8 bit;
 	int id;
 };
 

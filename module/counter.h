@@ -26,10 +26,8 @@ struct flowfd_bridge_state;
  * @busy: a task sleeps in read or write, or there are policies: then reads and writes leave
  *	their fast paths
  * @write_refused: a write failed with EAGAIN since pollers were last told of room
- * @sealed: has its settings, or they are sealed, and may not create others; never cleared
- * @settings_sealed: its settings cannot be changed any more; never cleared
+ * @sealed: 0, COUNTER_SEALED or COUNTER_SETTINGS_SEALED; only grows
  * @bridges: COUNTER_HAS_* bits
- * @id: number shown in fdinfo; fixed
  * @stats: what is counted; behind the members above, most of which the fast paths change
  * @ready: when readers may be told of a count
  * @readers: tasks that sleep in read, in the order of their turns
@@ -37,6 +35,7 @@ struct flowfd_bridge_state;
  * @hooks: into the release of its file, see closing.c
  * @bridge: what bridge.c has of it, or NULL; set once, and cleared under the lock by release
  * @object: its references and creator; part of the list of all
+ * @id: number shown in fdinfo; fixed
  *
  * A counter lives as long as its file. Nothing else points to it but @bridge; release
  * waits for the timer of @ready and the work items of @bridge, and ends @hooks. Its
@@ -48,10 +47,8 @@ struct flowfd_counter {
 	__poll_t events;
 	bool busy;
 	bool write_refused;
-	bool sealed;
-	bool settings_sealed;
-	u16 bridges;
-	u32 id;
+	u8 sealed;
+	u8 bridges;
 	struct counter_stats stats;
 	struct ready ready;
 	struct list_head readers;
@@ -59,7 +56,12 @@ struct flowfd_counter {
 	struct rb_root hooks;
 	struct flowfd_bridge_state *bridge;
 	struct flowfd_object object;
+	u32 id;
 };
+
+/* It has its settings, and may not create others; and these cannot be changed any more. */
+#define COUNTER_SEALED		1
+#define COUNTER_SETTINGS_SEALED 2
 
 /*
  * Bits of @bridges: there is a source, or something that it took still waits; there is a
@@ -69,7 +71,7 @@ struct flowfd_counter {
 #define COUNTER_HAS_SINK   2
 
 /* Between two eventfds a counter has no maximum: see docs/bridge.md. */
-static inline bool bridges_allow_maximum(u16 bridges)
+static inline bool bridges_allow_maximum(u8 bridges)
 {
 	return ~bridges & (COUNTER_HAS_SOURCE | COUNTER_HAS_SINK);
 }

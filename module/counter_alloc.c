@@ -43,8 +43,7 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 	};
 	c->events = count_events(c->store.count, c->store.maximum);
 	c->busy = false;
-	c->sealed = true;
-	c->settings_sealed = false;
+	c->sealed = COUNTER_SEALED;
 	c->write_refused = false;
 	c->stats = (struct counter_stats){};
 	c->bridge = NULL;

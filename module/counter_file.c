@@ -172,7 +172,7 @@ int flowfd_counter_open(struct file *file)
 
 	if (IS_ERR(c))
 		return PTR_ERR(c);
-	c->sealed = false;
+	c->sealed = 0;
 	file->private_data = c;
 	counter_init_file(file);
 	return 0;

@@ -47,7 +47,7 @@ static bool settings_are_valid(const struct flowfd_counter *c,
 
 static u32 settings_flags(const struct flowfd_counter *c)
 {
-	u32 flags = c->settings_sealed ? FLOWFD_SEAL : 0;
+	u32 flags = c->sealed == COUNTER_SETTINGS_SEALED ? FLOWFD_SEAL : 0;
 
 	if (store_is_mapped(&c->store))
 		flags |= FLOWFD_MAPPED;
@@ -162,16 +162,14 @@ int flowfd_counter_set_flow(struct flowfd_counter *c, const struct flowfd_flow *
 	spin_lock_irq(&c->wqh.lock);
 	settings_get(c, &merged);
 	settings_merge(&merged, args, set);
-	if (c->settings_sealed)
+	if (c->sealed == COUNTER_SETTINGS_SEALED)
 		err = -EPERM;
 	else if (!settings_are_valid(c, &merged, set))
 		err = -EINVAL;
 	if (!err) {
 		settings_apply(c, &merged, set);
-		if (args->flags & FLOWFD_SEAL) {
-			c->settings_sealed = true;
-			WRITE_ONCE(c->sealed, true);
-		}
+		if (args->flags & FLOWFD_SEAL)
+			WRITE_ONCE(c->sealed, COUNTER_SETTINGS_SEALED);
 	}
 	spin_unlock_irq(&c->wqh.lock);
 	return err;
@@ -206,12 +204,12 @@ int flowfd_counter_set_up(struct flowfd_counter *c,
 	int err = 0;
 
 	spin_lock_irq(&c->wqh.lock);
-	if (c->settings_sealed)
+	if (c->sealed == COUNTER_SETTINGS_SEALED)
 		err = -EPERM;
 	else if (!counter_is_untouched(c))
 		err = -EBUSY;
 	if (!err) {
-		WRITE_ONCE(c->sealed, true);
+		WRITE_ONCE(c->sealed, COUNTER_SEALED);
 		c->store.semaphore = args->flags & FLOWFD_SEMAPHORE;
 		settings_apply(c, &flow, FLOWFD_SET_MAXIMUM | FLOWFD_SET_QOS);
 		c->store.count = args->initial;
