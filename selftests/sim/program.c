@@ -133,7 +133,9 @@ long program_call(long number, ...)
 
 int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 {
-	return c->doorbell ? flowfd__doorbell_notify(c, role) : subject_notify();
+	int err = c->doorbell ? flowfd__doorbell_notify(c, role) : subject_notify();
+
+	return err ? -EPERM : 0;
 }
 
 int flowfd_write(int fd, uint64_t value)
