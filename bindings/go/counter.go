@@ -132,7 +132,8 @@ func (c *Counter) TryAdd(value uint64) (bool, error) {
 // Add adds to the count; it waits for room, but with Options.Overflow.
 //
 // What is refused gives a syscall.Errno: EINVAL if the value can never fit, as it is not below
-// the maximum. With the module an add of more than 1 that finds room for a part of it looks
+// the maximum. EPERM says that it was added, but nobody could be told; after any other error
+// nothing was added. With the module an add of more than 1 that finds room for a part of it looks
 // again after at most 16 ms.
 func (c *Counter) Add(ctx context.Context, value uint64) error {
 	if err := c.acquire(); err != nil {
