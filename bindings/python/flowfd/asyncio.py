@@ -20,7 +20,6 @@ from __future__ import annotations
 import asyncio as _asyncio
 import contextvars as _contextvars
 import selectors as _selectors
-from asyncio import Handle as _Handle
 from typing import (
     Any as _Any,
     Callable as _Callable,
@@ -33,6 +32,12 @@ from . import Counter as _Counter
 __all__ = ["EventLoop", "new_event_loop", "run"]
 
 _T = _TypeVar("_T")
+
+# As asyncio's call_soon_threadsafe() returns it: from Python 3.14 on a thread may cancel it
+# while the loop runs it.
+_Handle: type[_asyncio.Handle] = getattr(
+    _asyncio.events, "_ThreadSafeHandle", _asyncio.Handle
+)
 
 
 class _Selector:

@@ -5,6 +5,7 @@ The loop passes if each test has the result that it has with asyncio's loop. NAM
 test modules, such as test_events; without any, all that make event loops."""
 
 import asyncio
+import faulthandler
 import subprocess
 import sys
 import unittest
@@ -18,11 +19,20 @@ MODULES = """test_base_events test_buffered_proto test_events test_futures test_
     test_waitfor""".split()
 
 
+# More than any of these tests takes.
+SECONDS = 120
+
+
 class Result(unittest.TextTestResult):
     """Prints each test with its result, to be compared."""
 
     def _say(self, test, result):
         print("result", test.id(), result, file=sys.stdout, flush=True)
+
+    def startTest(self, test):
+        super().startTest(test)
+        # Where one hangs, its stack is the message.
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -70,6 +80,7 @@ def work(loop, names):
         for name in names
     )
     unittest.TextTestRunner(resultclass=Result, verbosity=0).run(suite)
+    faulthandler.cancel_dump_traceback_later()
     if made is not None:
         print("loops", len(made))
 

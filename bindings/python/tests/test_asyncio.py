@@ -33,6 +33,16 @@ def test_own_selector():
     loop.close()
 
 
+def test_handles_are_as_asyncios():
+    """From Python 3.14 on those of another thread are of another class."""
+    kinds = []
+    for new_loop in (asyncio.SelectorEventLoop, flowfd.asyncio.EventLoop):
+        loop = new_loop()
+        kinds.append(type(loop.call_soon_threadsafe(print)))
+        loop.close()
+    assert kinds[0] is kinds[1]
+
+
 def test_descriptors_are_closed():
     before = os.listdir("/proc/self/fd")
     for _ in range(10):
