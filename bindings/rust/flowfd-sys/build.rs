@@ -26,7 +26,7 @@ fn main() {
         .include("c/uapi")
         .define("_GNU_SOURCE", None)
         .define("FLOWFD_VERSION", version.as_str())
-        .std("gnu11")
+        .flag("-std=gnu11")
         .compile("flowfd");
     for path in ["c/lib", "c/include", "c/uapi", "src/sizes.c"] {
         assert!(Path::new(path).exists());
