@@ -11,6 +11,7 @@
 #include "objects.h"
 #include "repoll.h"
 #include "ring.h"
+#include "share.h"
 #include "watch.h"
 #include "work.h"
 
@@ -55,6 +56,7 @@ static int __init flowfd_init(void)
 static void __exit flowfd_exit(void)
 {
 	flowfd_objects_exit();
+	flowfd_share_exit();
 	end_parts(ARRAY_SIZE(parts));
 }
 

@@ -25,7 +25,6 @@ struct flowfd_counter;
  * @armed: behind @consumed: FLOWFD_ARMED_* bits
  * @memory: what the five above are in; fixed, as they are
  * @maximum: see struct store; @header has a copy for programs
- * @told: @produced when readers were last told of a count
  * @counter: whose memory this is
  * @heal: for processes that ended
  * @work_class: of the user who made the counter; fixed
@@ -40,7 +39,6 @@ struct flowfd_mapped {
 	atomic_t *armed;
 	struct flowfd_memory memory;
 	u64 maximum;
-	s64 told;
 	struct flowfd_counter *counter;
 	struct work_struct heal;
 	const struct work_class *work_class;

@@ -9,14 +9,15 @@
 #define MAPPED_POLLS 4
 
 /*
- * By a count that may be too high: then there is a count, and a take tells of the room. No
- * overflow is reported, which would have to be of one moment.
+ * By one count, which may be too high: then there is a count, and a take tells of the room.
+ * No overflow is reported, which would have to be of one moment.
  */
 static __poll_t mapped_events(const struct flowfd_counter *c)
 {
-	__poll_t events = counter_count(c) ? EPOLLIN : 0;
+	u64 maximum = store_maximum(&c->store);
+	u64 count = min(store_count(&c->store), maximum);
 
-	return store_has_room(&c->store, 1) ? events | EPOLLOUT : events;
+	return count_events(count, maximum) & ~EPOLLERR;
 }
 
 /* Which bits must be set for a poller that sees these events. */

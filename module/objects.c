@@ -164,4 +164,7 @@ void flowfd_objects_init(const struct flowfd_object_ops *counters,
 void flowfd_objects_exit(void)
 {
 	debugfs_remove(directory);
+	/* As in share.c. */
+	xa_destroy(&flowfd_counters);
+	xa_destroy(&flowfd_rings);
 }

@@ -94,9 +94,19 @@ long flowfd_share(struct file *file, u64 id, void __user *argp, size_t size)
 /* The file is released: from here on no key opens it. Before another can get its number. */
 void flowfd_unshare(u64 id)
 {
-	/* If it has a key, that was there before the last reference to the file went. */
-	if (!xa_empty(share_keys(id)))
+	/*
+	 * If it has a key, that was there before the last reference to the file went: so a
+	 * close without a key does not wait for others, who try keys under the lock.
+	 */
+	if (xa_load(share_keys(id), id))
 		kfree_sensitive(xa_erase(share_keys(id), id));
+}
+
+/* Stores that failed for lack of memory may have left nodes without entries. */
+void flowfd_share_exit(void)
+{
+	xa_destroy(&keys_of_counters);
+	xa_destroy(&keys_of_rings);
 }
 
 /* In constant time. crypto_memneq() is not in every kernel. */

@@ -9,6 +9,7 @@ struct file;
 
 long flowfd_share(struct file *file, u64 id, void __user *argp, size_t size);
 void flowfd_unshare(u64 id);
+void flowfd_share_exit(void);
 long flowfd_open_shared(const void __user *argp, size_t size);
 
 #endif /* FLOWFD_SHARE_H */

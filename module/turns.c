@@ -55,9 +55,9 @@ static __poll_t turns_events(struct flowfd_counter *c)
 
 /*
  * What readers and writers were told before, or can see. Of a mapped counter, each bit says
- * that a task must be told. Where each add notifies, what was added tells which are new.
+ * that a task must be told: where each add notifies, all are told again.
  */
-static __poll_t turns_told(const struct flowfd_counter *c, s64 produced)
+static __poll_t turns_told(const struct flowfd_counter *c)
 {
 	const struct flowfd_mapped *m = c->store.mapped;
 	__poll_t told = 0;
@@ -66,17 +66,11 @@ static __poll_t turns_told(const struct flowfd_counter *c, s64 produced)
 	if (!m)
 		return c->events;
 	armed = atomic_read(m->armed);
-	if (!(armed & FLOWFD_ARMED_READERS) || produced == m->told)
+	if (!(armed & FLOWFD_ARMED_READERS))
 		told |= EPOLLIN;
 	if (!(armed & FLOWFD_ARMED_WRITERS))
 		told |= EPOLLOUT;
 	return told;
-}
-
-/* Before the look at the events: what is added later is told later. */
-static s64 turns_produced(const struct flowfd_counter *c)
-{
-	return store_is_mapped(&c->store) ? atomic64_read(c->store.mapped->produced) : 0;
 }
 
 /* Whether to wake readers now, if there are any. An empty queue costs no token. */
@@ -116,12 +110,11 @@ static bool turns_run(struct flowfd_counter *c, bool *readers)
  * on looks at the count afterwards. One that is woken polls or takes, which arms again, also
  * if the count is gone by then. A task that still sleeps does not look, so its bit stays.
  */
-static void turns_rearm(struct flowfd_counter *c, s64 produced, bool disarm)
+static void turns_rearm(struct flowfd_counter *c)
 {
 	struct flowfd_mapped *m = c->store.mapped;
 
-	m->told = produced;
-	if (!disarm || !list_empty(&c->readers))
+	if (!list_empty(&c->readers))
 		return;
 	if (turns_end_early(c))
 		mapped_arm(m, FLOWFD_ARMED_READERS | FLOWFD_ARMED_WATCHED);
@@ -176,8 +169,7 @@ static void turns_forget(struct flowfd_counter *c)
 static bool turns_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket,
 			 bool again)
 {
-	s64 produced = turns_produced(c);
-	__poll_t told = turns_told(c, produced), events = turns_events(c);
+	__poll_t told = turns_told(c), events = turns_events(c);
 	bool readers, writers, took = false;
 
 	readers = events & (news | ~told) & EPOLLIN && turns_admit(c, past_bucket);
@@ -189,7 +181,7 @@ static bool turns_settle(struct flowfd_counter *c, __poll_t news, bool past_buck
 	}
 	if (store_is_mapped(&c->store)) {
 		/* One may have armed since, for the take of a reader that went on. */
-		writers = events & (news | ~turns_told(c, produced)) & EPOLLOUT;
+		writers = events & (news | ~turns_told(c)) & EPOLLOUT;
 	} else {
 		writers = events & EPOLLOUT && (took || (news | ~told) & EPOLLOUT);
 		WRITE_ONCE(c->events, events);
@@ -197,8 +189,8 @@ static bool turns_settle(struct flowfd_counter *c, __poll_t news, bool past_buck
 	if (readers) {
 		if (took || counter_has_pollers(c))
 			counter_note_wakeup(c, took);
-		if (store_is_mapped(&c->store))
-			turns_rearm(c, produced, !again);
+		if (store_is_mapped(&c->store) && !again)
+			turns_rearm(c);
 		flowfd_counter_wake(c, EPOLLIN);
 	}
 	if (writers)
@@ -253,8 +245,6 @@ void flowfd_counter_heal(struct work_struct *work)
 
 	spin_lock_irq(&c->wqh.lock);
 	counter_arm_readers(c);
-	/* Not what it was: all are told again. */
-	m->told = atomic64_read(m->produced) - 1;
 	/* With a bucket, an edge for room would let a poller see a count without a token. */
 	if (!bucket_is_limited(&c->ready.bucket))
 		counter_arm_writers(c);

@@ -211,6 +211,30 @@ TEST_F(mapped, edges)
 	EXPECT_EQ(0, m->calls);
 }
 
+/* What is added after the edge and after the take is 2^64 in all. */
+TEST_F(mapped, edges_of_huge_values)
+{
+	int ep[] = { epoll_on(self->m.fd, EPOLLIN), epoll_on(self->m.fd, EPOLLIN | EPOLLET) };
+	struct mapped *m = &self->m;
+	__u64 value, half = 1ULL << 63;
+
+	for (int i = 0; i < 4; i++) {
+		EXPECT_EQ(8, mapped_add(m, 1));
+		EXPECT_EQ(EPOLLIN, epoll_take(ep[0], 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(ep[1], 0));
+		EXPECT_EQ(8, mapped_add(m, half));
+		EXPECT_EQ(8, mapped_take(m, &value));
+		EXPECT_EQ(half + 1, value);
+		EXPECT_EQ(8, mapped_add(m, half));
+		EXPECT_EQ(EPOLLIN, epoll_take(ep[0], 0));
+		EXPECT_EQ(EPOLLIN, epoll_take(ep[1], 0));
+		EXPECT_EQ(8, mapped_take(m, &value));
+		EXPECT_EQ(0, epoll_take(ep[0], 0));
+	}
+	close(ep[0]);
+	close(ep[1]);
+}
+
 /* A take that finds nothing, after an edge for what another took, loses no edge. */
 TEST_F(mapped, edge_for_what_is_gone)
 {
