@@ -87,8 +87,10 @@ static void ring_wake_sleepers(struct flowfd_ring *ring, int sync, bool posted)
 /* A poller has looked, or pollers were woken last before this tick. */
 static bool ring_pollers_are_due(const struct flowfd_ring *ring, int listening)
 {
+	unsigned long tick = jiffies;
+
 	return listening & RING_POLLERS ||
-	       (listening & RING_WOKEN && time_after(jiffies, READ_ONCE(ring->woken_at)));
+	       (listening & RING_WOKEN && tick != READ_ONCE(ring->woken_at));
 }
 
 /*
@@ -259,18 +261,20 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *s
 
 	do {
 		ring_sleeper_join(ring, &s);
-		if (flowfd_ring_has_enough(ring, wanted, &result))
-			break;
-		if (signal_pending(current)) {
-			result = -EINTR;
-			break;
-		}
+		/* First, as the entry of what is to be polled is there already. */
 		if (flowfd_repoll_is_due(ring)) {
 			__set_current_state(TASK_RUNNING);
 			flowfd_repoll_now(ring);
 			/* There may always be another. */
 			expired = ktime_get() >= end;
-			continue;
+			if (!signal_pending(current))
+				continue;
+		}
+		if (flowfd_ring_has_enough(ring, wanted, &result))
+			break;
+		if (signal_pending(current)) {
+			result = -EINTR;
+			break;
 		}
 		if (!*slept)
 			this_cpu_inc(ring->stats->sleeps);

@@ -91,13 +91,14 @@ static void watch_queue_repoll(struct flowfd_watch *w, bool has_facts)
 	if (!flowfd_repoll_claim(&w->repoll))
 		return;
 	refcount_inc(&w->refs);
-	if (!has_facts && repoll_is_at_once(w->repoll.class))
-		entered = publish_entry(w, true);
 	/*
-	 * Before listeners are woken: the worker's turn is before that of pollers, but for
-	 * procfs, whose worker is among others.
+	 * Before the entry: a task that harvests it finds in its next wait that there is
+	 * something to poll. And before listeners are woken: the worker's turn is before
+	 * that of pollers, but for procfs, whose worker is among others.
 	 */
 	flowfd_repoll_queue(w->ring, &w->repoll);
+	if (!has_facts && repoll_is_at_once(w->repoll.class))
+		entered = publish_entry(w, true);
 	if (entered && atomic_read(&w->ring->listening))
 		flowfd_ring_wake(w->ring, 0);
 }

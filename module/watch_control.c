@@ -310,7 +310,7 @@ static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
 
 	seq_printf(m, "flowfd-ring-watches: %u\nflowfd-ring-posts: %u\n", all,
 		   ring->post_count);
-	for (i = 0; left && !seq_has_overflowed(m); i++) {
+	for (i = 0; left && i < 1U << ring->hash_bits && !seq_has_overflowed(m); i++) {
 		hlist_for_each_entry(w, &ring->watches[i], hash) {
 			watch_show(w, m);
 			if (!--left)
