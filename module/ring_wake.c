@@ -261,7 +261,7 @@ int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *s
 
 	do {
 		ring_sleeper_join(ring, &s);
-		/* First, as the entry of what is to be polled is there already. */
+		/* First, as an entry without an event may announce what is to be polled. */
 		if (flowfd_repoll_is_due(ring)) {
 			__set_current_state(TASK_RUNNING);
 			flowfd_repoll_now(ring);

@@ -123,15 +123,15 @@ static void settings_apply(struct flowfd_counter *c, const struct flowfd_flow *a
 {
 	bool room = set & (FLOWFD_SET_WRITE_MARK | FLOWFD_SET_OVERFLOW) ||
 		    (args->maximum ?: U64_MAX) > store_maximum(&c->store);
-	bool new_bucket = set & FLOWFD_SET_QOS;
+	bool new_bucket = set & FLOWFD_SET_QOS, deferred = c->ready.bucket.deferred;
 	__poll_t news = 0;
 
 	settings_store(c, args);
-	if (new_bucket) {
-		if (c->ready.bucket.deferred)
-			news |= EPOLLIN;
+	if (new_bucket)
 		flowfd_ready_set_bucket(&c->ready, &args->qos);
-		/* Not while a wakeup was deferred. */
+	if (new_bucket && deferred) {
+		news |= EPOLLIN;
+		/* Nobody did while it was deferred. */
 		counter_arm_readers(c);
 	}
 	if (room) {
