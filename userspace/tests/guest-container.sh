@@ -130,12 +130,14 @@ tap_is "$(container "" "mknod /dev/flowfd c $node" |
 mode=$(stat -c %a /dev/flowfd)
 chmod 660 /dev/flowfd
 tap_is "$(container flowfd "$ctl info" | tail -n 1)" "flowfdctl: this user may not \
-open /dev/flowfd: root can change that with a udev rule" \
+open /dev/flowfd: root can change that with a udev rule; or a filter of seccomp(2) refuses \
+a call" \
 	"the mode of the device counts"
 chmod "$mode" /dev/flowfd
 tap_is "$(container flowfd \
 	"mount -o remount,bind,nodev /dev/flowfd && $ctl info" | tail -n 1)" "flowfdctl: this \
-user may not open /dev/flowfd: root can change that with a udev rule" \
+user may not open /dev/flowfd: root can change that with a udev rule; or a filter of \
+seccomp(2) refuses a call" \
 	"nodev counts, too"
 
 # --- a descriptor that was passed in

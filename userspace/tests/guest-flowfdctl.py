@@ -158,7 +158,7 @@ def test_info_without_permission():
     assert "fallback  " in done.stdout
     assert (done.returncode, done.stderr) == (
         1, "flowfdctl: this user may not open /dev/flowfd: root can change that"
-        " with a udev rule\n")
+        " with a udev rule; or a filter of seccomp(2) refuses a call\n")
 
 
 @pytest.mark.parametrize("mount, error", [
