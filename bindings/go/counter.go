@@ -19,7 +19,7 @@ type Counter struct {
 	c *sys.Counter
 
 	// Calls that are being made; negative after Close.
-	users   int64
+	users   atomic.Int64
 	closing chan struct{}
 
 	// One at a time takes in memory, so that the counter may have one consumer.
@@ -67,18 +67,18 @@ func New(options Options) (*Counter, error) {
 // acquire keeps the memory from being unmapped.
 func (c *Counter) acquire() error {
 	for {
-		users := atomic.LoadInt64(&c.users)
+		users := c.users.Load()
 		if users < 0 {
 			return os.ErrClosed
 		}
-		if atomic.CompareAndSwapInt64(&c.users, users, users+1) {
+		if c.users.CompareAndSwap(users, users+1) {
 			return nil
 		}
 	}
 }
 
 func (c *Counter) release() {
-	if atomic.AddInt64(&c.users, -1) == closed {
+	if c.users.Add(-1) == closed {
 		c.free()
 	}
 }
@@ -92,11 +92,11 @@ func (c *Counter) free() {
 // Close closes the counter in this process. Goroutines that wait get os.ErrClosed.
 func (c *Counter) Close() error {
 	for {
-		users := atomic.LoadInt64(&c.users)
+		users := c.users.Load()
 		if users < 0 {
 			return os.ErrClosed
 		}
-		if !atomic.CompareAndSwapInt64(&c.users, users, users+closed) {
+		if !c.users.CompareAndSwap(users, users+closed) {
 			continue
 		}
 		runtime.SetFinalizer(c, nil)
