@@ -462,15 +462,16 @@ static int descriptors_of(PyObject *sequence, int fds[FLOWFD_EXPORT_MAX])
 	return (int)count;
 }
 
-/* An object that is closed. */
+/*
+ * An object that is closed. Not by the class's __new__(), which may return any object: one
+ * of another type, or one that is open.
+ */
 static PyObject *create_closed(PyObject *class)
 {
-	newfunc create = (newfunc)PyType_GetSlot((PyTypeObject *)class, Py_tp_new);
-	PyObject *nothing = PyTuple_New(0);
-	PyObject *self = nothing ? create((PyTypeObject *)class, nothing, NULL) : NULL;
+	PyTypeObject *type = (PyTypeObject *)class;
+	allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
 
-	Py_XDECREF(nothing);
-	return self;
+	return allocate(type, 0);
 }
 
 /* A class method: a counter of descriptors, which are its own then. */
@@ -620,7 +621,8 @@ static PyMethodDef methods[] = {
 	{ "from_descriptors", (PyCFunction)(void (*)(void))from_descriptors,
 	  METH_VARARGS | METH_KEYWORDS | METH_CLASS,
 	  "from_descriptors($type, fds, /, *, one_consumer=False)\n--\n\n"
-	  "A counter of another process; the descriptors are its own then.\n\n"
+	  "A counter of another process; the descriptors are its own then. Neither __new__()\n"
+	  "nor __init__() of a subclass is called.\n\n"
 	  "one_consumer: whether it was made so. The descriptors do not say it, so the caller\n"
 	  "must know: of several tasks that wait for such a counter, one could wait for ever.\n"
 	  "With it take_async() refuses the second." },
@@ -631,7 +633,8 @@ static PyMethodDef methods[] = {
 	  "the module there are none: OSError (ENOTTY)." },
 	{ "open_shared", open_shared, METH_O | METH_CLASS,
 	  "open_shared($type, key, /)\n--\n\n"
-	  "The counter of another process that has this key.\n\n"
+	  "The counter of another process that has this key. Neither __new__() nor __init__() of\n"
+	  "a subclass is called.\n\n"
 	  "FileNotFoundError if there is none, or not in this user namespace. Without the module\n"
 	  "OSError (ENODEV)." },
 	{ 0 },

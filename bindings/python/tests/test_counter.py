@@ -166,6 +166,37 @@ def test_wrong_descriptors():
         counter.descriptors()
 
 
+def test_subclasses_whose_new_returns_something_else():
+    """A counter of descriptors is a new object, of the class that was asked."""
+
+    class Single(flowfd.Counter):
+        one = None
+
+        def __new__(cls, *arguments, **names):
+            if cls.one is None:
+                cls.one = super().__new__(cls)
+            return cls.one
+
+    class Other(flowfd.Counter):
+        def __new__(cls, *arguments, **names):
+            return object()
+
+    with flowfd.Counter() as made:
+        for cls in (Single, Other, flowfd.Counter):
+            one = Single() if cls is Single else None
+            fds = tuple(map(os.dup, made.descriptors()))
+            with cls.from_descriptors(fds) as counter:
+                assert type(counter) is cls and counter is not one
+                assert counter.fileno() == fds[0]
+                counter.add(3)
+                assert made.take() == 3
+            assert not any(map(is_open, fds))
+            if one:
+                one.add(2)
+                assert one.take() == 2
+                one.close()
+
+
 OPENER = """
 import sys
 import flowfd
