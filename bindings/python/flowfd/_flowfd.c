@@ -95,7 +95,13 @@ static int deadline_of(PyObject *timeout, uint64_t *deadline)
 	return 0;
 }
 
-/* The library may wait, and a signal's handler in Python is to run meanwhile (PEP 475). */
+/* A signal's handler in Python is to run (PEP 475), and may close the counter. */
+static bool may_repeat(struct object *object)
+{
+	return !PyErr_CheckSignals() && counter_of((PyObject *)object);
+}
+
+/* The library may wait. Returns an error of it, or RAISED. */
 static int wait_for(struct object *object, bool adds, uint64_t *value, uint64_t deadline)
 {
 	struct flowfd_counter *c = &object->counter;
@@ -117,7 +123,7 @@ static int wait_for(struct object *object, bool adds, uint64_t *value, uint64_t 
 			ret = flowfd_take_with(c, value, left, 0);
 		Py_END_ALLOW_THREADS
 		object->users--;
-		if (ret == -EINTR && PyErr_CheckSignals())
+		if (ret == -EINTR && !may_repeat(object))
 			return RAISED;
 	} while (ret == -EINTR);
 	return ret;
@@ -186,14 +192,17 @@ static int parse(PyObject *const *arguments, Py_ssize_t count, PyObject *names,
 static PyObject *add(PyObject *self, PyObject *const *arguments, Py_ssize_t count,
 		     PyObject *names)
 {
-	struct flowfd_counter *c = counter_of(self);
 	PyObject *timeout = NULL;
+	struct flowfd_counter *c;
 	uint64_t value = 1, deadline;
 	int ret;
 
-	if (!c || parse(arguments, count, names, &value, &timeout))
+	if (parse(arguments, count, names, &value, &timeout) ||
+	    deadline_of(timeout, &deadline))
 		return NULL;
-	if (deadline_of(timeout, &deadline))
+	/* Last: __float__() of the timeout may close it. */
+	c = counter_of(self);
+	if (!c)
 		return NULL;
 	ret = add_at_once(c, value);
 	if (may_wait(ret))
@@ -224,14 +233,17 @@ static PyObject *try_add(PyObject *self, PyObject *const *arguments, Py_ssize_t 
 static PyObject *take(PyObject *self, PyObject *const *arguments, Py_ssize_t count,
 		      PyObject *names)
 {
-	struct flowfd_counter *c = counter_of(self);
 	PyObject *timeout = NULL;
+	struct flowfd_counter *c;
 	uint64_t value, deadline;
 	int ret;
 
-	if (!c || parse(arguments, count, names, NULL, &timeout))
+	if (parse(arguments, count, names, NULL, &timeout) ||
+	    deadline_of(timeout, &deadline))
 		return NULL;
-	if (deadline_of(timeout, &deadline))
+	/* Last: __float__() of the timeout may close it. */
+	c = counter_of(self);
+	if (!c)
 		return NULL;
 	ret = take_at_once(c, &value);
 	if (may_wait(ret))
@@ -344,19 +356,39 @@ static PyObject *get_features(PyObject *self, void *unused)
 	return c ? PyLong_FromUnsignedLong(flowfd_features(c)) : NULL;
 }
 
+/* "I" of PyArg_ParseTuple() takes what does not fit without an error. */
+static int word_of(PyObject *item, const char *name, __u32 *word)
+{
+	PyObject *number = PyNumber_Index(item);
+	unsigned long long value;
+
+	if (!number)
+		return RAISED;
+	value = PyLong_AsUnsignedLongLong(number);
+	Py_DECREF(number);
+	if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_OverflowError))
+		return RAISED;
+	if (PyErr_Occurred() || value > UINT32_MAX) {
+		PyErr_Format(PyExc_OverflowError,
+			     "the %s of a bucket must be from 0 to 4294967295", name);
+		return RAISED;
+	}
+	*word = (__u32)value;
+	return 0;
+}
+
 /* None: none. Returns 0 or RAISED. */
 static int bucket_of(PyObject *bucket, struct eventfd_qos *qos)
 {
 	if (bucket == Py_None)
 		return 0;
-	if (!PyTuple_Check(bucket)) {
+	if (!PyTuple_Check(bucket) || PyTuple_Size(bucket) != 2) {
 		PyErr_SetString(PyExc_TypeError, "bucket must be a tuple (capacity, rate)");
 		return RAISED;
 	}
-	if (!PyArg_ParseTuple(bucket, "II;bucket must be a tuple (capacity, rate)",
-			      &qos->token_capacity, &qos->token_rate))
+	if (word_of(PyTuple_GetItem(bucket, 0), "capacity", &qos->token_capacity))
 		return RAISED;
-	return 0;
+	return word_of(PyTuple_GetItem(bucket, 1), "rate", &qos->token_rate);
 }
 
 /* "K" of PyArg_ParseTuple() takes what does not fit without an error. */
@@ -404,10 +436,6 @@ static int initialise(PyObject *self, PyObject *arguments, PyObject *names)
 					 &maximum, &semaphore, &nonblock, &bucket, &optional,
 					 &one_consumer, &fallback, &overflow, &no_poll))
 		return -1;
-	if (object->is_open) {
-		PyErr_SetString(PyExc_ValueError, "the counter is open");
-		return -1;
-	}
 	if (semaphore && one_consumer) {
 		PyErr_SetString(PyExc_ValueError, "a semaphore has many consumers");
 		return -1;
@@ -420,6 +448,11 @@ static int initialise(PyObject *self, PyObject *arguments, PyObject *names)
 	if (number_of(initial, &settings.initial) || number_of(maximum, &settings.maximum) ||
 	    bucket_of(bucket, &settings.qos))
 		return -1;
+	/* Last: __index__() and __bool__() of what was given may open it. */
+	if (object->is_open) {
+		PyErr_SetString(PyExc_ValueError, "the counter is open");
+		return -1;
+	}
 	settings.flags = (semaphore ? FLOWFD_SEMAPHORE : 0) |
 			 (nonblock ? FLOWFD_NONBLOCK : 0);
 	options = (fallback ? FLOWFD_FALLBACK : 0) |
@@ -463,8 +496,8 @@ static int descriptors_of(PyObject *sequence, int fds[FLOWFD_EXPORT_MAX])
 }
 
 /*
- * An object that is closed. Not by the class's __new__(), which may return any object: one
- * of another type, or one that is open.
+ * An object that is closed. Not by the class's __new__(), which may return any object: of
+ * another type, or one that is open.
  */
 static PyObject *create_closed(PyObject *class)
 {
@@ -521,6 +554,7 @@ static PyObject *descriptors(PyObject *self, PyObject *unused)
 
 static PyObject *share(PyObject *self, PyObject *unused)
 {
+	struct object *object = (struct object *)self;
 	struct flowfd_counter *c = counter_of(self);
 	struct flowfd_key key;
 	int ret;
@@ -530,10 +564,14 @@ static PyObject *share(PyObject *self, PyObject *unused)
 		return NULL;
 	/* It may wait for random numbers, just after boot. */
 	do {
+		object->users++;
+		Py_BEGIN_ALLOW_THREADS
 		ret = flowfd_share(c->fd, &key);
-	} while (ret == -EINTR && !PyErr_CheckSignals());
-	if (ret == -EINTR)
-		return NULL;
+		Py_END_ALLOW_THREADS
+		object->users--;
+		if (ret == -EINTR && !may_repeat(object))
+			return NULL;
+	} while (ret == -EINTR);
 	return ret ? raise_error(ret) :
 		     PyBytes_FromStringAndSize((const char *)&key, sizeof(key));
 }

@@ -92,8 +92,56 @@ def test_arguments():
     for wrong in (5, (1,), (1, 2, 3), ("a", 1)):
         with pytest.raises(TypeError):
             flowfd.Counter(bucket=wrong)
+    for wrong in (-1, 2**32, 2**64 + 1):
+        with pytest.raises(OverflowError, match="capacity of a bucket must be from 0 to"):
+            flowfd.Counter(bucket=(wrong, 1), optional_bucket=True)
+        with pytest.raises(OverflowError, match="rate of a bucket must be from 0 to"):
+            flowfd.Counter(bucket=(1, wrong), optional_bucket=True)
+    flowfd.Counter(bucket=(2**32 - 1, 10**9), optional_bucket=True).close()
     with pytest.raises(ValueError, match="many consumers"):
         flowfd.Counter(semaphore=True, one_consumer=True)
+
+
+def test_arguments_that_open_and_close_it():
+    """What they do is seen: the counter is looked at after them."""
+
+    class Closes:
+        def __float__(self):
+            counter.close()
+            return 1.0
+
+    for name in ("add", "take"):
+        with flowfd.Counter() as counter:
+            with pytest.raises(ValueError, match="closed"):
+                getattr(counter, name)(timeout=Closes())
+
+    class Opens:
+        def __index__(self):
+            counter.__init__()
+            return 1
+
+    counter = flowfd.Counter.__new__(flowfd.Counter)
+    with pytest.raises(ValueError, match="is open"):
+        counter.__init__(bucket=(Opens(), 1), optional_bucket=True)
+    fd = counter.fileno()
+    counter.close()
+    assert not is_open(fd)
+
+
+def test_a_signal_closes_it():
+    def handler(number, frame):
+        counter.close()
+
+    old = signal.signal(signal.SIGALRM, handler)
+    try:
+        for full in (False, True):
+            with flowfd.Counter(maximum=2, initial=int(full)) as counter:
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                with pytest.raises(ValueError, match="closed"):
+                    counter.add() if full else counter.take()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
 
 
 def test_errors_have_their_subclass():
@@ -533,12 +581,24 @@ INTERRUPT = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <unistd.h>
 static int armed;
-void arm(void) { armed = 1; }
+/* 2: and it takes its time, and there is a signal. */
+void arm(int how) { armed = how; }
 int fired(void) { return !armed; }
-static int fires(void) { if (!armed) return 0; armed = 0; errno = EINTR; return 1; }
+static int fires(void)
+{
+	int how = armed;
+	armed = 0;
+	if (how == 2) {
+		usleep(300000);
+		raise(SIGUSR1);
+	}
+	errno = EINTR;
+	return how != 0;
+}
 ssize_t write(int fd, const void *data, size_t size)
 {
 	ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
@@ -568,16 +628,44 @@ long syscall(long number, ...)
 """
 
 INTERRUPTED = """
-import ctypes
+import ctypes, errno, signal, threading, time
 import flowfd
 shim = ctypes.PyDLL(None)
 with flowfd.Counter(semaphore=True, nonblock=True) as counter:
     for call, result in ((counter.add, None), (counter.try_add, True),
                          (counter.take, 1), (counter.try_take, 1)):
-        shim.arm()
+        shim.arm(1)
         assert call() == result, call
         assert shim.fired(), call
     assert counter.try_take() is None
+    shim.arm(1)
+    try:
+        counter.share()
+    except OSError as error:
+        assert error.errno == errno.ENOTTY
+    assert shim.fired()
+
+# It can wait, and does so without the GIL; a signal that closes the counter is seen.
+ticks, over = 0, threading.Event()
+def tick():
+    global ticks
+    while not over.wait(0.01):
+        ticks += 1
+counter = flowfd.Counter()
+signal.signal(signal.SIGUSR1, lambda number, frame: counter.close())
+thread = threading.Thread(target=tick)
+thread.start()
+before = ticks
+shim.arm(2)
+try:
+    counter.share()
+except ValueError as error:
+    assert "closed" in str(error)
+else:
+    raise AssertionError("shared")
+finally:
+    over.set()
+assert ticks > before + 2, ticks
 """
 
 
