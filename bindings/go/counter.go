@@ -24,7 +24,7 @@ type Counter struct {
 
 	// One at a time takes in memory, so that the counter may have one consumer.
 	taking  sync.Mutex
-	waiting bool // a goroutine polls for a count
+	waiting bool // a goroutine polls for a count, and will not look before it is told
 
 	readable, writable poller
 }
@@ -147,9 +147,16 @@ func (c *Counter) Add(ctx context.Context, value uint64) error {
 	return c.outcome("Add", ctx, err)
 }
 
+// fails says whether an add without room fails. Another process may change that at any time,
+// and a module that is too old has no such policy.
+func (c *Counter) fails() bool {
+	flow, err := c.c.Flow()
+	return err == nil && Overflow(flow.Overflow) == Fail
+}
+
 func (c *Counter) addLater(ctx context.Context, value uint64) error {
-	// Another process may have changed it, and a module that is too old has none.
-	if flow, err := c.c.Flow(); err == nil && Overflow(flow.Overflow) == Fail {
+	// Without waiting for those that wait.
+	if c.fails() {
 		return syscall.EAGAIN
 	}
 	if err := c.writable.begin(ctx, c.closing); err != nil {
@@ -182,13 +189,15 @@ func (c *Counter) addLater(ctx context.Context, value uint64) error {
 // waitForRoom ends when the value was added, or there is some room, though not enough.
 func (c *Counter) waitForRoom(ctx context.Context, value uint64) (added bool, err error) {
 	var refused error
+	fails := false
 	err = c.writable.wait(ctx, c.closing, c.c.FD(), func() bool {
 		refused = c.c.TryAdd(value)
 		added = refused == nil
+		fails = refused == syscall.EAGAIN && c.fails()
 		// Only after the descriptor was seen full somebody is told of room.
-		return refused != syscall.EAGAIN || c.c.IsWritable()
+		return refused != syscall.EAGAIN || fails || c.c.IsWritable()
 	})
-	if err == nil && refused != syscall.EAGAIN {
+	if err == nil && (fails || refused != syscall.EAGAIN) {
 		err = refused
 	}
 	return added, err
@@ -199,18 +208,13 @@ func (c *Counter) tryTake() (uint64, error) {
 	c.taking.Lock()
 	defer c.taking.Unlock()
 	value, err := c.c.TryTake()
-	// Semaphores, of which more would be 1 each, are not in memory, and have no such rule.
-	if err != nil || !c.waiting || !c.c.IsMapped() {
-		return value, err
+	// The one that polls is told of the next count only after a take that found nothing, which
+	// is left to it. Semaphores are not in memory, and have no such rule.
+	if err == nil && c.waiting && c.c.IsMapped() {
+		c.waiting = false
+		c.readable.again()
 	}
-	// The one that polls is told of the next count only after a take that found nothing.
-	for {
-		more, err := c.c.TryTake()
-		if err != nil {
-			return value, nil
-		}
-		value += more
-	}
+	return value, err
 }
 
 // TryTake takes the count, which is 0 then, if there is one.

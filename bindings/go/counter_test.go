@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.org/flowfd"
+	"example.org/flowfd/internal/sys"
 )
 
 func open(t *testing.T, options flowfd.Options) *flowfd.Counter {
@@ -379,6 +380,91 @@ func TestThreads(t *testing.T) {
 	}
 	cancel()
 	waits.Wait()
+}
+
+// A second object of a counter, by which a test can do what Go's has no method for.
+func second(t *testing.T, c *flowfd.Counter) *sys.Counter {
+	t.Helper()
+	fds, err := c.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range fds {
+		if fds[i], err = syscall.Dup(fds[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := sys.Import(fds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	return other
+}
+
+// Another process may set the policy while an add waits.
+func TestOverflowChanges(t *testing.T) {
+	c := open(t, flowfd.Options{Maximum: 5, Initial: 3, Shared: true})
+	result := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	go func() { result <- c.Add(ctx, 3) }()
+	rest()
+	if err := second(t, c).SetOverflow(uint32(flowfd.Fail)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-result; !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("an add that fails: %v", err)
+	}
+	if count, err := c.Count(); err != nil || count != 3 {
+		t.Errorf("count %d, %v", count, err)
+	}
+}
+
+// The kernel has 500 paths from a file through an epoll in an epoll.
+func TestTooManyPollers(t *testing.T) {
+	c := open(t, flowfd.Options{})
+	outer, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { syscall.Close(outer) }()
+	var full error
+	for i := 0; i < 1000 && full == nil; i++ {
+		inner, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Close(inner)
+		event := syscall.EpollEvent{Events: syscall.EPOLLIN}
+		err = syscall.EpollCtl(inner, syscall.EPOLL_CTL_ADD, int(c.Fd()), &event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		full = syscall.EpollCtl(outer, syscall.EPOLL_CTL_ADD, inner, &event)
+	}
+	if full == nil {
+		t.Skip("the kernel has no limit")
+	}
+	before := descriptors(t)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for i := 0; i < 3; i++ {
+		_, err = c.Take(ctx)
+		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "Take: the runtime") {
+			t.Errorf("take: %v", err)
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors were open, and %d are", before, after)
+	}
+	// Then there is room for it.
+	syscall.Close(outer)
+	outer = -1
+	go func() { rest(); add(t, c, 1) }()
+	if value := take(t, c); value != 1 {
+		t.Errorf("took %d", value)
+	}
 }
 
 func TestErrors(t *testing.T) {

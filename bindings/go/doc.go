@@ -21,6 +21,10 @@ A goroutine that waits in Add or Take holds no thread: it waits for a descriptor
 reads from a socket does. Any number of goroutines may call all methods at the same time.
 Those that wait proceed in their order. Close ends the wait of all, with os.ErrClosed.
 
+For the kernel, each Counter in which goroutines wait to take is one that polls, and likewise
+for those that wait to add. It has 500 of these for what is one counter in all processes
+(Import, OpenShared); a call that would be one more fails with ENOSPC.
+
 An add or a take is a call of C that does not sleep, so it takes no processor from other
 goroutines.
 

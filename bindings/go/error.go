@@ -39,11 +39,15 @@ var errEnded = errors.New("the context has ended")
 var errNotPolled = fmt.Errorf("a program made this counter with FLOWFD_NO_POLL, so no "+
 	"goroutine can wait for it: %w", syscall.EOPNOTSUPP)
 
+var errTooMany = fmt.Errorf("the runtime cannot poll this counter; the kernel has at most 500 "+
+	"such waits for one counter, and a limit for each user (fs.epoll.max_user_watches): %w",
+	syscall.ENOSPC)
+
 func failed(op string, err error) error {
 	if errno, ok := err.(syscall.Errno); ok {
 		return &Error{op, errno}
 	}
-	if err == errNotPolled {
+	if err == errNotPolled || err == errTooMany {
 		return fmt.Errorf("flowfd: %s: %w", op, err)
 	}
 	return err

@@ -15,7 +15,8 @@ A poller has goroutines wait until a descriptor is readable, or writable, one at
 in their order.
 
 The descriptor may block, and its O_NONBLOCK is that of all who have it. So what the runtime
-polls is an epoll(7) of our own, in which the descriptor is.
+polls is an epoll(7) of our own, in which the descriptor is. The kernel has a counter in 500
+epolls that are in another one, at most.
 */
 type poller struct {
 	turn   chan struct{} // who has put something in may wait
@@ -44,7 +45,13 @@ func openEpoll(fd int, events uint32) (*os.File, error) {
 		syscall.Close(epoll)
 		return nil, err
 	}
-	return os.NewFile(uintptr(epoll), "flowfd"), nil
+	file := os.NewFile(uintptr(epoll), "flowfd")
+	// NewFile does not say that the runtime cannot poll it.
+	if file.SetReadDeadline(time.Time{}) != nil {
+		file.Close()
+		return nil, errTooMany
+	}
+	return file, nil
 }
 
 // begin waits for the turn; end gives it to the next.
@@ -78,28 +85,48 @@ func (p *poller) wait(ctx context.Context, closing <-chan struct{}, fd int, look
 	if err != nil {
 		return err
 	}
-	finished, ended := make(chan struct{}), make(chan struct{})
+	finished, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(stopped)
 		select {
 		case <-finished:
 			return
 		case <-closing:
 		case <-ctx.Done():
 		}
-		p.file.SetReadDeadline(past)
+		p.again()
 	}()
-	err = conn.Read(func(uintptr) bool { return look() })
+	for {
+		err = conn.Read(func(uintptr) bool { return look() })
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		// First, so that an end or a call of again() that comes now is not missed.
+		p.file.SetReadDeadline(time.Time{})
+		if err = ending(ctx, closing); err != nil {
+			break
+		}
+	}
 	close(finished)
-	<-ended
-	p.file.SetReadDeadline(time.Time{})
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		return err
-	}
-	if ctx.Err() != nil {
+	<-stopped
+	return err
+}
+
+// ending is why a wait ends, if it does.
+func ending(ctx context.Context, closing <-chan struct{}) error {
+	select {
+	case <-closing:
+		return os.ErrClosed
+	case <-ctx.Done():
 		return errEnded
+	default:
+		return nil
 	}
-	return os.ErrClosed
+}
+
+// again has the one that waits look again.
+func (p *poller) again() {
+	p.file.SetReadDeadline(past)
 }
 
 func (p *poller) close() {

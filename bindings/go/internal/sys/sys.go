@@ -45,7 +45,8 @@ static int is_writable(const struct flowfd_counter *c)
 {
 	struct pollfd poller = { .fd = c->fd, .events = POLLOUT };
 
-	return poll(&poller, 1, 0) > 0;
+	// A signal can interrupt it: then the caller looks again.
+	return poll(&poller, 1, 0) != 0;
 }
 */
 import "C"
@@ -185,7 +186,7 @@ func (c *Counter) TryTake() (uint64, error) {
 	return uint64(taken.value), result(taken.result)
 }
 
-// IsWritable says whether poll(2) sees room for 1. If not, it is told of room later.
+// IsWritable says whether poll(2) sees room for 1, or fails. If not, it is told of room later.
 func (c *Counter) IsWritable() bool {
 	return C.is_writable(c.c) != 0
 }
