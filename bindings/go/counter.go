@@ -58,6 +58,12 @@ func New(options Options) (*Counter, error) {
 			c.Close()
 		}
 	}
+	// O_NONBLOCK is also that of those who get the descriptor.
+	if err == nil && options.Semaphore && c.IsOfModule() {
+		if err = syscall.SetNonblock(c.FD(), false); err != nil {
+			c.Close()
+		}
+	}
 	if err != nil {
 		return nil, failed("New", err)
 	}
@@ -290,6 +296,10 @@ func (c *Counter) Lost() (uint64, error) {
 // Fd is the descriptor, for poll(2) and epoll(7): it is readable while there is a count. It
 // stays the counter's. Before it is polled, TryTake must have found nothing, but with
 // Options.Shared. After Close it is the largest number.
+//
+// As with os.File, it is closed when the Counter is garbage, also if its number is still used:
+// then the number may be that of another file. So have runtime.KeepAlive(counter), or
+// counter.Close(), after the last use.
 func (c *Counter) Fd() uintptr {
 	if c.acquire() != nil {
 		return ^uintptr(0)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"runtime"
+	"syscall"
 	"time"
 
 	"example.org/flowfd"
@@ -54,6 +56,30 @@ func ExampleCounter_Take_timeout() {
 	_, err = counter.Take(ctx)
 	fmt.Println(errors.Is(err, os.ErrDeadlineExceeded), err)
 	// Output: true flowfd: Take: context deadline exceeded
+}
+
+// The descriptor is open until the counter is garbage.
+func ExampleCounter_Fd() {
+	counter, err := flowfd.New(flowfd.Options{Initial: 1, Shared: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer syscall.Close(epoll)
+	fd := int(counter.Fd())
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
+	if err := syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, fd, &event); err != nil {
+		log.Fatal(err)
+	}
+	events := make([]syscall.EpollEvent, 1)
+	n, err := syscall.EpollWait(epoll, events, 0)
+	fmt.Println(n, err)
+	// Until here the descriptor must be open, though nothing else needs the counter.
+	runtime.KeepAlive(counter)
+	// Output: 1 <nil>
 }
 
 func ExampleCounter_TryAdd() {

@@ -52,7 +52,8 @@ func (o *Options) settings() sys.Settings {
 		Rate:     o.Bucket.Rate,
 	}
 	if o.Semaphore {
-		// Without the module it is an eventfd(2), which waits itself, or never.
+		// Without the module it is an eventfd(2), which waits itself, or never. New makes
+		// that of the module wait again, whose calls can be made not to.
 		s.Flags |= sys.Semaphore | sys.Nonblock
 	}
 	return s

@@ -4,13 +4,15 @@ package flowfd
 
 import (
 	"encoding/hex"
+	"fmt"
+	"io"
 
 	"example.org/flowfd/internal/sys"
 )
 
 // Export gives the descriptors that make the counter, for another process: to be sent in this
 // order by SCM_RIGHTS (syscall.UnixRights), or inherited. They stay the counter's, and are
-// open as long as it is. Options.Shared is for a counter of which both sides take.
+// open as long as it is: see Fd. Options.Shared is for a counter of which both sides take.
 //
 // Whoever has them can add, take, and disturb those who use the counter. It fails with
 // EOPNOTSUPP for a semaphore without the module.
@@ -25,6 +27,9 @@ func (c *Counter) Export() ([]int, error) {
 
 // Import makes a counter of descriptors from Export, which need not be of a program in Go. If
 // there is no error, they are the counter's. Files that are not what they must be are refused.
+// What receives them by recvmsg(2) does so with syscall.MSG_CMSG_CLOEXEC: otherwise programs
+// that are started meanwhile get them, too.
+//
 // Of a counter with FLOWFD_NO_POLL there are TryAdd and TryTake only: what would wait fails with
 // EOPNOTSUPP.
 func Import(fds ...int) (*Counter, error) {
@@ -44,9 +49,10 @@ func (k Key) String() string {
 	return "flowfd.Key(" + hex.EncodeToString(k[:2]) + "...)"
 }
 
-// GoString is String.
-func (k Key) GoString() string {
-	return k.String()
+// Format prints String, whatever the verb is. Package fmt does not call it for a field of a
+// struct that is not exported.
+func (k Key) Format(state fmt.State, verb rune) {
+	io.WriteString(state, k.String())
 }
 
 // Share gives the key of the counter, the same each time. Without the module there are no

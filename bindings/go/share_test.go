@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 
 func receive(socket int) (*flowfd.Counter, error) {
 	control := make([]byte, 64)
-	_, n, _, _, err := syscall.Recvmsg(socket, make([]byte, 1), control, 0)
+	_, n, _, _, err := syscall.Recvmsg(socket, make([]byte, 1), control, syscall.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +46,12 @@ func receive(socket int) (*flowfd.Counter, error) {
 	fds, err := syscall.ParseUnixRights(&messages[0])
 	if err != nil {
 		return nil, err
+	}
+	for _, fd := range fds {
+		flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+		if errno != 0 || flags&syscall.FD_CLOEXEC == 0 {
+			return nil, fmt.Errorf("descriptor %d is inherited: %v", fd, errno)
+		}
 	}
 	return flowfd.Import(fds...)
 }
@@ -134,6 +141,7 @@ func TestImportRefuses(t *testing.T) {
 		{ends[:], syscall.ENOTTY},
 		{ends[:1], syscall.ENOTTY},
 		{[]int{-1, -1}, syscall.EBADF},
+		{[]int{math.MinInt + ends[0]}, syscall.EBADF},
 	} {
 		if _, err := flowfd.Import(test.fds...); !errors.Is(err, test.errno) {
 			t.Errorf("%v: %v", test.fds, err)
@@ -177,6 +185,38 @@ func TestNoPoll(t *testing.T) {
 	}
 }
 
+// The secret is in no form of it.
+func TestKeysAreNotPrinted(t *testing.T) {
+	var key flowfd.Key
+	for i := range key {
+		key[i] = 0xb7
+	}
+	for _, verb := range "vsxXdqobcUt" {
+		for _, flags := range []string{"", "+", "#", " ", "30"} {
+			text := fmt.Sprintf("%"+flags+string(verb), key)
+			if !strings.HasPrefix(text, "flowfd.Key") || len(text) > 20 {
+				t.Errorf("%%%s%c: %s", flags, verb, text)
+			}
+		}
+	}
+	text := fmt.Sprintf("%v %d %x", []flowfd.Key{key}, &key, struct{ Key flowfd.Key }{key})
+	if strings.Contains(text, "183 183 183") || strings.Contains(text, "b7b7b7") {
+		t.Errorf("%s has the secret", text)
+	}
+}
+
+// Of a semaphore others get the descriptor as well, and may want it to wait.
+func TestSemaphoreWaits(t *testing.T) {
+	c := open(t, flowfd.Options{Semaphore: true})
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, c.Fd(), syscall.F_GETFL, 0)
+	if errno != 0 || (flags&syscall.O_NONBLOCK == 0) != (backend() == "module") {
+		t.Errorf("flags %#o, %v", flags, errno)
+	}
+	if _, ok, err := c.TryTake(); ok || err != nil {
+		t.Errorf("nothing: %v, %v", ok, err)
+	}
+}
+
 func TestKeys(t *testing.T) {
 	c := open(t, flowfd.Options{Initial: 9, Maximum: 49})
 	key, err := c.Share()
@@ -198,10 +238,6 @@ func TestKeys(t *testing.T) {
 	}
 	if again, err := c.Share(); err != nil || again != key {
 		t.Errorf("another key, %v", err)
-	}
-	if text := fmt.Sprintf("%v %+v %#v %s", key, key, key, key); strings.Contains(text,
-		hex.EncodeToString(key[8:12])) {
-		t.Errorf("%s has the secret", text)
 	}
 	child := process(t, "open")
 	child.Env = append(child.Env, "FLOWFD_TEST_KEY="+hex.EncodeToString(key[:]))

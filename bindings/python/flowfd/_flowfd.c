@@ -660,7 +660,9 @@ static PyMethodDef methods[] = {
 	  METH_VARARGS | METH_KEYWORDS | METH_CLASS,
 	  "from_descriptors($type, fds, /, *, one_consumer=False)\n--\n\n"
 	  "A counter of another process; the descriptors are its own then. Neither __new__()\n"
-	  "nor __init__() of a subclass is called.\n\n"
+	  "nor __init__() of a subclass is called. Receive them by recvmsg() of a socket with\n"
+	  "MSG_CMSG_CLOEXEC: otherwise programs that are started get them, too. recv_fds() does\n"
+	  "not pass it on.\n\n"
 	  "one_consumer: whether it was made so. The descriptors do not say it, so the caller\n"
 	  "must know: of several tasks that wait for such a counter, one could wait for ever.\n"
 	  "With it take_async() refuses the second." },

@@ -171,10 +171,12 @@ def test_what_only_the_module_has():
 
 
 CHILD = """
-import socket, sys
+import array, os, socket, sys
 import flowfd
 link = socket.socket(fileno=int(sys.argv[1]))
-_, fds, _, _ = socket.recv_fds(link, 1, 2)
+_, [(_, _, data)], _, _ = link.recvmsg(1, socket.CMSG_LEN(8), socket.MSG_CMSG_CLOEXEC)
+fds = array.array("i", data)
+assert not any(map(os.get_inheritable, fds))
 with flowfd.Counter.from_descriptors(fds) as counter:
     assert counter.take(timeout=60) == 6
     counter.add(5)

@@ -136,6 +136,10 @@ func Import(fds []int) (*Counter, error) {
 	var numbers [ExportMax + 1]C.int
 	count := C.uint(0)
 	for _, fd := range fds {
+		// What is cut off would be another descriptor.
+		if int(C.int(fd)) != fd {
+			return nil, syscall.EBADF
+		}
 		if int(count) < len(numbers) {
 			numbers[count] = C.int(fd)
 			count++
@@ -205,6 +209,11 @@ func (c *Counter) Flow() (Flow, error) {
 	var flow C.struct_flowfd_flow
 	ret := C.flowfd_counter_get_flow(c.c, &flow, C.sizeof_struct_flowfd_flow)
 	return Flow{uint64(flow.count), uint64(flow.lost), uint32(flow.overflow)}, result(ret)
+}
+
+// IsOfModule says whether the kernel module has it.
+func (c *Counter) IsOfModule() bool {
+	return C.flowfd_features(c.c)&C.FLOWFD_HAS_MAXIMUM != 0
 }
 
 // IsMapped says whether adds and takes are in memory.

@@ -86,7 +86,8 @@ impl Receiver {
 }
 
 /// The counter of another process, from its descriptors. They are closed if they are not what
-/// they must be, which is an error.
+/// they must be, which is an error. What receives them by recvmsg(2) does so with
+/// MSG_CMSG_CLOEXEC: otherwise programs that are started meanwhile get them, too.
 ///
 /// One process takes, and drops the sender or not; another adds, and drops the receiver. Where
 /// several take, the counter must have been made with
