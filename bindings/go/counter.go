@@ -122,7 +122,8 @@ func (c *Counter) outcome(op string, ctx context.Context, err error) error {
 	return failed(op, err)
 }
 
-// TryAdd adds to the count if there is room, and says whether there was.
+// TryAdd adds to the count if there is room, and says whether there was. It is true also with
+// the error EPERM: see Add.
 func (c *Counter) TryAdd(value uint64) (bool, error) {
 	if err := c.acquire(); err != nil {
 		return false, err
@@ -132,15 +133,18 @@ func (c *Counter) TryAdd(value uint64) (bool, error) {
 	if err == syscall.EAGAIN {
 		return false, nil
 	}
-	return err == nil, failed("TryAdd", err)
+	return err == nil || err == syscall.EPERM, failed("TryAdd", err)
 }
 
 // Add adds to the count; it waits for room, but with Options.Overflow.
 //
 // What is refused gives a syscall.Errno: EINVAL if the value can never fit, as it is not below
 // the maximum. EPERM says that it was added, but nobody could be told; after any other error
-// nothing was added. With the module an add of more than 1 that finds room for a part of it looks
-// again after at most 16 ms.
+// nothing was added, also after EACCES, which is fs.ErrPermission as well: so ask for
+// errors.Is(err, syscall.EPERM).
+//
+// With the module an add of more than 1 that finds room for a part of it looks again after at
+// most 16 ms.
 func (c *Counter) Add(ctx context.Context, value uint64) error {
 	if err := c.acquire(); err != nil {
 		return err

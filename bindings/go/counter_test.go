@@ -467,6 +467,40 @@ func TestTooManyPollers(t *testing.T) {
 	}
 }
 
+// What was added is in the count, though nobody could be told.
+func TestAddedAndNobodyTold(t *testing.T) {
+	c := open(t, flowfd.Options{})
+	// There is somebody to tell.
+	if _, ok, err := c.TryTake(); ok || err != nil {
+		t.Fatalf("%v, %v", ok, err)
+	}
+	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(epoll)
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN}
+	if err := syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, int(c.Fd()), &event); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	// The program has closed the descriptor, and its number is another file's.
+	if err := syscall.Dup3(int(other.Fd()), int(c.Fd()), syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	added, err := c.TryAdd(2)
+	if !added || !errors.Is(err, syscall.EPERM) {
+		t.Errorf("%v, %v", added, err)
+	}
+	if value, ok, err := c.TryTake(); value != 2 || !ok || err != nil {
+		t.Errorf("took %d, %v, %v", value, ok, err)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	_, err := flowfd.New(flowfd.Options{Bucket: flowfd.Bucket{Rate: 10}})
 	var refused *flowfd.Error

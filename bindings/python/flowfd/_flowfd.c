@@ -637,10 +637,13 @@ static void finish(PyObject *self)
 static PyMethodDef methods[] = {
 	{ "add", (PyCFunction)(void (*)(void))add, FAST,
 	  "add($self, value=1, /, *, timeout=None)\n--\n\n"
-	  "Add to the count. Wait until there is room, or raise TimeoutError." },
+	  "Add to the count. Wait until there is room, or raise TimeoutError.\n\n"
+	  "OSError (EPERM) says that the value was added, but nobody could be told. After any\n"
+	  "other error nothing was added, also after EACCES, which is a PermissionError as well:\n"
+	  "so compare the errno." },
 	{ "try_add", (PyCFunction)(void (*)(void))try_add, FAST,
 	  "try_add($self, value=1, /)\n--\n\n"
-	  "Add to the count if there is room; say whether there was." },
+	  "Add to the count if there is room; say whether there was. Errors are those of add()." },
 	{ "take", (PyCFunction)(void (*)(void))take, FAST,
 	  "take($self, /, *, timeout=None)\n--\n\n"
 	  "Take the count, which is 0 then. Wait until there is one, or raise TimeoutError." },

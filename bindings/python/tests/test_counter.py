@@ -102,6 +102,20 @@ def test_arguments():
         flowfd.Counter(semaphore=True, one_consumer=True)
 
 
+def test_what_was_added_though_nobody_was_told():
+    """The errno tells it from what was not added."""
+    for name in ("add", "try_add"):
+        with flowfd.Counter() as counter, select.epoll() as epoll, open("/dev/null") as other:
+            # There is somebody to tell, and the descriptor is another file.
+            assert counter.try_take() is None
+            epoll.register(counter, select.EPOLLIN)
+            os.dup2(other.fileno(), counter.fileno(), inheritable=False)
+            with pytest.raises(PermissionError) as caught:
+                getattr(counter, name)(2)
+            assert caught.value.errno == errno.EPERM
+            assert counter.try_take() == 2
+
+
 def test_arguments_that_open_and_close_it():
     """What they do is seen: the counter is looked at after them."""
 

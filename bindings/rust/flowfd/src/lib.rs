@@ -189,8 +189,8 @@ fn check(result: c_int) -> io::Result<c_int> {
 /// What the library says of an error, and what to do: more than [`io::Error`] knows.
 pub fn describe(error: &io::Error) -> String {
     match error.raw_os_error() {
-        // SAFETY: it returns a string that it keeps.
-        Some(number) => unsafe { CStr::from_ptr(sys::flowfd_strerror(-number)) }
+        // SAFETY: it takes any number, and returns a string that it keeps.
+        Some(number) => unsafe { CStr::from_ptr(sys::flowfd_strerror(number.wrapping_neg())) }
             .to_string_lossy()
             .into_owned(),
         None => error.to_string(),
@@ -262,17 +262,21 @@ pub struct Sender {
 
 impl Sender {
     /// Adds to the count; waits for room.
+    ///
+    /// EPERM says that the value was added, but nobody could be told. After any other error
+    /// nothing was added, also after EACCES, which is [`io::ErrorKind::PermissionDenied`] as
+    /// well: so compare [`io::Error::raw_os_error`]. That holds for all adds.
     pub fn add(&self, value: u64) -> io::Result<()> {
         // SAFETY: the counter is open.
         check(uninterrupted(|| unsafe { sys::flowfd_add(&self.counter.0, value) })).map(drop)
     }
 
-    /// Adds if there is room; says whether there was.
+    /// Adds if there is room; says whether there was. Errors are those of [`add`](Self::add).
     pub fn try_add(&self, value: u64) -> io::Result<bool> {
         // SAFETY: the counter is open.
-        let result = unsafe {
+        let result = uninterrupted(|| unsafe {
             sys::flowfd_add_with(&self.counter.0, value, 0, sys::FLOWFD_NONBLOCK)
-        };
+        });
         happened(result).map(|it| it.is_some())
     }
 
@@ -327,7 +331,8 @@ impl Receiver {
     pub fn try_take(&self) -> io::Result<Option<u64>> {
         let mut value = 0;
         // SAFETY: the counter is open.
-        let result = unsafe { sys::flowfd_try_take(&self.counter.0, &mut value) };
+        let result =
+            uninterrupted(|| unsafe { sys::flowfd_try_take(&self.counter.0, &mut value) });
         Ok(happened(result)?.map(|()| value))
     }
 

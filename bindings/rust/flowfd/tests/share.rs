@@ -75,6 +75,13 @@ fn descriptors() {
 }
 
 #[test]
+fn numbers_of_errors() {
+    for number in [i32::MIN, -1, 0, 22, i32::MAX] {
+        assert!(!flowfd::describe(&io::Error::from_raw_os_error(number)).is_empty());
+    }
+}
+
+#[test]
 fn wrong_descriptors() {
     let null = || OwnedFd::from(File::open("/dev/null").unwrap());
     let number = |fds| flowfd::from_descriptors(fds).unwrap_err().raw_os_error();
