@@ -96,7 +96,7 @@ void flowfd_unshare(u64 id)
 {
 	/*
 	 * If it has a key, that was there before the last reference to the file went: so a
-	 * close without a key does not wait for others, who try keys under the lock.
+	 * close without a key does not wait for tasks that try keys under the lock.
 	 */
 	if (xa_load(share_keys(id), id))
 		kfree_sensitive(xa_erase(share_keys(id), id));

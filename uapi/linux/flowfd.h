@@ -252,7 +252,8 @@ struct flowfd_flow {
 #define FLOWFD_IOC_SET_FLOW _IOW('J', 0x1a, struct flowfd_flow)
 /*
  * Returns settings and count of one moment, with @set 0, and zeroes the tail of a structure that is
- * longer than the module's. EINVAL: it is shorter than FLOWFD_FLOW_SIZE_VER0.
+ * longer than the module's. The count of a mapped counter can be too high while others take in
+ * memory. EINVAL: it is shorter than FLOWFD_FLOW_SIZE_VER0.
  */
 #define FLOWFD_IOC_GET_FLOW   _IOR('J', 0x1b, struct flowfd_flow)
 #define FLOWFD_FLOW_SIZE_VER0 72

@@ -410,7 +410,7 @@ FLOWFD_INLINE int flowfd_try_take(const struct flowfd_counter *c, uint64_t *valu
  * a: after the exchange of a word, before the bits. Both are sequentially consistent,
  *    which is a full barrier between them.
  * b: after a bit was set, before the count. Likewise.
- * f: after a bit that another set was seen, before the count. Likewise.
+ * e: after a bit that another set was seen, before the count. Likewise.
  * c: @consumed is loaded with acquire, before @produced.
  */
 
