@@ -16,7 +16,8 @@ boot_id=/proc/sys/kernel/random/boot_id
 
 # in_unit COMMAND: continues in a unit of its own, where there is systemd, and without
 # signals: no terminal, connection or session ends half-way what was begun. SIGTERM in a unit is
-# that of a shutdown, which would wait for long; a kernel that ends needs no end of a load.
+# that of a shutdown, which would wait for long; a kernel that ends needs no end of a load. The
+# end of sysinit.target, as for emergency.target, must not end the unit: no default dependencies.
 in_unit()
 {
 	trap '' HUP INT QUIT TSTP TTOU PIPE
@@ -24,6 +25,7 @@ in_unit()
 	trap '' TERM
 	[ -d "$systemd" ] && [ -S "$bus" ] || return 0
 	exec systemd-run -q --wait --pipe --collect --property=IgnoreOnIsolate=yes \
+		--property=DefaultDependencies=no \
 		--setenv=FLOWFD_LIVEPATCH_DIR="$state" --setenv=FLOWFD_LIVEPATCH_UNIT=1 \
 		--setenv=FLOWFD_LIVEPATCH_PATIENCE="$patience" \
 		--description="flowfd-livepatch $1" "$self" "$1"
@@ -70,14 +72,21 @@ guard()
 	[ -d "$systemd" ] && systemctl -q cat flowfd-livepatch-guard > /dev/null 2>&1 || return 0
 	timeout "$patience" systemctl -q restart flowfd-livepatch-guard ||
 		die "flowfd-livepatch-guard.service does not start"
-	mkdir -p "${crashes%/*}"
-	{ echo "$1 $(cat "$boot_id")" >> "$crashes-$running" &&
+	{ mkdir -p "${crashes%/*}" &&
+		echo "$1 $(cat "$boot_id")" >> "$crashes-$running" &&
 		sync "$crashes-$running" "${crashes%/*}"; } || die "cannot write $crashes-$running"
 	# A shutdown that stopped the unit before the line was there would count as a crash.
 	systemctl -q is-active flowfd-livepatch-guard || {
-		sed -i "/ $(cat "$boot_id")$/d" "$crashes-$running"
-		die "not loaded: the system is shutting down"
+		sed -i "/ $(cat "$boot_id")$/d" "$crashes-$running" || true
+		die "not loaded: flowfd-livepatch-guard.service was stopped, as by a shutdown"
 	}
+}
+
+# Removes that line: what is not loaded causes no crash.
+unguard()
+{
+	[ ! -d "$systemd" ] ||
+		timeout "$patience" systemctl -q stop flowfd-livepatch-guard 2> /dev/null || true
 }
 
 # check_others MODULE: exits with an error if another livepatch patches a function that
@@ -112,7 +121,10 @@ insert()
 	check_crashes "$running" "$(field "$2" version)"
 	guard "$(field "$2" version)"
 	warnings > "$private/warnings" || rm -f "$private/warnings"
-	insmod "$2" || die "the kernel refused the module: see dmesg"
+	insmod "$2" || {
+		unguard
+		die "the kernel refused the module: see dmesg"
+	}
 }
 
 # take_back NAME: ends a load that does not come to an end. As long as there is a
@@ -124,6 +136,7 @@ take_back()
 	disable "$1" 2> /dev/null || true
 	wait_for is_gone "$1" || die_waiting "neither in force nor taken back"
 	remove_module "$1" "taken back, but "
+	unguard
 	die "not in force for all tasks after $patience s, and taken back." \
 		"It waited for:"$'\n'"$waits"
 }
@@ -194,8 +207,7 @@ unload()
 		(unload_one "$name") || failed=1
 	done
 	[ -z "$failed" ] || exit 1
-	# A crash from now on is not its fault.
-	[ ! -d "$systemd" ] || systemctl -q stop flowfd-livepatch-guard 2> /dev/null || true
+	unguard
 	exec 8>&-
 	say "unloaded"
 }

@@ -41,6 +41,11 @@ kernel=6.1.0-50-amd64
 export ENABLED=flowfd-livepatch.service
 tap_is "$(postinst $kernel)" "$(none $kernel)" "a kernel without a livepatch"
 tap_ok "nobody is told" env PATH="$PWD/bin:$PATH" bash -c "exec bash postinst $kernel 2> /dev/full"
+mkfifo gone
+exec 8<> gone
+exec 9> gone 8>&-
+tap_ok "the reader is gone" env PATH="$PWD/bin:$PATH" bash -c "exec bash postinst $kernel 2>&9"
+exec 9>&-
 ENABLED=flowfd-livepatch.timer
 tap_is "$(postinst $kernel)" "$(none $kernel)" "where the timer is enabled"
 ENABLED=

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # load.sh: load, unload and status, with files in place of the kernel's. Prints TAP.
-# shellcheck disable=SC2034,SC2154,SC2317 # variables of and for the functions; called by name
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154,SC2317 # variables of and for the functions; called by name
 set -u
 
 # shellcheck source=selftests/tap.sh
@@ -168,9 +168,21 @@ $current boot-1" "a load leaves a line"
 tap_is "$(grep -c 'restart flowfd-livepatch-guard' told)" 1 "and starts the unit that removes it"
 (unload) > /dev/null
 tap_is "$(tail -n 1 told)" "-q stop flowfd-livepatch-guard" "an unload stops that"
+: > told
+tap_is "$(
+	insmod()
+	{
+		false
+	}
+	(load)
+	tail -n 1 told)" "the kernel refused the module: see dmesg
+-q stop flowfd-livepatch-guard" "and so does a load that the kernel refuses"
+tap_is "$(crashes=told/crashes && load 2>&1 | tail -n 1)" "cannot write told/crashes-$running" \
+	"no load without it"
+rm -f "$memory"
 echo "$current boot-0" > "$memory"
 touch shutdown
-tap_is "$( (load); cat "$memory")" "not loaded: the system is shutting down
+tap_is "$( (load); cat "$memory")" "not loaded: flowfd-livepatch-guard.service was stopped, as by a shutdown
 $current boot-0" "a shutdown that has stopped it leaves no line"
 rm shutdown
 echo "$current boot-1" > "$memory"
@@ -241,7 +253,8 @@ tap_is "$(load | tail -n 1)" "in force" "load loads it again"
 # A module that cannot be removed, and a livepatch that cannot be disabled.
 (load) > /dev/null
 tap_is "$(
-	patience=1
+	# Whole seconds: one can end after a moment.
+	patience=2
 	rmmod()
 	{
 		echo "rmmod: not permitted" >&2
@@ -307,7 +320,7 @@ printf '#!/bin/sh\necho "$*"\n' > bin/systemd-run
 chmod +x bin/systemd-run
 self=/usr/sbin/flowfd-livepatch
 tap_is "$(export FLOWFD_LIVEPATCH_UNIT=; patience=9; load)" "-q --wait --pipe --collect \
---property=IgnoreOnIsolate=yes --setenv=FLOWFD_LIVEPATCH_DIR=$state \
+--property=IgnoreOnIsolate=yes --property=DefaultDependencies=no --setenv=FLOWFD_LIVEPATCH_DIR=$state \
 --setenv=FLOWFD_LIVEPATCH_UNIT=1 --setenv=FLOWFD_LIVEPATCH_PATIENCE=9 \
 --description=flowfd-livepatch load /usr/sbin/flowfd-livepatch load" "a load is a unit of its own"
 tap_is "$(FLOWFD_LIVEPATCH_UNIT=1 load | tail -n 1)" "in force" "which is none in another"

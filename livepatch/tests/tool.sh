@@ -24,6 +24,12 @@ for arguments in --help "load --help" "build --kernel --help" "status -h"; do
 done
 tap_is "$(tool --version)" "0 flowfd-livepatch $(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' \
 	"$top/dkms.conf")" "the version is that of everything"
+mkfifo gone
+exec 8<> gone
+exec 9> gone 8>&-
+tap_is "$("$data/flowfd-livepatch" build --sign /no/key /no/certificate 2>&9; echo $?)" 1 \
+	"an error that nobody reads"
+exec 9>&-
 tap_is "$("$data/flowfd-livepatch" --help 2>&1 > /dev/full; echo $?)" \
 	"cat: write error: No space left on device
 1" "a help that nobody gets"
