@@ -23,8 +23,9 @@ TEST(no_maximum_on_eventfd)
 
 TEST_F(flowfd, maximum_is_what_was_set)
 {
-	static const __u64 values[] = { 1, 2, 10, 1ULL << 32, 1ULL << 63,
-					ULLONG_MAX - 1, ULLONG_MAX, 3 };
+	static const __u64 values[] = { 1,	    2,		10,
+					1ULL << 32, 1ULL << 63, ULLONG_MAX - 1,
+					ULLONG_MAX, 3 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		EXPECT_EQ(0, set_maximum(self->fd, values[i]));
@@ -60,11 +61,11 @@ TEST_F(flowfd, fits_below_the_maximum)
 				take(self->fd, &old);
 				ASSERT_EQ(0, set_maximum(self->fd, maximum));
 				ASSERT_EQ(8, add(self->fd, count));
-				EXPECT_EQ(fits ? 8 : value < maximum ?
-					  -EAGAIN : -EINVAL,
+				EXPECT_EQ(fits		  ? 8 :
+					  value < maximum ? -EAGAIN :
+							    -EINVAL,
 					  add(self->fd, value));
-				EXPECT_EQ(count + (fits ? value : 0),
-					  count_of(self->fd));
+				EXPECT_EQ(count + (fits ? value : 0), count_of(self->fd));
 			}
 		}
 	}
@@ -134,7 +135,8 @@ TEST(semaphore_below_a_maximum)
 /*
  * Cycles through (count, maximum) = (0, 100) (5, 100) (0, 100) (0, 5), so poll may see
  * OUT or IN | OUT. Only a count and a maximum of different moments give anything else:
- * (5, 5) would be IN | ERR.
+ * (5, 5) would be IN | ERR. Those of a mapped counter are of different moments, and IN alone
+ * is what a full one shows.
  */
 struct hammer {
 	int fd;
@@ -161,6 +163,7 @@ static void *hammer_run(void *arg)
 TEST_F(flowfd, poll_sees_one_moment)
 {
 	__u64 end = ms_from_now(parameter("FLOWFD_HAMMER_MS", 1500));
+	int full = variant->origin == MAPPED ? POLLIN : POLLOUT;
 	struct hammer h = { .fd = self->fd };
 	unsigned long readable = 0, looks = 0;
 	struct pollfd fds[LOOKS];
@@ -177,7 +180,8 @@ TEST_F(flowfd, poll_sees_one_moment)
 
 			readable += events == (POLLIN | POLLOUT);
 			looks++;
-			if (events == POLLOUT || events == (POLLIN | POLLOUT))
+			if (events == POLLOUT || events == (POLLIN | POLLOUT) ||
+			    events == full)
 				continue;
 			EXPECT_EQ(POLLOUT, events);
 			end = 0;
