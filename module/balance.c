@@ -135,7 +135,8 @@ static void balance_socket_closed(struct flowfd_closing_hook *hook)
 
 	/* Release waits for the lock that the caller holds. */
 	WRITE_ONCE(b->closed, true);
-	wake_up_poll(&b->wqh, EPOLLHUP);
+	/* All, also exclusive ones. */
+	__wake_up(&b->wqh, TASK_NORMAL, 0, poll_to_key(EPOLLHUP));
 }
 
 static const struct flowfd_closing_ops balance_closing_ops = {
@@ -168,10 +169,8 @@ static void balance_show_fdinfo(struct seq_file *m, struct file *file)
 
 	seq_printf(m,
 		   "flowfd-balance-turns: %llu\n"
-		   "flowfd-balance-moves: %llu\n"
-		   "flowfd-balance-closed: %d\n",
-		   READ_ONCE(b->entries.turns), READ_ONCE(b->entries.moves),
-		   READ_ONCE(b->closed));
+		   "flowfd-balance-moves: %llu\n",
+		   READ_ONCE(b->entries.turns), READ_ONCE(b->entries.moves));
 }
 #endif
 

@@ -130,20 +130,22 @@ static void start(struct worker *w, int listener, enum kind kind, unsigned int f
 	usleep(10000);
 }
 
-FIXTURE(balance) {
+FIXTURE(balance)
+{
 	struct worker worker[WORKERS];
 	unsigned int workers;
 	int listener;
 };
 
-FIXTURE_VARIANT(balance) {
+FIXTURE_VARIANT(balance)
+{
 	int family;
 	int type;
 };
 
-FIXTURE_VARIANT_ADD(balance, tcp) { .family = AF_INET, .type = SOCK_STREAM };
-FIXTURE_VARIANT_ADD(balance, unix_stream) { .family = AF_UNIX, .type = SOCK_STREAM };
-FIXTURE_VARIANT_ADD(balance, unix_seqpacket) { .family = AF_UNIX, .type = SOCK_SEQPACKET };
+FIXTURE_VARIANT_ADD(balance, tcp){ .family = AF_INET, .type = SOCK_STREAM };
+FIXTURE_VARIANT_ADD(balance, unix_stream){ .family = AF_UNIX, .type = SOCK_STREAM };
+FIXTURE_VARIANT_ADD(balance, unix_seqpacket){ .family = AF_UNIX, .type = SOCK_SEQPACKET };
 
 FIXTURE_SETUP(balance)
 {
@@ -168,15 +170,15 @@ FIXTURE_TEARDOWN(balance)
 	close(self->listener);
 }
 
-static void start_workers(FIXTURE_DATA(balance) *self, unsigned int count, enum kind kind,
-			  unsigned int flags)
+static void start_workers(FIXTURE_DATA(balance) * self, unsigned int count,
+			  enum kind kind, unsigned int flags)
 {
 	while (self->workers < count)
 		start(&self->worker[self->workers++], self->listener, kind, flags);
 }
 
 /* Makes connections, one at a time, and returns how many the busiest worker accepted. */
-static unsigned int most(struct __test_metadata *_metadata, FIXTURE_DATA(balance) *self,
+static unsigned int most(struct __test_metadata *_metadata, FIXTURE_DATA(balance) * self,
 			 unsigned int connections)
 {
 	unsigned int i, result = 0, before[WORKERS];
@@ -314,23 +316,95 @@ static void *switch_on_and_off(void *argument)
 	return NULL;
 }
 
+#define CLIENTS 4
+#define IDLE	100 /* kernels before 6.7 walk 64 entries at a time */
+
+struct load {
+	int listener;
+	unsigned int clients;
+	atomic_uint lost;
+};
+
 /* Each client waits until a worker has its connection. */
+static void *make_load(void *argument)
+{
+	struct load *load = argument;
+	unsigned int i;
+
+	for (i = 0; i < load->clients && !load->lost; i++)
+		load->lost += !client(load->listener);
+	return NULL;
+}
+
 TEST_F_TIMEOUT(balance, nothing_is_lost, 24 * 3600)
 {
-	unsigned int i, sum = 0, clients = parameter("FLOWFD_ROUNDS", 2000) / 4 + 1;
-	pthread_t epolls, switcher;
+	struct load load = { .listener = self->listener };
+	struct epoll_event event = { .events = EPOLLIN };
+	pthread_t epolls, switcher, clients[CLIENTS];
+	unsigned int i, sum = 0;
+	int idle[IDLE];
 
+	load.clients = parameter("FLOWFD_ROUNDS", 2000) / 4 / CLIENTS + 1;
+	for (i = 0; i < IDLE; i++) {
+		idle[i] = epoll_create1(EPOLL_CLOEXEC);
+		ASSERT_EQ(0, epoll_ctl(idle[i], EPOLL_CTL_ADD, self->listener, &event));
+	}
 	start_workers(self, WORKERS, IN_EPOLL, EPOLLEXCLUSIVE);
 	pthread_create(&epolls, NULL, come_and_go, &self->listener);
 	pthread_create(&switcher, NULL, switch_on_and_off, &self->listener);
-	for (i = 0; i < clients; i++)
-		ASSERT_TRUE(client(self->listener)) TH_LOG("connection %u", i);
+	for (i = 0; i < CLIENTS; i++)
+		pthread_create(&clients[i], NULL, make_load, &load);
+	for (i = 0; i < CLIENTS; i++)
+		pthread_join(clients[i], NULL);
 	ending = true;
 	pthread_join(epolls, NULL);
 	pthread_join(switcher, NULL);
+	EXPECT_EQ(0, load.lost);
 	for (i = 0; i < WORKERS; i++)
 		sum += self->worker[i].accepted;
-	EXPECT_EQ(clients, sum);
+	EXPECT_EQ(load.clients * CLIENTS, sum);
+	for (i = 0; i < IDLE; i++)
+		close(idle[i]);
+}
+
+struct sleeper {
+	pthread_t thread;
+	int fd;
+	unsigned int events;
+};
+
+static void *wait_exclusively(void *argument)
+{
+	struct sleeper *s = argument;
+	struct epoll_event event = { .events = EPOLLIN | EPOLLEXCLUSIVE };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	epoll_ctl(epoll, EPOLL_CTL_ADD, s->fd, &event);
+	s->events = epoll_wait(epoll, &event, 1, PATIENCE_MS) == 1 ? event.events : 0;
+	close(epoll);
+	return NULL;
+}
+
+TEST_F(balance, all_are_told_of_the_close)
+{
+	int fd = balance(self->listener, 0);
+	struct sleeper sleeper[2];
+	unsigned int i;
+
+	ASSERT_GE(fd, 0);
+	for (i = 0; i < 2; i++) {
+		sleeper[i].fd = fd;
+		pthread_create(&sleeper[i].thread, NULL, wait_exclusively, &sleeper[i]);
+	}
+	/* So that both sleep. */
+	usleep(100000);
+	close(self->listener);
+	for (i = 0; i < 2; i++) {
+		pthread_join(sleeper[i].thread, NULL);
+		EXPECT_EQ(EPOLLHUP, sleeper[i].events);
+	}
+	close(fd);
+	self->listener = make_listener(variant->family, variant->type);
 }
 
 /* The arguments are checked in this order, and nothing is balanced after an error. */
@@ -339,9 +413,9 @@ TEST(errors)
 	struct {
 		struct flowfd_balance args;
 		unsigned long more;
-	} longer = { };
+	} longer = {};
 	int device = open(DEVICE, O_RDWR | O_CLOEXEC);
-	struct flowfd_create_counter create = { };
+	struct flowfd_create_counter create = {};
 	struct sockaddr_in in = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int udp = socket(AF_INET, SOCK_DGRAM, 0), tcp = socket(AF_INET, SOCK_STREAM, 0);
