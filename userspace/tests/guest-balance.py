@@ -9,12 +9,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 PROGRAM = os.path.join(sys.argv[1], "flowfdctl")
 WORKERS = 4
 CONNECTIONS = 200
 PATIENCE = 60
+IPPROTO_MPTCP = 262
 number = 0
 
 
@@ -192,7 +194,7 @@ def check_reuseport():
                    process.stderr.read() if not answer else answer)
             process.kill()
             process.wait()
-    refused("one socket for each worker", "there is nothing to balance",
+    refused("one socket for each worker", "the kernel distributes its connections",
             "--pid", str(os.getpid()))
     process = start("--once", "--interval=0.1", "--pid", str(os.getpid()))
     report(process.wait() == 0, "they can be counted", process.stderr.read())
@@ -210,28 +212,109 @@ def check_uncounted(listener):
     """On a kernel without tracepoints, there are no tables, but a balance."""
     hidden = ["unshare", "--mount", "sh", "-c",
               'mount -t tmpfs none /sys/kernel && exec "$@"', "sh", PROGRAM, "balance"]
-    server = serve(listener)
-    for option in "--once", "--json":
-        answer = subprocess.run([*hidden, option, "--pid", str(server)], text=True,
+    for option in "--once", "--interval=1":
+        answer = subprocess.run([*hidden, option, "--pid", str(os.getpid())], text=True,
                                 capture_output=True, check=False)
         report((answer.returncode, answer.stdout) == (1, "") and
                "is not there: mount tracefs" in answer.stderr,
                f"no tracepoints: {option} is refused", answer)
-    process = subprocess.Popen([*hidden, "--interval=0.1", "--pid", str(server)],
-                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    report("mount tracefs" in process.stderr.readline(), "no tracepoints: said")
-    directory = f"/proc/{process.pid}/fd/"
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and not any(
-            "flowfd-balance" in link_of(directory + fd) for fd in os.listdir(directory)):
+    with subprocess.Popen([*hidden, "--pid", str(os.getpid())], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        line = process.stdout.readline()
+        report(line == f"{name_of(listener)}: balanced\n", "no tracepoints: balanced", line)
+        process.terminate()
+
+
+def name_of(listener):
+    return "%s:%d" % listener.getsockname()
+
+
+def check_sockets(first):
+    """Those that the server opens and closes later, has twice, or shares with another
+    command; a socket that cannot be balanced."""
+    pid = ["--pid", str(os.getpid())]
+    twice = os.dup(first.fileno())
+    one = start("--listen", name_of(first), *pid)
+    report(one.stdout.readline() == f"{name_of(first)}: balanced\n", "a line says it")
+    links = [link_of(f"/proc/{one.pid}/fd/{fd}")
+             for fd in os.listdir(f"/proc/{one.pid}/fd")]
+    report(not any("perf_event" in link for link in links), "nothing is counted", links)
+    second = socket.create_server(("127.0.0.1", 0))
+    both = start(*pid)
+    report((both.stderr.readline(), both.stdout.readline()) ==
+           (f"flowfdctl: {name_of(first)}: it is balanced already, by another process\n",
+            f"{name_of(second)}: balanced\n"), "one of two is balanced already")
+    one.kill()
+    one.wait()
+    report(both.stdout.readline() == f"{name_of(first)}: balanced\n", "and not any more")
+    third = socket.create_server(("127.0.0.1", 0))
+    report(both.stdout.readline() == f"{name_of(third)}: balanced\n",
+           "a socket that was opened later")
+    name = name_of(third)
+    third.close()
+    report(both.stdout.readline() == f"{name}: closed\n", "a socket that is closed")
+    second.close()
+    both.terminate()
+    output, error = both.communicate()
+    report((both.returncode, error) == (0, ""), "each is named once", (output, error))
+    os.close(twice)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP) as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        refused("another protocol", "only sockets of TCP and UNIX can be balanced",
+                "--listen", name_of(other), *pid)
+
+
+def check_descriptors(listener):
+    """A limit of descriptors."""
+    pid = ["--pid", str(os.getpid())]
+    limited = subprocess.run(["prlimit", "--nofile=5:5", PROGRAM, "balance", *pid],
+                             text=True, capture_output=True, check=False)
+    report((limited.returncode, limited.stdout) == (1, "") and
+           f"process {os.getpid()}: Too many open files" in limited.stderr,
+           "too few descriptors for the sockets", limited)
+    with subprocess.Popen(["prlimit", "--nofile=23:23", PROGRAM, "balance",
+                           "--interval=0.1", *pid], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        line = process.stdout.readline()
+        error = process.stderr.readline()
+        report("not all connections are counted: Too many open files" in error and
+               line.startswith("balanced: "), "too few to count all", (line, error))
+        process.terminate()
+    # Raised from a limit that is soft.
+    with subprocess.Popen(["prlimit", "--nofile=5:1000", PROGRAM, "balance", *pid],
+                          text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        line = process.stdout.readline()
+        report(line == f"{name_of(listener)}: balanced\n", "a soft limit is raised", line)
+        process.terminate()
+
+
+def check_threads(listener):
+    """A worker that another thread has started."""
+    children = []
+
+    def start_worker():
+        child = os.fork()
+        if not child:
+            work(listener)
+        children.append(child)
+        done.wait()
+
+    done = threading.Event()
+    thread = threading.Thread(target=start_worker)
+    thread.start()
+    while not children:
         time.sleep(0.01)
-    second = start("--pid", str(server))
-    report("balanced already" in second.communicate()[1], "no tracepoints: balanced")
-    os.kill(server, signal.SIGTERM)
-    os.waitpid(server, 0)
-    output, error = process.communicate(timeout=PATIENCE)
-    report((process.returncode, output) == (0, ""),
-           "no tracepoints: no table, and it ends with the server", (output, error))
+    process = start("--json", "--interval=0.1", "--pid", str(os.getpid()))
+    pids = worker_pids(process)
+    report(children[0] in pids, "a child of another thread", (pids, children))
+    process.kill()
+    process.communicate()
+    os.kill(children[0], signal.SIGKILL)
+    done.set()
+    thread.join()
+    os.waitpid(children[0], 0)
 
 
 def main():
@@ -246,9 +329,17 @@ def main():
         unix.setblocking(False)
         tcp.close()
         check("UNIX", unix, "unix:" + path)
-        check_uncounted(unix)
         unix.close()
+        tcp = socket.create_server(("127.0.0.1", 0))
+        tcp.setblocking(False)
+        check_uncounted(tcp)
+        check_sockets(tcp)
+        check_descriptors(tcp)
+        check_threads(tcp)
+        tcp.close()
         refused("no server", "--pid is missing")
+        refused("no table for JSON", "--json needs --interval or --once", "--json",
+                "--pid=1")
         refused("no number", "not the number of a process", "--pid=nginx")
         refused("a number that is too large", "not the number of a process",
                 f"--pid={2 ** 32 + os.getpid()}")

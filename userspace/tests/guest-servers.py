@@ -133,7 +133,7 @@ class Server:
         """Returns how long it took until the balance was in force."""
         begun = time.monotonic()
         self.balance = subprocess.Popen(
-            [FLOWFDCTL, "balance", "--pid", str(self.process.pid), "--interval=3600"],
+            [FLOWFDCTL, "balance", "--pid", str(self.process.pid)],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not self.is_balanced():
             if self.balance.poll() is not None or time.monotonic() > begun + 30:

@@ -2,7 +2,8 @@
 /*
  * flowfdctl balance: wakes the workers of a running server in turn, until it is ended, or
  * the server ends. It keeps descriptors of the balances, not of the sockets: so the
- * server's sockets close when the server closes them.
+ * server's sockets close when the server closes them. It counts only if that is asked for:
+ * as long as it does, each system call of the machine pays for it.
  */
 #include <argp.h>
 #include <err.h>
@@ -12,73 +13,74 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <flowfd.h>
 
 #include "balance.h"
 #include "flowfdctl.h"
 
 #define INTERVAL_MAX	 86400.0
 #define INTERVAL_DEFAULT 5.0
+#define LOOK_NS		 5000000000ULL /* between two looks for sockets and workers */
 
 enum { JSON = 256, ONCE };
 
 struct arguments {
-	pid_t pid;
-	const char *address;
 	double interval;
 	bool once;
 	bool json;
 };
 
-/* What ends the program, and when the next table is due. */
+/* What ends the program, and when the next look and table are due. */
 struct session {
 	struct arguments a;
-	struct listener *listeners;
-	size_t count;
-	int *balances;
-	size_t balanced;
+	struct server server;
 	struct workers workers;
 	bool counts;
 	struct pollfd ends[2];
+	uint64_t next_look;
+	uint64_t next_table;
 };
 
 static const struct argp_option options[] = {
 	{ "pid", 'p', "PID", 0, "The server: a process whose children are workers", 0 },
 	{ "listen", 'l', "ADDRESS", 0,
 	  "Only this socket: 127.0.0.1:80, [::]:80, unix:/run/server.sock", 0 },
-	{ "once", ONCE, NULL, 0, "Change nothing: report for one interval", 0 },
-	{ "interval", 'i', "S", 0, "Print a table every S seconds, 0.1 to 86400 (5)", 0 },
+	{ "once", ONCE, NULL, 0, "Change nothing, and print one table", 0 },
+	{ "interval", 'i', "S", 0, "Print a table every S seconds, 0.1 to 86400", 0 },
 	{ "json", JSON, NULL, 0, "Print a JSON object instead of each table", 0 },
 	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct arguments *a = state->input;
+	struct session *s = state->input;
 
 	switch (key) {
 	case 'p':
-		a->pid = parse_pid(state, arg);
+		s->server.pid = parse_pid(state, arg);
 		return 0;
 	case 'l':
-		a->address = arg;
+		s->server.address = arg;
 		return 0;
 	case 'i':
-		a->interval = parse_interval(state, arg, INTERVAL_MAX);
+		s->a.interval = parse_interval(state, arg, INTERVAL_MAX);
 		return 0;
 	case ONCE:
-		a->once = true;
+		s->a.once = true;
 		return 0;
 	case JSON:
-		a->json = true;
+		s->a.json = true;
 		return 0;
 	case ARGP_KEY_END:
-		if (!a->pid)
+		if (!s->server.pid)
 			argp_error(state, "--pid is missing: the process of a server");
+		if (s->a.once && !s->a.interval)
+			s->a.interval = INTERVAL_DEFAULT;
+		if (s->a.json && !s->a.interval)
+			argp_error(state, "--json needs --interval or --once");
 		return 0;
 	default:
 		return parse_other(key, arg, state);
@@ -93,68 +95,61 @@ static const struct argp argp = {
 	       "\vTo see whether you need it: flowfdctl balance --pid PID --once",
 };
 
-static const char *balance_error(int error)
+static const char *look_error(int error)
 {
-	switch (error) {
-	case -EBUSY:
-		return "it is balanced already, by another process";
-	case -EOPNOTSUPP:
-		return "this kernel wakes waiters in another way; nothing was changed";
-	default:
-		return module_error(error);
-	}
+	if (error == -EPERM || error == -EACCES)
+		return "only a user who may trace it may balance its sockets: run this as"
+		       " root";
+	return strerror(-error);
 }
 
-static void find_listeners(struct session *s)
+/* The sockets of a server that is to be counted alone. */
+static int find_listeners(struct server *server)
 {
-	struct listener *all;
-	size_t count, i;
-
-	count = listeners_find(s->ends[0].fd, s->a.pid, s->a.address, &all);
-	if (!count)
-		errx(EXIT_FAILURE,
-		     "process %d has no listening socket of TCP or UNIX%s%s", s->a.pid,
-		     s->a.address ? " with the address " : "", s->a.address ?: "");
-	for (i = 0; i < count; i++) {
-		if (!s->a.once && listener_is_of_one_worker(&all[i], all, count)) {
-			if (!i || strcmp(all[i].address, all[i - 1].address))
-				warnx("%s has SO_REUSEPORT, and a socket for each worker:"
-				      " the kernel distributes its connections already",
-				      all[i].address);
-			close(all[i].fd);
-			continue;
-		}
-		s->listeners = grow(s->listeners, s->count, sizeof(*all));
-		s->listeners[s->count++] = all[i];
-	}
-	free(all);
-	if (!s->count)
-		errx(EXIT_FAILURE, "there is nothing to balance");
-}
-
-/* Also closes this process' descriptors of the sockets. */
-static void balance_all(struct session *s)
-{
+	int error = listeners_find(server, &server->listeners, &server->count);
 	size_t i;
-	int fd;
 
-	for (i = 0; i < s->count; i++) {
-		if (!s->a.once) {
-			fd = flowfd_balance(s->listeners[i].fd, 0);
-			if (fd < 0)
-				errx(EXIT_FAILURE, "%s: %s", s->listeners[i].address,
-				     balance_error(fd));
-			s->balances = grow(s->balances, s->balanced, sizeof(int));
-			s->balances[s->balanced++] = fd;
-		}
-		close(s->listeners[i].fd);
-	}
+	for (i = 0; i < server->count; i++)
+		close(server->listeners[i].fd);
+	return error;
+}
+
+static void first_look(struct session *s)
+{
+	struct server *server = &s->server;
+	int error = s->a.once ? find_listeners(server) :
+				balances_update(server, !s->counts);
+
+	if (error)
+		errx(EXIT_FAILURE, "process %d: %s", server->pid, look_error(error));
+	if (!server->count)
+		errx(EXIT_FAILURE,
+		     "process %d has no listening socket of TCP or UNIX%s%s", server->pid,
+		     server->address ? " with the address " : "", server->address ?: "");
+	/* Each has said why. */
+	if (!s->a.once && !balances_exist(server))
+		exit(EXIT_FAILURE);
+}
+
+/* A server that ends just now has no descriptors, which is no news. */
+static void look(struct session *s)
+{
+	static int last;
+	int error = s->a.once ? 0 : balances_update(&s->server, !s->counts);
+
+	if (error != last && error && error != -ESRCH && error != -ENOENT)
+		warnx("process %d: %s", s->server.pid, look_error(error));
+	last = error;
+	if (s->counts)
+		workers_update(&s->workers, &s->server);
+	else
+		fflush(stdout);
 }
 
 /* A process that accepted nothing and has workers is their parent, and no worker. */
 static bool is_worker(const struct session *s, const struct worker *w)
 {
-	return w->accepted || w->pid != s->a.pid || s->workers.count == 1;
+	return w->accepted || w->pid != s->server.pid || s->workers.count == 1;
 }
 
 static void print_json(const struct session *s, const char *state)
@@ -163,9 +158,9 @@ static void print_json(const struct session *s, const char *state)
 	size_t i;
 
 	printf("{\"balance\": 1, \"state\": \"%s\", \"listeners\": [", state);
-	for (i = 0; i < s->count; i++) {
+	for (i = 0; i < s->server.count; i++) {
 		printf("%s", separator);
-		text_json(stdout, s->listeners[i].address);
+		text_json(stdout, s->server.listeners[i].address);
 		separator = ", ";
 	}
 	printf("], \"workers\": [");
@@ -209,7 +204,6 @@ static void print_table(const struct session *s, const char *state)
 
 static void report(struct session *s, const char *state)
 {
-	workers_update(&s->workers, s->a.pid, s->listeners, s->count);
 	if (s->a.json)
 		print_json(s, state);
 	else
@@ -219,49 +213,85 @@ static void report(struct session *s, const char *state)
 }
 
 /* Returns whether the server ended, or this program is to. */
-static bool wait_interval(const struct session *s)
+static bool wait_until_due(const struct session *s)
 {
 	struct pollfd ends[2] = { s->ends[0], s->ends[1] };
+	uint64_t now = now_ns(), due = s->next_look;
+	struct timespec left = { 0 };
 
-	return poll(ends, 2, s->counts ? s->a.interval * 1000 : -1) > 0;
+	if (s->counts && s->next_table < due)
+		due = s->next_table;
+	if (due > now)
+		left = (struct timespec){ (due - now) / 1000000000,
+					  (due - now) % 1000000000 };
+	return ppoll(ends, 2, &left, NULL) > 0;
+}
+
+static void run(struct session *s)
+{
+	const char *state = s->a.once ? "not balanced" : "balanced";
+	uint64_t interval = s->a.interval * 1e9;
+	bool ended, due;
+
+	s->next_table = now_ns() + interval;
+	do {
+		s->next_look = now_ns() + LOOK_NS;
+		ended = wait_until_due(s);
+		due = s->counts && (ended || now_ns() >= s->next_table);
+		look(s);
+		if (due) {
+			report(s, state);
+			s->next_table = now_ns() + interval;
+		}
+	} while (!ended && !(due && s->a.once));
+}
+
+/* Each thread and each socket of a server has a descriptor here. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static int signals(void)
 {
 	sigset_t set;
+	int fd;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (fd < 0)
+		err(EXIT_FAILURE, "signals");
+	return fd;
 }
 
 int balance_main(int argc, char **argv)
 {
-	struct session s = { .a.interval = INTERVAL_DEFAULT };
-	const char *state;
-	bool ended;
+	struct session s = { 0 };
 
-	argp_parse(&argp, argc, argv, 0, NULL, &s.a);
-	s.ends[0] = (struct pollfd){ syscall(SYS_pidfd_open, s.a.pid, 0), POLLIN, 0 };
-	if (s.ends[0].fd < 0)
-		err(EXIT_FAILURE, "process %d", s.a.pid);
-	s.counts = workers_open();
-	if (!s.counts && (s.a.once || s.a.json))
+	argp_parse(&argp, argc, argv, 0, NULL, &s);
+	allow_descriptors();
+	s.counts = s.a.interval > 0;
+	if (s.counts && !workers_open())
 		return EXIT_FAILURE;
-	find_listeners(&s);
+	s.server.pidfd = syscall(SYS_pidfd_open, s.server.pid, 0);
+	if (s.server.pidfd < 0)
+		err(EXIT_FAILURE, "process %d", s.server.pid);
+	s.ends[0] = (struct pollfd){ s.server.pidfd, POLLIN, 0 };
+	first_look(&s);
 	if (s.counts)
-		workers_update(&s.workers, s.a.pid, s.listeners, s.count);
-	balance_all(&s);
+		workers_update(&s.workers, &s.server);
+	fflush(stdout);
 	/* Last: until now a signal ends the program, whatever it waits for. */
 	s.ends[1] = (struct pollfd){ signals(), POLLIN, 0 };
-	state = s.a.once ? "not balanced" : "balanced";
-	do {
-		ended = wait_interval(&s);
-		if (s.counts)
-			report(&s, state);
-	} while (!ended && !s.a.once);
+	run(&s);
 	return EXIT_SUCCESS;
 }

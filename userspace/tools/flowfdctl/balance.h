@@ -13,16 +13,34 @@
 
 /**
  * struct listener - a listening socket of a server
- * @fd: descriptor of this process
+ * @fd: descriptor of this process, until the socket is balanced
+ * @balance: descriptor of its balance, or the negative errno why it has none
  * @inode: number of the socket, the same in all processes that have it
  * @reuseport: others may have the same address
  * @address: as text: "127.0.0.1:80", "[::]:80", "unix:/run/server.sock"
  */
 struct listener {
 	int fd;
+	int balance;
 	ino_t inode;
 	bool reuseport;
 	char address[ADDRESS_SIZE];
+};
+
+/**
+ * struct server - a process whose children are workers
+ * @pid: its number
+ * @pidfd: shows its end
+ * @address: only the socket with this address; NULL: all
+ * @listeners: its sockets, and those that it had and its children have
+ * @count: their number
+ */
+struct server {
+	pid_t pid;
+	int pidfd;
+	const char *address;
+	struct listener *listeners;
+	size_t count;
 };
 
 /**
@@ -51,16 +69,19 @@ struct workers {
 };
 
 /* listeners.c */
-size_t listeners_find(int pidfd, pid_t pid, const char *address,
-		      struct listener **listeners);
+int listeners_find(const struct server *server, struct listener **listeners,
+		   size_t *count);
 bool listener_is_of_one_worker(const struct listener *l, const struct listener *all,
 			       size_t count);
 bool process_has_socket(pid_t pid, ino_t inode);
 
+/* balances.c */
+int balances_update(struct server *server, bool say);
+bool balances_exist(const struct server *server);
+
 /* workers.c */
 bool workers_open(void);
-void workers_update(struct workers *workers, pid_t pid, const struct listener *listeners,
-		    size_t count);
+void workers_update(struct workers *workers, const struct server *server);
 void workers_reset(struct workers *workers);
 
 #endif /* FLOWFDCTL_BALANCE_H */

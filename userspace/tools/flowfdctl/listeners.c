@@ -3,13 +3,11 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
-#include <err.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -77,20 +75,12 @@ static int option(int fd, int name)
 	return value;
 }
 
-/* Whether a socket listens, as far as a balance is possible. */
-static bool listener_init(struct listener *l, int fd)
+static bool listener_init(struct listener *l, int fd, ino_t inode)
 {
-	int protocol;
-	struct stat status;
-
-	if (!option(fd, SO_ACCEPTCONN) || fstat(fd, &status) ||
-	    !address_text(l->address, fd))
-		return false;
-	protocol = option(fd, SO_PROTOCOL);
-	if (option(fd, SO_DOMAIN) != AF_UNIX && protocol != IPPROTO_TCP)
+	if (!option(fd, SO_ACCEPTCONN) || !address_text(l->address, fd))
 		return false;
 	l->fd = fd;
-	l->inode = status.st_ino;
+	l->inode = inode;
 	l->reuseport = option(fd, SO_DOMAIN) != AF_UNIX && option(fd, SO_REUSEPORT);
 	return true;
 }
@@ -125,49 +115,48 @@ static ino_t socket_inode(int directory, const char *name)
 
 /*
  * listeners_find - the listening sockets of a process
- * @pidfd: of the process
- * @pid: its number
- * @address: only this one; NULL: all
+ * @server: the process
  * @listeners: result
+ * @count: their number
  *
- * Ends the program if the process may not be looked at. Returns their number.
+ * Return: 0, or the negative errno of the first descriptor that could not be fetched.
  */
-size_t listeners_find(int pidfd, pid_t pid, const char *address,
-		      struct listener **listeners)
+int listeners_find(const struct server *server, struct listener **listeners,
+		   size_t *count)
 {
-	DIR *directory = open_descriptors(pid);
+	DIR *directory = open_descriptors(server->pid);
 	struct listener *list = NULL;
 	struct dirent *entry;
-	size_t count = 0;
+	int fd, error = 0;
 	ino_t inode;
-	int fd;
 
+	*count = 0;
 	if (!directory)
-		err(EXIT_FAILURE, "process %d: its descriptors", pid);
-	while ((entry = readdir(directory))) {
+		return -errno;
+	while (!error && (entry = readdir(directory))) {
 		if (!isdigit((unsigned char)*entry->d_name))
 			continue;
 		inode = socket_inode(dirfd(directory), entry->d_name);
-		if (!inode || is_known(list, count, inode))
+		if (!inode || is_known(list, *count, inode))
 			continue;
-		fd = syscall(SYS_pidfd_getfd, pidfd, atoi(entry->d_name), 0);
-		if (fd < 0 && errno == EPERM)
-			errx(EXIT_FAILURE,
-			     "process %d: only a user who may trace it may"
-			     " balance its sockets: run this as root",
-			     pid);
-		if (fd < 0)
+		fd = syscall(SYS_pidfd_getfd, server->pidfd, atoi(entry->d_name), 0);
+		/* The descriptor was closed meanwhile. */
+		if (fd < 0 && errno == EBADF)
 			continue;
-		list = grow(list, count, sizeof(*list));
-		if (listener_init(&list[count], fd) &&
-		    (!address || !strcmp(address, list[count].address)))
-			count++;
+		if (fd < 0) {
+			error = -errno;
+			continue;
+		}
+		list = grow(list, *count, sizeof(*list));
+		if (listener_init(&list[*count], fd, inode) &&
+		    (!server->address || !strcmp(server->address, list[*count].address)))
+			++*count;
 		else
 			close(fd);
 	}
 	closedir(directory);
 	*listeners = list;
-	return count;
+	return error;
 }
 
 /*

@@ -21,6 +21,9 @@
 static const char *const calls[] = { "sys_exit_accept", "sys_exit_accept4" };
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
+/* Descriptors that counting leaves to the looks for sockets. */
+#define RESERVED 16
+
 static unsigned long call_ids[CALLS];
 
 /* Returns 0 and sets errno if there is none, EPERM where the kernel is locked down. */
@@ -76,7 +79,8 @@ bool workers_open(void)
 
 /*
  * Counts the calls of a thread, and of those that it starts, that returned a connection. A
- * process that it starts is a worker of its own.
+ * process that it starts is a worker of its own. What cannot be counted does not end the
+ * balance.
  */
 static int count_calls(pid_t thread, unsigned long id)
 {
@@ -91,30 +95,36 @@ static int count_calls(pid_t thread, unsigned long id)
 	int fd =
 		syscall(SYS_perf_event_open, &attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
-	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0"))
-		err(EXIT_FAILURE, "the filter of a tracepoint");
-	if (fd < 0 && errno == EMFILE) {
-		if (!warned)
-			warnx("too many threads: not all connections are counted");
+	if (fd >= sysconf(_SC_OPEN_MAX) - RESERVED)
+		errno = EMFILE;
+	else if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0"))
+		return fd;
+	/* Of the thread: it has ended. */
+	if (!warned && errno != ESRCH) {
+		warn("thread %d: not all connections are counted", thread);
 		warned = true;
-		return -1;
 	}
-	if (fd < 0 && errno != ESRCH)
-		err(EXIT_FAILURE, "counting the connections of process %d", thread);
-	return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static DIR *open_threads(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return opendir(path);
 }
 
 static void add_threads(struct worker *w)
 {
+	DIR *threads = open_threads(w->pid);
 	struct dirent *entry;
-	char path[64];
-	DIR *directory;
 	size_t i;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", w->pid);
-	directory = opendir(path);
-	while (directory && (entry = readdir(directory))) {
+	while (threads && (entry = readdir(threads))) {
 		for (i = 0; isdigit((unsigned char)*entry->d_name) && i < CALLS; i++) {
 			fd = count_calls(atoi(entry->d_name), call_ids[i]);
 			if (fd < 0)
@@ -123,8 +133,8 @@ static void add_threads(struct worker *w)
 			w->counters[w->count++] = fd;
 		}
 	}
-	if (directory)
-		closedir(directory);
+	if (threads)
+		closedir(threads);
 }
 
 static uint64_t accepted(const struct worker *w)
@@ -156,10 +166,12 @@ static struct worker *find(struct workers *workers, pid_t pid)
 	return NULL;
 }
 
-static bool may_accept(pid_t pid, const struct listener *listeners, size_t count)
+static bool may_accept(pid_t pid, const struct server *server)
 {
-	while (count--)
-		if (process_has_socket(pid, listeners[count].inode))
+	size_t i;
+
+	for (i = 0; i < server->count; i++)
+		if (process_has_socket(pid, server->listeners[i].inode))
 			return true;
 	return false;
 }
@@ -174,18 +186,18 @@ static void add(struct workers *workers, pid_t pid)
 	add_threads(w);
 }
 
-/* Of a process and its children, which the file names in one line. */
-static void add_children(struct workers *workers, pid_t pid,
-			 const struct listener *listeners, size_t count)
+/* Of one thread. The file names them in one line. */
+static void add_children(struct workers *workers, const struct server *server,
+			 const char *thread)
 {
 	char path[64];
 	FILE *file;
 	pid_t child;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", server->pid, thread);
 	file = fopen(path, "re");
 	while (file && fscanf(file, "%d", &child) == 1)
-		if (!find(workers, child) && may_accept(child, listeners, count))
+		if (!find(workers, child) && may_accept(child, server))
 			add(workers, child);
 	if (file)
 		fclose(file);
@@ -194,23 +206,27 @@ static void add_children(struct workers *workers, pid_t pid,
 /*
  * workers_update - look for new workers, and count what all have accepted
  * @workers: those that are known; empty at first
- * @pid: the server: it, and its children, may be workers
- * @listeners: sockets of which a worker has one
- * @count: their number
+ * @server: it and its children may be workers; a worker has one of its listeners
  */
-void workers_update(struct workers *workers, pid_t pid, const struct listener *listeners,
-		    size_t count)
+void workers_update(struct workers *workers, const struct server *server)
 {
-	struct worker *w;
+	struct dirent *entry;
+	DIR *threads;
 	size_t i;
 
 	for (i = 0; i < workers->count; i++)
 		workers->worker[i].ended = has_ended(&workers->worker[i]);
 	if (!workers->count)
-		add(workers, pid);
-	add_children(workers, pid, listeners, count);
+		add(workers, server->pid);
+	threads = open_threads(server->pid);
+	while (threads && (entry = readdir(threads)))
+		if (isdigit((unsigned char)*entry->d_name))
+			add_children(workers, server, entry->d_name);
+	if (threads)
+		closedir(threads);
 	for (i = 0; i < workers->count; i++) {
-		w = &workers->worker[i];
+		struct worker *w = &workers->worker[i];
+
 		w->accepted = accepted(w) - w->before;
 	}
 }

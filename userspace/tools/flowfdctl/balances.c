@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The balances of a server. A server may open and close listening sockets at any time, so
+ * balances_update() is called again and again.
+ */
+#include <err.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <flowfd.h>
+
+#include "balance.h"
+#include "flowfdctl.h"
+
+/* An error of this program's: it has asked for no balance. */
+#define DISTRIBUTED (-EALREADY)
+
+static const char *why_not(int error)
+{
+	switch (error) {
+	case DISTRIBUTED:
+		return "it has SO_REUSEPORT, and a socket for each worker:"
+		       " the kernel distributes its connections already";
+	case -EBUSY:
+		return "it is balanced already, by another process";
+	case -EINVAL:
+		return "only sockets of TCP and UNIX can be balanced";
+	case -EOPNOTSUPP:
+		return "this kernel wakes waiters in another way; nothing was changed";
+	default:
+		return module_error(error);
+	}
+}
+
+static struct listener *find(const struct server *s, ino_t inode)
+{
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		if (s->listeners[i].inode == inode)
+			return &s->listeners[i];
+	return NULL;
+}
+
+static bool was_said(const struct server *s, const struct listener *l)
+{
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		if (s->listeners[i].balance == l->balance &&
+		    !strcmp(s->listeners[i].address, l->address))
+			return true;
+	return false;
+}
+
+static void add(struct server *s, const struct listener *l)
+{
+	s->listeners = grow(s->listeners, s->count, sizeof(*l));
+	s->listeners[s->count++] = *l;
+}
+
+static void balance(struct listener *l, const struct listener *all, size_t count)
+{
+	l->balance = DISTRIBUTED;
+	if (!listener_is_of_one_worker(l, all, count))
+		l->balance = flowfd_balance(l->fd, 0);
+}
+
+static bool is_closed(const struct listener *l)
+{
+	struct pollfd end = { l->balance, 0, 0 };
+
+	return poll(&end, 1, 0) > 0;
+}
+
+/* Of those that were balanced, also what only the workers still have. */
+static void keep_open(struct server *next, const struct server *last, bool say)
+{
+	size_t i;
+
+	for (i = 0; i < last->count; i++) {
+		const struct listener *l = &last->listeners[i];
+
+		if (l->balance < 0)
+			continue;
+		if (!is_closed(l)) {
+			add(next, l);
+			continue;
+		}
+		close(l->balance);
+		if (say)
+			printf("%s: closed\n", l->address);
+	}
+}
+
+/*
+ * balances_update - balance what can be, and forget what is closed
+ * @server: its listeners are what was found the last time; none at first
+ * @say: print what begins and ends
+ *
+ * Why a socket has no balance is said once on standard error, however often it is tried.
+ *
+ * Return: 0, or a negative errno: the server's descriptors cannot be looked at.
+ */
+int balances_update(struct server *server, bool say)
+{
+	struct server next = *server;
+	struct listener *found = NULL;
+	size_t count, i;
+	int error;
+
+	next.listeners = NULL;
+	next.count = 0;
+	keep_open(&next, server, say);
+	error = listeners_find(server, &found, &count);
+	for (i = 0; i < count; i++) {
+		struct listener *l = &found[i];
+
+		if (!find(&next, l->inode)) {
+			balance(l, found, count);
+			if (l->balance >= 0 && say)
+				printf("%s: balanced\n", l->address);
+			if (l->balance < 0 && !was_said(server, l) && !was_said(&next, l))
+				warnx("%s: %s", l->address, why_not(l->balance));
+			add(&next, l);
+		}
+		close(l->fd);
+	}
+	free(found);
+	free(server->listeners);
+	*server = next;
+	return error;
+}
+
+bool balances_exist(const struct server *server)
+{
+	size_t i;
+
+	for (i = 0; i < server->count; i++)
+		if (server->listeners[i].balance >= 0)
+			return true;
+	return false;
+}
