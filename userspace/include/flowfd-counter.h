@@ -186,8 +186,8 @@ int flowfd_counter_import(struct flowfd_counter *c, const int *fds, unsigned int
  * @size: sizeof(*flow) in the compiled caller, in bytes
  *
  * Without the module a counter has a maximum and what happens to an add that does not
- * fit. With the module, a counter in memory has a bucket, too. Returns as
- * flowfd_set_flow(), or
+ * fit, and 0 does not say that those who wait for room were told. With the module, a
+ * counter in memory has a bucket, too. Returns as flowfd_set_flow(), or
  *   -EOPNOTSUPP  made without the module, and @flow has a mark above 1, a delay, a bucket
  *                or FLOWFD_SEAL; or it is a semaphore
  *   -ENODEV      made without the module, and unmapped

@@ -4,6 +4,7 @@
 #define FLOWFD_LIB_DEVICE_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Objects are compiled with hidden visibility; declarations of <flowfd.h> are public. */
@@ -67,6 +68,12 @@ int flowfd__ioctl(int fd, unsigned long request, void *argument);
 
 /** flowfd__request - the same for requests that answer 0: -ENOTTY for another number */
 int flowfd__request(int fd, unsigned long request, void *argument);
+
+/** flowfd__is_filtered - whether an error is one that filters of seccomp(2) answer with */
+static inline bool flowfd__is_filtered(int error)
+{
+	return error == -EPERM || error == -EACCES || error == -ENOSYS;
+}
 
 /**
  * flowfd__refused - the error of a call that was to add, take or wait

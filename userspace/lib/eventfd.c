@@ -23,15 +23,17 @@ int flowfd__eventfd(int flags)
 
 /*
  * The eventfd does not block: -EAGAIN says that it was empty, or rung already. -EPERM is of
- * a filter, -EINTR of an eventfd that a peer made block, and all others are of another file
- * that has its number.
+ * a filter, whatever that answers, -EINTR of an eventfd that a peer made block, and all
+ * others are of another file that has its number.
  */
 static int transfer_result(long bytes, int saved)
 {
 	int ret = 0;
 
-	if (bytes < 0 && errno != EAGAIN)
-		ret = errno == EPERM || errno == EINTR ? -errno : -EBADF;
+	if (bytes < 0 && flowfd__is_filtered(-errno))
+		ret = -EPERM;
+	else if (bytes < 0 && errno != EAGAIN)
+		ret = errno == EINTR ? -EINTR : -EBADF;
 	else if (bytes >= 0 && bytes != sizeof(uint64_t))
 		ret = -EBADF;
 	errno = saved;
@@ -45,7 +47,7 @@ int flowfd__eventfd_drain(int fd, uint64_t *value)
 	long bytes = syscall(SYS_preadv2, fd, &buffer, 1, -1L, -1L, RWF_NOWAIT);
 
 	/* Before Linux 5.8 eventfds do not know the flag. A filter may know read(2) alone. */
-	if (bytes < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM))
+	if (bytes < 0 && (errno == EOPNOTSUPP || flowfd__is_filtered(-errno)))
 		bytes = syscall(SYS_read, fd, value, sizeof(*value));
 	flowfd__stored(value, bytes);
 	return transfer_result(bytes, saved);

@@ -238,10 +238,8 @@ int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role)
 	if (c->doorbell)
 		return flowfd__doorbell_notify(c, role) ? -EPERM : 0;
 	ret = flowfd__request(c->fd, FLOWFD_IOC_COUNTER_NOTIFY, NULL);
-	if (!ret)
-		return 0;
+	if (flowfd__is_filtered(ret))
+		return notify_by_write(c->fd);
 	/* The number of a descriptor that was closed can be that of another file. */
-	if (ret == -ENOTTY || ret == -EINVAL || ret == -ENODEV || ret == -EBADF)
-		return -EPERM;
-	return notify_by_write(c->fd);
+	return ret ? -EPERM : 0;
 }

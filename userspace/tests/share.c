@@ -765,12 +765,12 @@ static void test_untold_policy(void)
 /* ---- filters of seccomp(2) ---- */
 
 /* Of a counter that is full. Returns an exit status. */
-static int refuse_doorbell(const struct flowfd_counter *c)
+static int refuse_doorbell_by(const struct flowfd_counter *c, unsigned int error)
 {
 	uint64_t value = 0;
 
-	if (refuse(SYS_write, EPERM) || refuse(SYS_preadv2, EPERM) ||
-	    refuse(SYS_read, EPERM))
+	if (refuse(SYS_write, error) || refuse(SYS_preadv2, error) ||
+	    refuse(SYS_read, error))
 		return 2;
 	if (flowfd_add(c, 1) != -EACCES || flowfd_add_with(c, 1, SECOND, 0) != -EACCES)
 		return 3;
@@ -779,6 +779,17 @@ static int refuse_doorbell(const struct flowfd_counter *c)
 	if (flowfd_take(c, &value) || value != 2 || flowfd_try_take(c, &value) != -EAGAIN)
 		return 5;
 	return flowfd_add(c, 1) != -EPERM || get(c).count != 1;
+}
+
+static int refuse_doorbell(const struct flowfd_counter *c)
+{
+	return refuse_doorbell_by(c, EPERM);
+}
+
+/* As a filter answers calls that it does not know. */
+static int not_know_doorbell(const struct flowfd_counter *c)
+{
+	return refuse_doorbell_by(c, ENOSYS);
 }
 
 static int refuse_sleep(const struct flowfd_counter *c)
@@ -1028,6 +1039,7 @@ int main(void)
 	test_disturbed(FLOWFD_NO_POLL);
 	test_blocking();
 	test_refused_call(refuse_doorbell, 0, "calls on the eventfd are refused");
+	test_refused_call(not_know_doorbell, 0, "calls on the eventfd are not known");
 	test_refused_call(refuse_sleep, 0, "poll(2) is refused");
 	test_refused_call(refuse_sleep, FLOWFD_NO_POLL, "futex(2) is refused");
 	test_no_eventfd();
