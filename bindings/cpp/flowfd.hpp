@@ -301,7 +301,13 @@ public:
 
 	bool try_add(std::uint64_t value, std::error_code &error) noexcept
 	{
-		return happened(write_with(value, 0, FLOWFD_NONBLOCK), error);
+		int ret;
+
+		/* It waits for nothing, so a signal ends nothing. */
+		do {
+			ret = write_with(value, 0, FLOWFD_NONBLOCK);
+		} while (ret == -EINTR);
+		return happened(ret, error);
 	}
 
 	/** adds; waits so long for room; @return whether there was any */
@@ -357,7 +363,12 @@ public:
 	{
 		std::uint64_t value;
 
-		if (!happened(is_open() ? flowfd_try_take(&c_, &value) : -EBADF, error))
+		int ret;
+
+		do {
+			ret = is_open() ? flowfd_try_take(&c_, &value) : -EBADF;
+		} while (ret == -EINTR);
+		if (!happened(ret, error))
 			return std::nullopt;
 		return value;
 	}

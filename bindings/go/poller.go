@@ -28,10 +28,18 @@ func newPoller(events uint32) poller {
 	return poller{turn: make(chan struct{}, 1), events: events}
 }
 
+// refused is the error of a call that was to wait: EPERM of an add says that it was made.
+func refused(err error) error {
+	if err == syscall.EPERM {
+		return syscall.EACCES
+	}
+	return err
+}
+
 func openEpoll(fd int, events uint32) (*os.File, error) {
 	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	event := syscall.EpollEvent{Events: events}
 	err = syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, fd, &event)
@@ -43,7 +51,7 @@ func openEpoll(fd int, events uint32) (*os.File, error) {
 	}
 	if err != nil {
 		syscall.Close(epoll)
-		return nil, err
+		return nil, refused(err)
 	}
 	file := os.NewFile(uintptr(epoll), "flowfd")
 	// NewFile does not say that the runtime cannot poll it.
