@@ -399,7 +399,7 @@ FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
  * it is a preadv2(2) with RWF_NOWAIT, which eventfd(2) has since Linux 5.8. Returns 0, or
  *   -EAGAIN      the count is 0
  *   -EBADF       a system call was needed, and the descriptor was closed
- *   -EACCES      not mapped, and a filter of seccomp(2) refuses the call
+ *   -EACCES      there is no count, and a filter of seccomp(2) refuses a call
  *   -ENODEV      made without the module, and unmapped
  *   -EOPNOTSUPP  a semaphore made without the module, before Linux 5.8
  */

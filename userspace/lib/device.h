@@ -83,7 +83,7 @@ static inline bool flowfd__is_filtered(int error)
  */
 static inline int flowfd__refused(int error)
 {
-	return error == -EPERM ? -EACCES : error;
+	return flowfd__is_filtered(error) ? -EACCES : error;
 }
 
 #endif /* FLOWFD_LIB_DEVICE_H */

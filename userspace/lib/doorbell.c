@@ -311,9 +311,6 @@ static int add_or_wait(const struct flowfd_counter *c, uint64_t value, uint64_t 
 		added = flowfd__try_add(c, value);
 		if (added != -EAGAIN)
 			return added;
-		/* A filter refuses to tell pollers, but there is no room all the same. */
-		if (settled == -EACCES && deadline == FLOWFD__AT_ONCE)
-			return -EAGAIN;
 		ret = settled ? settled : flowfd__rest(&vain, deadline);
 		if (ret)
 			break;
@@ -452,6 +449,6 @@ int flowfd__doorbell_try_take(const struct flowfd_counter *c, uint64_t *value)
 	ret = settle(c, 0, misses % MISSES ? MISSED : MISSED | AGAIN);
 	if (flowfd_counter_take(c, value))
 		return 0;
-	/* Whatever a filter or a signal keeps from the eventfd, there is nothing. */
-	return ret == -EBADF ? ret : -EAGAIN;
+	/* A signal can end a read(2), if a peer made the eventfd block: there is nothing. */
+	return ret && ret != -EINTR ? ret : -EAGAIN;
 }

@@ -146,7 +146,7 @@ static int check_file(int fd)
 
 	if (!fstatfs(fd, &status))
 		return status.f_type == ANON_INODE_FS_MAGIC ? 0 : -ENOTTY;
-	refused = errno == EACCES ? EPERM : errno;
+	refused = flowfd__is_filtered(-errno) ? EPERM : errno;
 	errno = saved;
 	return -refused;
 }

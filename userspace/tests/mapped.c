@@ -627,6 +627,8 @@ static void test_refused(void)
 	tap_is(flowfd_counter_map(&c, fd, both), -EPERM, "a file that may not be looked at");
 	file_system = -EACCES;
 	tap_is(flowfd_counter_map(&c, fd, both), -EPERM, "EACCES means something else");
+	file_system = -ENOSYS;
+	tap_is(flowfd_counter_map(&c, fd, both), -EPERM, "a filter that does not know the call");
 	file_system = ANON_INODE_FS_MAGIC;
 	tap_is(flowfd_counter_map(&c, fd, 0), -EINVAL, "no role");
 	tap_is(flowfd_counter_map(&c, fd, 4 | both), -EINVAL, "an unknown role");
@@ -856,6 +858,7 @@ int main(void)
 	test_other_file(ENOTTY);
 	test_other_file(EINVAL);
 	test_other_file(ENODEV);
+	test_other_file(EIO);
 	test_refused_call();
 	test_crowd();
 	test_roles();

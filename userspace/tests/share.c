@@ -774,9 +774,10 @@ static int refuse_doorbell_by(const struct flowfd_counter *c, unsigned int error
 		return 2;
 	if (flowfd_add(c, 1) != -EACCES || flowfd_add_with(c, 1, SECOND, 0) != -EACCES)
 		return 3;
-	if (flowfd_add_with(c, 1, 0, FLOWFD_NONBLOCK) != -EAGAIN || get(c).count != 2)
+	/* Not -EAGAIN: a poll may find the doorbell ready at once, time after time. */
+	if (flowfd_add_with(c, 1, 0, FLOWFD_NONBLOCK) != -EACCES || get(c).count != 2)
 		return 4;
-	if (flowfd_take(c, &value) || value != 2 || flowfd_try_take(c, &value) != -EAGAIN)
+	if (flowfd_take(c, &value) || value != 2 || flowfd_try_take(c, &value) != -EACCES)
 		return 5;
 	return flowfd_add(c, 1) != -EPERM || get(c).count != 1;
 }
@@ -792,14 +793,32 @@ static int not_know_doorbell(const struct flowfd_counter *c)
 	return refuse_doorbell_by(c, ENOSYS);
 }
 
-static int refuse_sleep(const struct flowfd_counter *c)
+/* And a peer has made the eventfd block. */
+static int refuse_preadv2(const struct flowfd_counter *c)
+{
+	struct interrupt interrupt;
+	uint64_t value;
+	int ret;
+
+	if (refuse(SYS_preadv2, EPERM))
+		return 2;
+	if (flowfd_take(c, &value) || fcntl(c->fd, F_SETFL, 0))
+		return 3;
+	c->take.consumer->armed = FLOWFD_ARMED_WRITERS;
+	interrupt_begin(&interrupt);
+	ret = flowfd_try_take(c, &value);
+	interrupt_end(&interrupt);
+	return ret != -EAGAIN;
+}
+
+static int refuse_sleep_by(const struct flowfd_counter *c, unsigned int error)
 {
 	uint64_t value = 42;
 
-	if (refuse(SYS_ppoll, EPERM) || refuse(SYS_futex, EPERM))
+	if (refuse(SYS_ppoll, error) || refuse(SYS_futex, error))
 		return 2;
 #ifdef SYS_poll
-	if (refuse(SYS_poll, EPERM))
+	if (refuse(SYS_poll, error))
 		return 2;
 #endif
 	if (flowfd_add(c, 1) != -EACCES || flowfd_add_with(c, 1, SECOND, 0) != -EACCES ||
@@ -807,6 +826,16 @@ static int refuse_sleep(const struct flowfd_counter *c)
 		return 3;
 	flowfd_take(c, &value);
 	return flowfd_take_with(c, &value, SECOND, 0) != -EACCES || value != 2;
+}
+
+static int refuse_sleep(const struct flowfd_counter *c)
+{
+	return refuse_sleep_by(c, EPERM);
+}
+
+static int not_know_sleep(const struct flowfd_counter *c)
+{
+	return refuse_sleep_by(c, ENOSYS);
 }
 
 /* -EPERM says that a value was added, and nothing else does. */
@@ -1040,8 +1069,10 @@ int main(void)
 	test_blocking();
 	test_refused_call(refuse_doorbell, 0, "calls on the eventfd are refused");
 	test_refused_call(not_know_doorbell, 0, "calls on the eventfd are not known");
+	test_refused_call(refuse_preadv2, 0, "a read(2) that a signal ends");
 	test_refused_call(refuse_sleep, 0, "poll(2) is refused");
 	test_refused_call(refuse_sleep, FLOWFD_NO_POLL, "futex(2) is refused");
+	test_refused_call(not_know_sleep, FLOWFD_NO_POLL, "futex(2) is not known");
 	test_no_eventfd();
 	test_always_ready();
 	test_always_changed();
