@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"example.org/flowfd"
 	"example.org/flowfd/internal/sys"
@@ -498,6 +499,55 @@ func TestAddedAndNobodyTold(t *testing.T) {
 	}
 	if value, ok, err := c.TryTake(); value != 2 || !ok || err != nil {
 		t.Errorf("took %d, %v, %v", value, ok, err)
+	}
+}
+
+// refuse has a system call fail on this thread: seccomp(2).
+func refuse(number uintptr, errno syscall.Errno) error {
+	const noNewPrivileges, filtering, fail, allow = 38, 2, 0x50000, 0x7fff0000
+	filter := [...]syscall.SockFilter{
+		{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS},
+		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 1, K: uint32(number)},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: fail | uint32(errno)},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: allow},
+	}
+	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	_, _, err := syscall.RawSyscall6(syscall.SYS_PRCTL, noNewPrivileges, 1, 0, 0, 0, 0)
+	if err == 0 {
+		_, _, err = syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_SECCOMP, filtering,
+			uintptr(unsafe.Pointer(&program)))
+	}
+	if err != 0 {
+		return err
+	}
+	return nil
+}
+
+// EPERM would say that it was added.
+func TestRefusedWait(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EPERM, syscall.ENOSYS} {
+		c := open(t, flowfd.Options{Maximum: 2})
+		add(t, c, 1)
+		var err, skip error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			// For ever, so that the thread ends, too.
+			runtime.LockOSThread()
+			if skip = refuse(syscall.SYS_EPOLL_CREATE1, errno); skip == nil {
+				err = c.Add(context.Background(), 1)
+			}
+		}()
+		<-done
+		if skip != nil {
+			t.Skip("no filters: ", skip)
+		}
+		if !errors.Is(err, syscall.EACCES) {
+			t.Errorf("%v: %v", errno, err)
+		}
+		if value := take(t, c); value != 1 {
+			t.Errorf("took %d", value)
+		}
 	}
 }
 

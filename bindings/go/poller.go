@@ -28,9 +28,10 @@ func newPoller(events uint32) poller {
 	return poller{turn: make(chan struct{}, 1), events: events}
 }
 
-// refused is the error of a call that was to wait: EPERM of an add says that it was made.
+// refused is the error of a call that was to wait, as of the library: EPERM of an add says that
+// it was made.
 func refused(err error) error {
-	if err == syscall.EPERM {
+	if err == syscall.EPERM || err == syscall.ENOSYS {
 		return syscall.EACCES
 	}
 	return err
