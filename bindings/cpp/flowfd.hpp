@@ -327,7 +327,9 @@ public:
 	{
 		std::uint64_t time = detail::nanoseconds(timeout);
 
-		return happened(write_with(value, time, time ? 0 : FLOWFD_NONBLOCK), error);
+		if (!time)
+			return try_add(value, error);
+		return happened(write_with(value, time, 0), error);
 	}
 
 	/** takes the count, which is 0 then; waits until there is one; 0: an error */
@@ -362,7 +364,6 @@ public:
 	std::optional<std::uint64_t> try_take(std::error_code &error) noexcept
 	{
 		std::uint64_t value;
-
 		int ret;
 
 		do {

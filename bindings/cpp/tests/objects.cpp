@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What C++ adds: moves, ownership of descriptors, errors, durations; and the ring. */
+#include <cerrno>
 #include <cstdlib>
 #include <iostream>
 #include <limits>
@@ -9,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <flowfd.hpp>
@@ -106,6 +108,39 @@ static void test_errors()
 	flowfd::counter::from_descriptors(&wrong, 1, error);
 	ok(error == std::errc::inappropriate_io_control_operation, "not a counter");
 	ok(is_open(STDIN_FILENO), "it stays the caller's");
+}
+
+/* The next write(2) to a counter is interrupted. */
+static bool interrupts;
+
+extern "C" ssize_t write(int fd, const void *data, size_t size)
+{
+	if (interrupts && size == sizeof(std::uint64_t)) {
+		interrupts = false;
+		errno = EINTR;
+		return -1;
+	}
+	return syscall(SYS_write, fd, data, size);
+}
+
+static void test_interrupted()
+{
+	flowfd::counter_settings settings;
+
+	settings.semaphore = true;
+	settings.nonblocking = true;
+	flowfd::counter counter(settings);
+	if (counter.features() & FLOWFD_HAS_MAXIMUM)
+		return; /* What is interrupted is an eventfd. */
+	interrupts = true;
+	bool added = counter.try_add(1);
+	bool happened = !interrupts;
+	interrupts = true;
+	added = counter.add_for(1, 0ms) && added;
+	happened = !interrupts && happened;
+	interrupts = false;
+	ok(added && happened, "what does not wait is repeated after a signal");
+	ok(counter.take() == 1 && counter.take() == 1 && !counter.try_take(), "once");
 }
 
 static void test_durations()
@@ -246,6 +281,7 @@ int main()
 {
 	test_moves();
 	test_errors();
+	test_interrupted();
 	test_durations();
 	test_received();
 	test_key();
