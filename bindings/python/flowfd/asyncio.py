@@ -98,6 +98,8 @@ class EventLoop(_asyncio.SelectorEventLoop):
         *args: _Any,
         context: _contextvars.Context | None = None,
     ) -> _asyncio.Handle:
+        """As asyncio's. OSError (EPERM) says that the callback is queued, but the loop could
+        not be woken: it is called when something else wakes that."""
         if self._debug or self._closed:  # type: ignore[attr-defined]
             handle = super().call_soon_threadsafe(callback, *args, context=context)
             # It ends with the caller, not with this function.

@@ -161,6 +161,23 @@ def test_call_after_close():
     loop._write_to_self()
 
 
+def test_callback_that_the_loop_is_not_told_of():
+    """It is queued, as what an add with EPERM adds is added."""
+    loop = flowfd.asyncio.new_event_loop()
+    calls = []
+    assert loop._counter.try_take() is None
+    # Its number is another file's.
+    with open("/dev/null") as other:
+        os.dup2(other.fileno(), loop._counter.fileno(), inheritable=False)
+    with pytest.raises(PermissionError) as caught:
+        loop.call_soon_threadsafe(calls.append, 1)
+    assert caught.value.errno == errno.EPERM
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    assert calls == [1]
+    loop.close()
+
+
 @pytest.mark.skipif(BACKEND == "module", reason="there is no eventfd to look at")
 def test_awake_loop_is_not_rung():
     """While the loop is awake, a thread's callbacks leave the eventfd as it is."""
