@@ -23,7 +23,7 @@ number = 0
 def report(ok, name, detail=""):
     global number
     number += 1
-    print(f"{'ok' if ok else 'not ok'} {number} - {name}")
+    print(f"{'ok' if ok else 'not ok'} {number} - {name}", flush=True)
     if not ok and detail:
         print("# " + str(detail).replace("\n", "\n# "))
 
@@ -85,7 +85,10 @@ def accepted(answer):
 def begin(*arguments):
     """A command that has found the workers and waits for its end, as its last step is to
     open a descriptor for signals. Its only table comes at its end."""
-    process = start("--json", "--interval=3600", *arguments)
+    return wait_for_signalfd(start("--json", "--interval=3600", *arguments))
+
+
+def wait_for_signalfd(process):
     directory = f"/proc/{process.pid}/fd/"
     end = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < end:
@@ -256,13 +259,62 @@ def check_sockets(first):
     second.close()
     both.terminate()
     output, error = both.communicate()
-    report((both.returncode, error) == (0, ""), "each is named once", (output, error))
+    report((both.returncode, output, error) == (-signal.SIGTERM, "", ""),
+           "each is named once", (output, error))
     os.close(twice)
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as six:
+        address = "[::1]:%d" % six.getsockname()[1]
+        one = start("--listen", address, *pid)
+        report(one.stdout.readline() == f"{address}: balanced\n", "IPv6")
+        one.kill()
+        one.communicate()
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP) as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        refused("another protocol", "only sockets of TCP and UNIX can be balanced",
+        refused("another protocol", "only listening sockets of TCP and UNIX can be",
                 "--listen", name_of(other), *pid)
+
+
+def check_left(listener):
+    """A socket that the server has closed, and its workers have not."""
+    server = serve(listener)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    other = os.fork()
+    if not other:
+        # The server of this command: it has the socket, and lets go of it when told.
+        signal.sigwait([signal.SIGUSR1])
+        listener.close()
+        signal.pause()
+    process = start("--pid", str(other))
+    line = process.stdout.readline()
+    os.kill(other, signal.SIGUSR1)
+    # Two looks.
+    time.sleep(11)
+    second = start("--pid", str(server))
+    report(line and "balanced already" in second.communicate()[1],
+           "a socket that only workers have stays balanced", line)
+    for end in other, server:
+        os.kill(end, signal.SIGTERM)
+        os.waitpid(end, 0)
+    output, error = process.communicate(timeout=PATIENCE)
+    report((process.returncode, output, error) == (0, "", ""), "until the server ends",
+           (output, error))
+
+
+def check_signals(listener):
+    """What nohup(1) has made ignored ends nothing."""
+    process = subprocess.Popen(
+        ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", PROGRAM, "balance", "--json",
+         "--interval=3600", "--pid", str(os.getpid())], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for_signalfd(process)
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    report(process.poll() is None, "an ignored signal")
+    process.send_signal(signal.SIGINT)
+    answer = json.loads(process.communicate()[0])
+    report((process.returncode, answer["listeners"]) == (0, [name_of(listener)]),
+           "another signal ends with a table", answer)
 
 
 def check_descriptors(listener):
@@ -334,6 +386,8 @@ def main():
         tcp.setblocking(False)
         check_uncounted(tcp)
         check_sockets(tcp)
+        check_left(tcp)
+        check_signals(tcp)
         check_descriptors(tcp)
         check_threads(tcp)
         tcp.close()
@@ -346,6 +400,11 @@ def main():
         refused("no process", "No such process", "--pid=4194303")
         refused("no socket", f"process {os.getpid()} has no listening socket",
                 "--pid", str(os.getpid()))
+        answer = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", PROGRAM,
+                                 "balance", f"--pid={os.getpid()}"], text=True,
+                                capture_output=True, check=False)
+        report(answer.returncode == 1 and "run this as root" in answer.stderr,
+               "another user", answer)
         check_ended()
         check_reuseport()
     print(f"1..{number}")

@@ -33,15 +33,13 @@ struct arguments {
 	bool json;
 };
 
-/* What ends the program, and when the next look and table are due. */
+/** struct session - @ends: the server's end, and if it @counts, the signals that end it */
 struct session {
 	struct arguments a;
 	struct server server;
 	struct workers workers;
 	bool counts;
 	struct pollfd ends[2];
-	uint64_t next_look;
-	uint64_t next_table;
 };
 
 static const struct argp_option options[] = {
@@ -103,14 +101,17 @@ static const char *look_error(int error)
 	return strerror(-error);
 }
 
-/* The sockets of a server that is to be counted alone. */
+/* What a server that is only to be counted has. */
 static int find_listeners(struct server *server)
 {
-	int error = listeners_find(server, &server->listeners, &server->count);
-	size_t i;
+	struct listener *found;
+	size_t count, i;
+	int error = listeners_find(server, &found, &count);
 
-	for (i = 0; i < server->count; i++)
-		close(server->listeners[i].fd);
+	for (i = 0; i < count; i++)
+		close(found[i].fd);
+	server->listeners = found;
+	server->count = count;
 	return error;
 }
 
@@ -129,10 +130,13 @@ static void first_look(struct session *s)
 	/* Each has said why. */
 	if (!s->a.once && !balances_exist(server))
 		exit(EXIT_FAILURE);
+	if (s->counts)
+		workers_find(&s->workers, server);
+	fflush(stdout);
 }
 
 /* A server that ends just now has no descriptors, which is no news. */
-static void look(struct session *s)
+static void look_again(struct session *s)
 {
 	static int last;
 	int error = s->a.once ? 0 : balances_update(&s->server, !s->counts);
@@ -141,9 +145,8 @@ static void look(struct session *s)
 		warnx("process %d: %s", s->server.pid, look_error(error));
 	last = error;
 	if (s->counts)
-		workers_update(&s->workers, &s->server);
-	else
-		fflush(stdout);
+		workers_find(&s->workers, &s->server);
+	fflush(stdout);
 }
 
 /* A process that accepted nothing and has workers is their parent, and no worker. */
@@ -159,6 +162,8 @@ static void print_json(const struct session *s, const char *state)
 
 	printf("{\"balance\": 1, \"state\": \"%s\", \"listeners\": [", state);
 	for (i = 0; i < s->server.count; i++) {
+		if (!s->a.once && s->server.listeners[i].balance < 0)
+			continue;
 		printf("%s", separator);
 		text_json(stdout, s->server.listeners[i].address);
 		separator = ", ";
@@ -204,6 +209,7 @@ static void print_table(const struct session *s, const char *state)
 
 static void report(struct session *s, const char *state)
 {
+	workers_count(&s->workers);
 	if (s->a.json)
 		print_json(s, state);
 	else
@@ -213,14 +219,12 @@ static void report(struct session *s, const char *state)
 }
 
 /* Returns whether the server ended, or this program is to. */
-static bool wait_until_due(const struct session *s)
+static bool wait_until(const struct session *s, uint64_t due)
 {
 	struct pollfd ends[2] = { s->ends[0], s->ends[1] };
-	uint64_t now = now_ns(), due = s->next_look;
 	struct timespec left = { 0 };
+	uint64_t now = now_ns();
 
-	if (s->counts && s->next_table < due)
-		due = s->next_table;
 	if (due > now)
 		left = (struct timespec){ (due - now) / 1000000000,
 					  (due - now) % 1000000000 };
@@ -230,20 +234,23 @@ static bool wait_until_due(const struct session *s)
 static void run(struct session *s)
 {
 	const char *state = s->a.once ? "not balanced" : "balanced";
-	uint64_t interval = s->a.interval * 1e9;
-	bool ended, due;
+	uint64_t interval = s->a.interval * 1e9, now = now_ns();
+	uint64_t look = now + LOOK_NS, table = s->counts ? now + interval : UINT64_MAX;
+	bool ended;
 
-	s->next_table = now_ns() + interval;
 	do {
-		s->next_look = now_ns() + LOOK_NS;
-		ended = wait_until_due(s);
-		due = s->counts && (ended || now_ns() >= s->next_table);
-		look(s);
-		if (due) {
-			report(s, state);
-			s->next_table = now_ns() + interval;
+		ended = wait_until(s, look < table ? look : table);
+		now = now_ns();
+		if (!ended && now >= look) {
+			look_again(s);
+			look = now + LOOK_NS;
 		}
-	} while (!ended && !(due && s->a.once));
+		if (s->counts && (ended || now >= table)) {
+			report(s, state);
+			table = now + interval;
+			ended |= s->a.once;
+		}
+	} while (!ended);
 }
 
 /* Each thread and each socket of a server has a descriptor here. */
@@ -257,15 +264,19 @@ static void allow_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* What ends the program also ends with a table. What was ignored before stays so. */
 static int signals(void)
 {
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action;
 	sigset_t set;
+	size_t i;
 	int fd;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (!sigaction(numbers[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(&set, numbers[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
 	if (fd < 0)
@@ -275,7 +286,7 @@ static int signals(void)
 
 int balance_main(int argc, char **argv)
 {
-	struct session s = { 0 };
+	struct session s = { .ends[1].fd = -1 };
 
 	argp_parse(&argp, argc, argv, 0, NULL, &s);
 	allow_descriptors();
@@ -288,10 +299,7 @@ int balance_main(int argc, char **argv)
 	s.ends[0] = (struct pollfd){ s.server.pidfd, POLLIN, 0 };
 	first_look(&s);
 	if (s.counts)
-		workers_update(&s.workers, &s.server);
-	fflush(stdout);
-	/* Last: until now a signal ends the program, whatever it waits for. */
-	s.ends[1] = (struct pollfd){ signals(), POLLIN, 0 };
+		s.ends[1] = (struct pollfd){ signals(), POLLIN, 0 };
 	run(&s);
 	return EXIT_SUCCESS;
 }

@@ -46,8 +46,8 @@ struct server {
 /**
  * struct worker - a process that may accept connections
  * @pid: its number
- * @pidfd: shows its end; -1: it could not be opened any more
- * @ended: it has ended, so @accepted is final
+ * @pidfd: shows its end
+ * @ended: it has ended, so @accepted is final, and its descriptors are closed
  * @counters: descriptors of perf events, two for each thread
  * @count: their number
  * @before: connections that it had accepted at the last table
@@ -73,7 +73,7 @@ int listeners_find(const struct server *server, struct listener **listeners,
 		   size_t *count);
 bool listener_is_of_one_worker(const struct listener *l, const struct listener *all,
 			       size_t count);
-bool process_has_socket(pid_t pid, ino_t inode);
+bool process_has_listener(pid_t pid, const struct server *server);
 
 /* balances.c */
 int balances_update(struct server *server, bool say);
@@ -81,7 +81,8 @@ bool balances_exist(const struct server *server);
 
 /* workers.c */
 bool workers_open(void);
-void workers_update(struct workers *workers, const struct server *server);
+void workers_find(struct workers *workers, const struct server *server);
+void workers_count(struct workers *workers);
 void workers_reset(struct workers *workers);
 
 #endif /* FLOWFDCTL_BALANCE_H */

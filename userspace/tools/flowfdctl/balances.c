@@ -28,22 +28,12 @@ static const char *why_not(int error)
 	case -EBUSY:
 		return "it is balanced already, by another process";
 	case -EINVAL:
-		return "only sockets of TCP and UNIX can be balanced";
+		return "only listening sockets of TCP and UNIX can be balanced";
 	case -EOPNOTSUPP:
 		return "this kernel wakes waiters in another way; nothing was changed";
 	default:
 		return module_error(error);
 	}
-}
-
-static struct listener *find(const struct server *s, ino_t inode)
-{
-	size_t i;
-
-	for (i = 0; i < s->count; i++)
-		if (s->listeners[i].inode == inode)
-			return &s->listeners[i];
-	return NULL;
 }
 
 static bool was_said(const struct server *s, const struct listener *l)
@@ -63,11 +53,13 @@ static void add(struct server *s, const struct listener *l)
 	s->listeners[s->count++] = *l;
 }
 
-static void balance(struct listener *l, const struct listener *all, size_t count)
+static int balance(const struct server *known, const struct listener *l,
+		   const struct listener *found, size_t count)
 {
-	l->balance = DISTRIBUTED;
-	if (!listener_is_of_one_worker(l, all, count))
-		l->balance = flowfd_balance(l->fd, 0);
+	if (listener_is_of_one_worker(l, found, count) ||
+	    listener_is_of_one_worker(l, known->listeners, known->count))
+		return DISTRIBUTED;
+	return flowfd_balance(l->fd, 0);
 }
 
 static bool is_closed(const struct listener *l)
@@ -97,6 +89,14 @@ static void keep_open(struct server *next, const struct server *last, bool say)
 	}
 }
 
+static void tell(const struct server *last, const struct listener *l, bool say)
+{
+	if (l->balance >= 0 && say)
+		printf("%s: balanced\n", l->address);
+	if (l->balance < 0 && !was_said(last, l))
+		warnx("%s: %s", l->address, why_not(l->balance));
+}
+
 /*
  * balances_update - balance what can be, and forget what is closed
  * @server: its listeners are what was found the last time; none at first
@@ -109,26 +109,23 @@ static void keep_open(struct server *next, const struct server *last, bool say)
 int balances_update(struct server *server, bool say)
 {
 	struct server next = *server;
-	struct listener *found = NULL;
+	struct listener *found;
 	size_t count, i;
 	int error;
 
 	next.listeners = NULL;
 	next.count = 0;
 	keep_open(&next, server, say);
-	error = listeners_find(server, &found, &count);
+	error = listeners_find(&next, &found, &count);
+	for (i = 0; i < count; i++)
+		found[i].balance = balance(&next, &found[i], found, count);
+	/* Before it prints, which may take long. */
+	for (i = 0; i < count; i++)
+		close(found[i].fd);
 	for (i = 0; i < count; i++) {
-		struct listener *l = &found[i];
-
-		if (!find(&next, l->inode)) {
-			balance(l, found, count);
-			if (l->balance >= 0 && say)
-				printf("%s: balanced\n", l->address);
-			if (l->balance < 0 && !was_said(server, l) && !was_said(&next, l))
-				warnx("%s: %s", l->address, why_not(l->balance));
-			add(&next, l);
-		}
-		close(l->fd);
+		if (!was_said(&next, &found[i]))
+			tell(server, &found[i], say);
+		add(&next, &found[i]);
 	}
 	free(found);
 	free(server->listeners);

@@ -5,9 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -77,7 +80,11 @@ static int option(int fd, int name)
 
 static bool listener_init(struct listener *l, int fd, ino_t inode)
 {
-	if (!option(fd, SO_ACCEPTCONN) || !address_text(l->address, fd))
+	struct stat status;
+
+	/* Another socket may have the number of the descriptor by now. */
+	if (fstat(fd, &status) || status.st_ino != inode || !option(fd, SO_ACCEPTCONN) ||
+	    !address_text(l->address, fd))
 		return false;
 	l->fd = fd;
 	l->inode = inode;
@@ -91,6 +98,80 @@ static bool is_known(const struct listener *listeners, size_t count, ino_t inode
 		if (listeners[count].inode == inode)
 			return true;
 	return false;
+}
+
+struct inodes {
+	ino_t *inode;
+	size_t count;
+};
+
+static bool inodes_have(const struct inodes *inodes, ino_t inode)
+{
+	size_t i;
+
+	for (i = 0; i < inodes->count; i++)
+		if (inodes->inode[i] == inode)
+			return true;
+	return false;
+}
+
+/* A line of /proc/net/tcp. The kernel lists those that listen before all others. */
+static bool tcp_inode(const char *line, ino_t *inode)
+{
+	unsigned int state;
+
+	return sscanf(line, "%*s %*s %*s %x %*s %*s %*s %*s %*s %lu", &state, inode) ==
+		       2 &&
+	       state == TCP_LISTEN;
+}
+
+#define UNIX_LISTENS 0x10000
+
+static bool unix_inode(const char *line, ino_t *inode)
+{
+	unsigned int flags;
+
+	*inode = 0;
+	sscanf(line, "%*s %*s %*s %x %*s %*s %lu", &flags, inode);
+	if (*inode && !(flags & UNIX_LISTENS))
+		*inode = 0;
+	return true;
+}
+
+static int add_inodes(struct inodes *inodes, pid_t pid, const char *name,
+		      bool (*parse)(const char *line, ino_t *inode))
+{
+	char path[64], *line = NULL;
+	size_t size = 0;
+	ino_t inode;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", pid, name);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT ? 0 : -errno;
+	/* The first line has the names of the columns. */
+	if (getline(&line, &size, file) < 0)
+		size = 0;
+	while (getline(&line, &size, file) > 0 && parse(line, &inode)) {
+		if (!inode)
+			continue;
+		inodes->inode = grow(inodes->inode, inodes->count, sizeof(inode));
+		inodes->inode[inodes->count++] = inode;
+	}
+	free(line);
+	fclose(file);
+	return 0;
+}
+
+/* What listens in the network namespace of a process. */
+static int find_inodes(struct inodes *inodes, pid_t pid)
+{
+	int error = add_inodes(inodes, pid, "tcp", tcp_inode);
+
+	if (!error)
+		error = add_inodes(inodes, pid, "tcp6", tcp_inode);
+	return error ? error : add_inodes(inodes, pid, "unix", unix_inode);
 }
 
 static DIR *open_descriptors(pid_t pid)
@@ -113,50 +194,66 @@ static ino_t socket_inode(int directory, const char *name)
 	return strncmp(text, "socket:[", 8) ? 0 : strtoul(text + 8, NULL, 10);
 }
 
+/* Returns 1: it is one; 0: it is not; or the negative errno of what could not be fetched. */
+static int fetch(const struct server *server, int number, ino_t inode, struct listener *l)
+{
+	int fd = syscall(SYS_pidfd_getfd, server->pidfd, number, 0);
+
+	/* It was closed meanwhile. */
+	if (fd < 0)
+		return errno == EBADF ? 0 : -errno;
+	if (listener_init(l, fd, inode) &&
+	    (!server->address || !strcmp(server->address, l->address)))
+		return 1;
+	close(fd);
+	return 0;
+}
+
 /*
- * listeners_find - the listening sockets of a process
- * @server: the process
- * @listeners: result
+ * listeners_find - those listening sockets of a process that are not known
+ * @server: the process, and the listeners that are known
+ * @listeners: result; the caller closes their descriptors soon: as long as they are open,
+ *	the sockets are
  * @count: their number
  *
- * Return: 0, or the negative errno of the first descriptor that could not be fetched.
+ * Other descriptors are not fetched: what the server closes shall be closed then.
+ *
+ * Return: 0, or the negative errno of what could not be looked at first.
  */
 int listeners_find(const struct server *server, struct listener **listeners,
 		   size_t *count)
 {
-	DIR *directory = open_descriptors(server->pid);
+	struct inodes inodes = { 0 };
 	struct listener *list = NULL;
 	struct dirent *entry;
-	int fd, error = 0;
+	DIR *directory;
 	ino_t inode;
+	int ret;
 
 	*count = 0;
-	if (!directory)
-		return -errno;
-	while (!error && (entry = readdir(directory))) {
+	*listeners = NULL;
+	ret = find_inodes(&inodes, server->pid);
+	directory = ret ? NULL : open_descriptors(server->pid);
+	if (!ret && !directory)
+		ret = -errno;
+	while (ret >= 0 && directory && (entry = readdir(directory))) {
 		if (!isdigit((unsigned char)*entry->d_name))
 			continue;
 		inode = socket_inode(dirfd(directory), entry->d_name);
-		if (!inode || is_known(list, *count, inode))
+		if (!inode || !inodes_have(&inodes, inode) ||
+		    is_known(server->listeners, server->count, inode) ||
+		    is_known(list, *count, inode))
 			continue;
-		fd = syscall(SYS_pidfd_getfd, server->pidfd, atoi(entry->d_name), 0);
-		/* The descriptor was closed meanwhile. */
-		if (fd < 0 && errno == EBADF)
-			continue;
-		if (fd < 0) {
-			error = -errno;
-			continue;
-		}
 		list = grow(list, *count, sizeof(*list));
-		if (listener_init(&list[*count], fd, inode) &&
-		    (!server->address || !strcmp(server->address, list[*count].address)))
+		ret = fetch(server, atoi(entry->d_name), inode, &list[*count]);
+		if (ret > 0)
 			++*count;
-		else
-			close(fd);
 	}
-	closedir(directory);
+	if (directory)
+		closedir(directory);
+	free(inodes.inode);
 	*listeners = list;
-	return error;
+	return ret < 0 ? ret : 0;
 }
 
 /*
@@ -173,15 +270,18 @@ bool listener_is_of_one_worker(const struct listener *l, const struct listener *
 	return false;
 }
 
-/* process_has_socket - whether one of a process' descriptors is this socket */
-bool process_has_socket(pid_t pid, ino_t inode)
+/* process_has_listener - whether one of a process' descriptors is one of the server's */
+bool process_has_listener(pid_t pid, const struct server *server)
 {
 	DIR *directory = open_descriptors(pid);
 	struct dirent *entry;
 	bool found = false;
+	ino_t inode;
 
-	while (directory && !found && (entry = readdir(directory)))
-		found = socket_inode(dirfd(directory), entry->d_name) == inode;
+	while (directory && !found && (entry = readdir(directory))) {
+		inode = socket_inode(dirfd(directory), entry->d_name);
+		found = inode && is_known(server->listeners, server->count, inode);
+	}
 	if (directory)
 		closedir(directory);
 	return found;

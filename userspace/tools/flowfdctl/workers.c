@@ -91,13 +91,15 @@ static int count_calls(pid_t thread, unsigned long id)
 		.config = id,
 		.inherit = 1,
 		.inherit_thread = 1,
+		.disabled = 1,
 	};
 	int fd =
 		syscall(SYS_perf_event_open, &attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd >= sysconf(_SC_OPEN_MAX) - RESERVED)
 		errno = EMFILE;
-	else if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0"))
+	else if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0") &&
+		 !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		return fd;
 	/* Of the thread: it has ended. */
 	if (!warned && errno != ESRCH) {
@@ -117,24 +119,39 @@ static DIR *open_threads(pid_t pid)
 	return opendir(path);
 }
 
-static void add_threads(struct worker *w)
+static void add_thread(struct worker *w, pid_t thread)
 {
-	DIR *threads = open_threads(w->pid);
-	struct dirent *entry;
 	size_t i;
 	int fd;
 
-	while (threads && (entry = readdir(threads))) {
-		for (i = 0; isdigit((unsigned char)*entry->d_name) && i < CALLS; i++) {
-			fd = count_calls(atoi(entry->d_name), call_ids[i]);
-			if (fd < 0)
-				continue;
-			w->counters = grow(w->counters, w->count, sizeof(*w->counters));
-			w->counters[w->count++] = fd;
-		}
+	for (i = 0; i < CALLS; i++) {
+		fd = count_calls(thread, call_ids[i]);
+		if (fd < 0)
+			continue;
+		w->counters = grow(w->counters, w->count, sizeof(*w->counters));
+		w->counters[w->count++] = fd;
 	}
-	if (threads)
-		closedir(threads);
+}
+
+/* First all are found: what one starts after it is counted is counted with it. */
+static void add_threads(struct worker *w)
+{
+	DIR *directory = open_threads(w->pid);
+	struct dirent *entry;
+	pid_t *threads = NULL;
+	size_t i, count = 0;
+
+	while (directory && (entry = readdir(directory))) {
+		if (!isdigit((unsigned char)*entry->d_name))
+			continue;
+		threads = grow(threads, count, sizeof(*threads));
+		threads[count++] = atoi(entry->d_name);
+	}
+	if (directory)
+		closedir(directory);
+	for (i = 0; i < count; i++)
+		add_thread(w, threads[i]);
+	free(threads);
 }
 
 static uint64_t accepted(const struct worker *w)
@@ -153,7 +170,7 @@ static bool has_ended(const struct worker *w)
 {
 	struct pollfd end = { w->pidfd, POLLIN, 0 };
 
-	return w->pidfd < 0 || poll(&end, 1, 0) > 0;
+	return poll(&end, 1, 0) > 0;
 }
 
 static struct worker *find(struct workers *workers, pid_t pid)
@@ -166,24 +183,15 @@ static struct worker *find(struct workers *workers, pid_t pid)
 	return NULL;
 }
 
-static bool may_accept(pid_t pid, const struct server *server)
-{
-	size_t i;
-
-	for (i = 0; i < server->count; i++)
-		if (process_has_socket(pid, server->listeners[i].inode))
-			return true;
-	return false;
-}
-
 static void add(struct workers *workers, pid_t pid)
 {
-	struct worker *w;
+	struct worker w = { .pid = pid, .pidfd = syscall(SYS_pidfd_open, pid, 0) };
 
-	workers->worker = grow(workers->worker, workers->count, sizeof(*w));
-	w = &workers->worker[workers->count++];
-	*w = (struct worker){ .pid = pid, .pidfd = syscall(SYS_pidfd_open, pid, 0) };
-	add_threads(w);
+	if (w.pidfd < 0)
+		return;
+	add_threads(&w);
+	workers->worker = grow(workers->worker, workers->count, sizeof(w));
+	workers->worker[workers->count++] = w;
 }
 
 /* Of one thread. The file names them in one line. */
@@ -197,25 +205,23 @@ static void add_children(struct workers *workers, const struct server *server,
 	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", server->pid, thread);
 	file = fopen(path, "re");
 	while (file && fscanf(file, "%d", &child) == 1)
-		if (!find(workers, child) && may_accept(child, server))
+		if (!find(workers, child) && process_has_listener(child, server))
 			add(workers, child);
 	if (file)
 		fclose(file);
 }
 
 /*
- * workers_update - look for new workers, and count what all have accepted
+ * workers_find - look for new workers
  * @workers: those that are known; empty at first
  * @server: it and its children may be workers; a worker has one of its listeners
  */
-void workers_update(struct workers *workers, const struct server *server)
+void workers_find(struct workers *workers, const struct server *server)
 {
 	struct dirent *entry;
 	DIR *threads;
-	size_t i;
 
-	for (i = 0; i < workers->count; i++)
-		workers->worker[i].ended = has_ended(&workers->worker[i]);
+	workers_count(workers);
 	if (!workers->count)
 		add(workers, server->pid);
 	threads = open_threads(server->pid);
@@ -224,11 +230,6 @@ void workers_update(struct workers *workers, const struct server *server)
 			add_children(workers, server, entry->d_name);
 	if (threads)
 		closedir(threads);
-	for (i = 0; i < workers->count; i++) {
-		struct worker *w = &workers->worker[i];
-
-		w->accepted = accepted(w) - w->before;
-	}
 }
 
 static void close_worker(struct worker *w)
@@ -236,7 +237,25 @@ static void close_worker(struct worker *w)
 	while (w->count)
 		close(w->counters[--w->count]);
 	free(w->counters);
+	w->counters = NULL;
 	close(w->pidfd);
+}
+
+/* workers_count - count what all have accepted */
+void workers_count(struct workers *workers)
+{
+	size_t i;
+
+	for (i = 0; i < workers->count; i++) {
+		struct worker *w = &workers->worker[i];
+
+		if (w->ended)
+			continue;
+		w->ended = has_ended(w);
+		w->accepted = accepted(w) - w->before;
+		if (w->ended)
+			close_worker(w);
+	}
 }
 
 /* workers_reset - count from 0 again, without those that have ended */
@@ -249,9 +268,7 @@ void workers_reset(struct workers *workers)
 
 		/* The count of threads that have ended cannot be reset. */
 		w->before += w->accepted;
-		if (w->ended)
-			close_worker(w);
-		else
+		if (!w->ended)
 			workers->worker[kept++] = *w;
 	}
 	workers->count = kept;
