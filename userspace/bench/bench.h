@@ -133,7 +133,7 @@ struct bench {
 	void (*measure)(struct table *table, unsigned int number);
 };
 
-/* cost.c, ring.c, memory.c, signal.c, processes.c, flow.c */
+/* cost.c, ring.c, memory.c, signal.c, processes.c, accept.c, flow.c */
 extern const struct bench bench_cost;
 extern const struct bench bench_ring;
 extern const struct bench bench_control;
@@ -144,6 +144,7 @@ extern const struct bench bench_post;
 extern const struct bench bench_signal;
 extern const struct bench bench_pingpong;
 extern const struct bench bench_processes;
+extern const struct bench bench_accept;
 extern const struct bench bench_fanin;
 extern const struct bench bench_loop;
 extern const struct bench bench_burst;

@@ -51,6 +51,7 @@ static const struct goal {
 	{ "others", { "socketpair", "another" }, "ratio", 1.07, INSTRUCTIONS },
 	{ "others", { "pipe", "another" }, "ratio", 1.12, INSTRUCTIONS },
 	{ "wakeup", { "ring" }, "ratio", 1, INSTRUCTIONS },
+	{ "accept", { "balanced" }, "ratio", 1.03, INSTRUCTIONS },
 	{ "memory", { "watched eventfd", "ring" }, "ratio", 1, ALWAYS },
 	{ "memory", { "watched socketpair", "ring" }, "ratio", 1.65, ALWAYS },
 	{ "memory", { "a watch", "ring" }, "bytes", 192, ALWAYS },

@@ -43,7 +43,7 @@ for program in bench run; do
 		libc.so.6 "flowfd-$program needs the C library alone"
 done
 tap_is "$("$bench" --list | cut -d' ' -f1 | xargs)" \
-	"cost ring control others memory post signal wakeup pingpong processes fanin loop burst latency coalesce bucket" \
+	"cost ring control others memory post signal wakeup pingpong processes accept fanin loop burst latency coalesce bucket" \
 	"--list names all benchmarks"
 if [ -e /dev/flowfd ]; then
 	tap_skip "says that the module is missing" "it is loaded"
