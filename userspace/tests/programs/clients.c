@@ -6,7 +6,7 @@
  *
  * First WARM connections are made and forgotten. Then there are RATE connections a second,
  * each with one request. They stay open if there are to be REQUESTS: so many follow, RATE a
- * second, on all connections in turn. Meanwhile, each 500 ms, the worker of some connection
+ * second, on all connections in turn. Meanwhile, each second, the worker of some connection
  * is stopped for BUSY_MS: it is as good as busy with a request of that connection.
  *
  * Prints as JSON how many connections each worker has accepted, and the microseconds from
@@ -33,7 +33,7 @@
 #define CONNECTIONS_MAX 100000
 #define REQUESTS_MAX	1000000
 #define WORKERS_MAX	64
-#define BUSY_EVERY_NS	500000000
+#define BUSY_EVERY_NS	1000000000
 #define PATIENCE_NS	100000000000
 
 struct connection {
