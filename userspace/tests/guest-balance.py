@@ -3,6 +3,7 @@
 """flowfdctl balance on a server of four processes that wait with EPOLLEXCLUSIVE."""
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -275,6 +276,41 @@ def check_sockets(first):
                 "--listen", name_of(other), *pid)
 
 
+def check_false_line(listener):
+    """The name of a UNIX socket that looks like a line of the kernel's, with the number of
+    a connection: that is not fetched."""
+    client = socket.create_connection(listener.getsockname())
+    while True:
+        try:
+            connection = listener.accept()[0]
+            break
+        except BlockingIOError:
+            time.sleep(0.01)
+    inode = os.fstat(connection.fileno()).st_ino
+    false = socket.socket(socket.AF_UNIX)
+    false.bind(f"\0a\n0: 00000002 00000000 00010000 0001 01 {inode} @x".encode())
+    trace = next(place for place in ("/sys/kernel/tracing/", "/sys/kernel/debug/tracing/")
+                 if os.path.exists(place + "trace"))
+    event = trace + "events/syscalls/sys_enter_pidfd_getfd/enable"
+    write_to(event, "1")
+    process = start("--pid", str(os.getpid()))
+    line = process.stdout.readline()
+    process.kill()
+    process.communicate()
+    write_to(event, "0")
+    with open(trace + "trace", encoding="ascii") as file:
+        fetched = re.findall(r"sys_pidfd_getfd\(.* fd: (\w+)", file.read())
+    report(line and [int(fd, 16) for fd in fetched] == [listener.fileno()],
+           "a false line fetches no connection", (line, fetched))
+    for end in client, connection, false:
+        end.close()
+
+
+def write_to(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
 def check_left(listener):
     """A socket that the server has closed, and its workers have not."""
     server = serve(listener)
@@ -386,6 +422,7 @@ def main():
         tcp.setblocking(False)
         check_uncounted(tcp)
         check_sockets(tcp)
+        check_false_line(tcp)
         check_left(tcp)
         check_signals(tcp)
         check_descriptors(tcp)

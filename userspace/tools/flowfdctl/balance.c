@@ -33,12 +33,13 @@ struct arguments {
 	bool json;
 };
 
-/** struct session - @ends: the server's end, and if it @counts, the signals that end it */
+/* If it counts, it prints tables, and signals end it with a last one. */
 struct session {
 	struct arguments a;
 	struct server server;
 	struct workers workers;
 	bool counts;
+	sigset_t signals;
 	struct pollfd ends[2];
 };
 
@@ -125,8 +126,10 @@ static void first_look(struct session *s)
 		errx(EXIT_FAILURE, "process %d: %s", server->pid, look_error(error));
 	if (!server->count)
 		errx(EXIT_FAILURE,
-		     "process %d has no listening socket of TCP or UNIX%s%s", server->pid,
-		     server->address ? " with the address " : "", server->address ?: "");
+		     "process %d has no listening socket of TCP or UNIX in its network"
+		     " namespace%s%s",
+		     server->pid, server->address ? " with the address " : "",
+		     server->address ?: "");
 	/* Each has said why. */
 	if (!s->a.once && !balances_exist(server))
 		exit(EXIT_FAILURE);
@@ -207,14 +210,17 @@ static void print_table(const struct session *s, const char *state)
 			       s->workers.worker[i].accepted);
 }
 
+/* Whoever reads the tables may not do so for long: a signal ends the program there. */
 static void report(struct session *s, const char *state)
 {
 	workers_count(&s->workers);
+	sigprocmask(SIG_UNBLOCK, &s->signals, NULL);
 	if (s->a.json)
 		print_json(s, state);
 	else
 		print_table(s, state);
 	fflush(stdout);
+	sigprocmask(SIG_BLOCK, &s->signals, NULL);
 	workers_reset(&s->workers);
 }
 
@@ -222,13 +228,19 @@ static void report(struct session *s, const char *state)
 static bool wait_until(const struct session *s, uint64_t due)
 {
 	struct pollfd ends[2] = { s->ends[0], s->ends[1] };
+	struct signalfd_siginfo info;
 	struct timespec left = { 0 };
 	uint64_t now = now_ns();
 
 	if (due > now)
 		left = (struct timespec){ (due - now) / 1000000000,
 					  (due - now) % 1000000000 };
-	return ppoll(ends, 2, &left, NULL) > 0;
+	if (ppoll(ends, 2, &left, NULL) <= 0)
+		return false;
+	/* So that the last table is not ended by the same signal. */
+	if (ends[1].revents && read(ends[1].fd, &info, sizeof(info)) < 0)
+		err(EXIT_FAILURE, "signals");
+	return true;
 }
 
 static void run(struct session *s)
@@ -265,20 +277,19 @@ static void allow_descriptors(void)
 }
 
 /* What ends the program also ends with a table. What was ignored before stays so. */
-static int signals(void)
+static int signals(sigset_t *set)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action;
-	sigset_t set;
 	size_t i;
 	int fd;
 
-	sigemptyset(&set);
+	sigemptyset(set);
 	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		if (!sigaction(numbers[i], NULL, &action) && action.sa_handler != SIG_IGN)
-			sigaddset(&set, numbers[i]);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC);
+			sigaddset(set, numbers[i]);
+	sigprocmask(SIG_BLOCK, set, NULL);
+	fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		err(EXIT_FAILURE, "signals");
 	return fd;
@@ -299,7 +310,7 @@ int balance_main(int argc, char **argv)
 	s.ends[0] = (struct pollfd){ s.server.pidfd, POLLIN, 0 };
 	first_look(&s);
 	if (s.counts)
-		s.ends[1] = (struct pollfd){ signals(), POLLIN, 0 };
+		s.ends[1] = (struct pollfd){ signals(&s.signals), POLLIN, 0 };
 	run(&s);
 	return EXIT_SUCCESS;
 }

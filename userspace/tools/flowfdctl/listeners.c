@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "balance.h"
@@ -115,6 +116,31 @@ static bool inodes_have(const struct inodes *inodes, ino_t inode)
 	return false;
 }
 
+/* struct listening - what listens in a network namespace, as its two kinds of tables say */
+struct listening {
+	struct inodes tcp;
+	struct inodes unix_domain;
+};
+
+/*
+ * Whether a descriptor is of a socket that listens. The name of a UNIX socket can have a
+ * newline and what looks like another line, with the number of a connection of TCP: a table
+ * is only believed of sockets of its kind.
+ */
+static bool may_listen(const struct listening *listening, pid_t pid, const char *number,
+		       ino_t inode)
+{
+	bool tcp = inodes_have(&listening->tcp, inode);
+	char path[64], protocol[32];
+	ssize_t length;
+
+	if (!tcp && !inodes_have(&listening->unix_domain, inode))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, number);
+	length = getxattr(path, "system.sockprotoname", protocol, sizeof(protocol));
+	return length > 0 && !strncmp(protocol, "UNIX", 4) != tcp;
+}
+
 /* A line of /proc/net/tcp. The kernel lists those that listen before all others. */
 static bool tcp_inode(const char *line, ino_t *inode)
 {
@@ -164,14 +190,13 @@ static int add_inodes(struct inodes *inodes, pid_t pid, const char *name,
 	return 0;
 }
 
-/* What listens in the network namespace of a process. */
-static int find_inodes(struct inodes *inodes, pid_t pid)
+static int find_listening(struct listening *l, pid_t pid)
 {
-	int error = add_inodes(inodes, pid, "tcp", tcp_inode);
+	int error = add_inodes(&l->tcp, pid, "tcp", tcp_inode);
 
 	if (!error)
-		error = add_inodes(inodes, pid, "tcp6", tcp_inode);
-	return error ? error : add_inodes(inodes, pid, "unix", unix_inode);
+		error = add_inodes(&l->tcp, pid, "tcp6", tcp_inode);
+	return error ? error : add_inodes(&l->unix_domain, pid, "unix", unix_inode);
 }
 
 static DIR *open_descriptors(pid_t pid)
@@ -223,7 +248,7 @@ static int fetch(const struct server *server, int number, ino_t inode, struct li
 int listeners_find(const struct server *server, struct listener **listeners,
 		   size_t *count)
 {
-	struct inodes inodes = { 0 };
+	struct listening listening = { 0 };
 	struct listener *list = NULL;
 	struct dirent *entry;
 	DIR *directory;
@@ -232,7 +257,7 @@ int listeners_find(const struct server *server, struct listener **listeners,
 
 	*count = 0;
 	*listeners = NULL;
-	ret = find_inodes(&inodes, server->pid);
+	ret = find_listening(&listening, server->pid);
 	directory = ret ? NULL : open_descriptors(server->pid);
 	if (!ret && !directory)
 		ret = -errno;
@@ -240,9 +265,9 @@ int listeners_find(const struct server *server, struct listener **listeners,
 		if (!isdigit((unsigned char)*entry->d_name))
 			continue;
 		inode = socket_inode(dirfd(directory), entry->d_name);
-		if (!inode || !inodes_have(&inodes, inode) ||
-		    is_known(server->listeners, server->count, inode) ||
-		    is_known(list, *count, inode))
+		if (!inode || is_known(server->listeners, server->count, inode) ||
+		    is_known(list, *count, inode) ||
+		    !may_listen(&listening, server->pid, entry->d_name, inode))
 			continue;
 		list = grow(list, *count, sizeof(*list));
 		ret = fetch(server, atoi(entry->d_name), inode, &list[*count]);
@@ -251,7 +276,8 @@ int listeners_find(const struct server *server, struct listener **listeners,
 	}
 	if (directory)
 		closedir(directory);
-	free(inodes.inode);
+	free(listening.tcp.inode);
+	free(listening.unix_domain.inode);
 	*listeners = list;
 	return ret < 0 ? ret : 0;
 }

@@ -77,6 +77,22 @@ bool workers_open(void)
 	return true;
 }
 
+static bool is_reserved(int fd)
+{
+	return fd >= sysconf(_SC_OPEN_MAX) - RESERVED;
+}
+
+/* Says so once. Of a process or thread that has ended there is nothing to count. */
+static void not_counted(pid_t pid)
+{
+	static bool warned;
+
+	if (warned || errno == ESRCH)
+		return;
+	warn("process %d: not all connections are counted", pid);
+	warned = true;
+}
+
 /*
  * Counts the calls of a thread, and of those that it starts, that returned a connection. A
  * process that it starts is a worker of its own. What cannot be counted does not end the
@@ -84,7 +100,6 @@ bool workers_open(void)
  */
 static int count_calls(pid_t thread, unsigned long id)
 {
-	static bool warned;
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
@@ -96,16 +111,12 @@ static int count_calls(pid_t thread, unsigned long id)
 	int fd =
 		syscall(SYS_perf_event_open, &attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
-	if (fd >= sysconf(_SC_OPEN_MAX) - RESERVED)
+	if (is_reserved(fd))
 		errno = EMFILE;
 	else if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0") &&
 		 !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		return fd;
-	/* Of the thread: it has ended. */
-	if (!warned && errno != ESRCH) {
-		warn("thread %d: not all connections are counted", thread);
-		warned = true;
-	}
+	not_counted(thread);
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -183,15 +194,36 @@ static struct worker *find(struct workers *workers, pid_t pid)
 	return NULL;
 }
 
-static void add(struct workers *workers, pid_t pid)
+static void close_worker(struct worker *w)
+{
+	while (w->count)
+		close(w->counters[--w->count]);
+	free(w->counters);
+	w->counters = NULL;
+	if (w->pidfd >= 0)
+		close(w->pidfd);
+}
+
+/* @server: it must have one of its listeners; NULL: it is the server. */
+static void add(struct workers *workers, pid_t pid, const struct server *server)
 {
 	struct worker w = { .pid = pid, .pidfd = syscall(SYS_pidfd_open, pid, 0) };
 
-	if (w.pidfd < 0)
-		return;
-	add_threads(&w);
-	workers->worker = grow(workers->worker, workers->count, sizeof(w));
-	workers->worker[workers->count++] = w;
+	if (is_reserved(w.pidfd))
+		errno = EMFILE;
+	if (w.pidfd < 0 || is_reserved(w.pidfd)) {
+		not_counted(pid);
+	} else if (!server || process_has_listener(pid, server)) {
+		add_threads(&w);
+		/* Otherwise what was looked at may have been another process. */
+		if (!has_ended(&w)) {
+			workers->worker =
+				grow(workers->worker, workers->count, sizeof(w));
+			workers->worker[workers->count++] = w;
+			return;
+		}
+	}
+	close_worker(&w);
 }
 
 /* Of one thread. The file names them in one line. */
@@ -205,8 +237,8 @@ static void add_children(struct workers *workers, const struct server *server,
 	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", server->pid, thread);
 	file = fopen(path, "re");
 	while (file && fscanf(file, "%d", &child) == 1)
-		if (!find(workers, child) && process_has_listener(child, server))
-			add(workers, child);
+		if (!find(workers, child))
+			add(workers, child, server);
 	if (file)
 		fclose(file);
 }
@@ -223,22 +255,13 @@ void workers_find(struct workers *workers, const struct server *server)
 
 	workers_count(workers);
 	if (!workers->count)
-		add(workers, server->pid);
+		add(workers, server->pid, NULL);
 	threads = open_threads(server->pid);
 	while (threads && (entry = readdir(threads)))
 		if (isdigit((unsigned char)*entry->d_name))
 			add_children(workers, server, entry->d_name);
 	if (threads)
 		closedir(threads);
-}
-
-static void close_worker(struct worker *w)
-{
-	while (w->count)
-		close(w->counters[--w->count]);
-	free(w->counters);
-	w->counters = NULL;
-	close(w->pidfd);
 }
 
 /* workers_count - count what all have accepted */
