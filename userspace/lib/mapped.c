@@ -183,6 +183,8 @@ int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles)
 	if (!roles || roles & ~FLOWFD__ROLES)
 		return -EINVAL;
 	asked = ask(fd);
+	if (flowfd__is_filtered(asked))
+		return -EPERM;
 	if (!asked)
 		asked = check_file(fd);
 	return map_asked(c, fd, roles, asked);
