@@ -130,22 +130,20 @@ static void start(struct worker *w, int listener, enum kind kind, unsigned int f
 	usleep(10000);
 }
 
-FIXTURE(balance)
-{
+FIXTURE(balance) {
 	struct worker worker[WORKERS];
 	unsigned int workers;
 	int listener;
 };
 
-FIXTURE_VARIANT(balance)
-{
+FIXTURE_VARIANT(balance) {
 	int family;
 	int type;
 };
 
-FIXTURE_VARIANT_ADD(balance, tcp){ .family = AF_INET, .type = SOCK_STREAM };
-FIXTURE_VARIANT_ADD(balance, unix_stream){ .family = AF_UNIX, .type = SOCK_STREAM };
-FIXTURE_VARIANT_ADD(balance, unix_seqpacket){ .family = AF_UNIX, .type = SOCK_SEQPACKET };
+FIXTURE_VARIANT_ADD(balance, tcp) { .family = AF_INET, .type = SOCK_STREAM };
+FIXTURE_VARIANT_ADD(balance, unix_stream) { .family = AF_UNIX, .type = SOCK_STREAM };
+FIXTURE_VARIANT_ADD(balance, unix_seqpacket) { .family = AF_UNIX, .type = SOCK_SEQPACKET };
 
 FIXTURE_SETUP(balance)
 {
@@ -170,15 +168,15 @@ FIXTURE_TEARDOWN(balance)
 	close(self->listener);
 }
 
-static void start_workers(FIXTURE_DATA(balance) * self, unsigned int count,
-			  enum kind kind, unsigned int flags)
+static void start_workers(FIXTURE_DATA(balance) *self, unsigned int count, enum kind kind,
+			  unsigned int flags)
 {
 	while (self->workers < count)
 		start(&self->worker[self->workers++], self->listener, kind, flags);
 }
 
 /* Makes connections, one at a time, and returns how many the busiest worker accepted. */
-static unsigned int most(struct __test_metadata *_metadata, FIXTURE_DATA(balance) * self,
+static unsigned int most(struct __test_metadata *_metadata, FIXTURE_DATA(balance) *self,
 			 unsigned int connections)
 {
 	unsigned int i, result = 0, before[WORKERS];
@@ -413,9 +411,9 @@ TEST(errors)
 	struct {
 		struct flowfd_balance args;
 		unsigned long more;
-	} longer = {};
+	} longer = { };
 	int device = open(DEVICE, O_RDWR | O_CLOEXEC);
-	struct flowfd_create_counter create = {};
+	struct flowfd_create_counter create = { };
 	struct sockaddr_in in = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int udp = socket(AF_INET, SOCK_DGRAM, 0), tcp = socket(AF_INET, SOCK_STREAM, 0);

@@ -23,9 +23,8 @@ TEST(no_maximum_on_eventfd)
 
 TEST_F(flowfd, maximum_is_what_was_set)
 {
-	static const __u64 values[] = { 1,	    2,		10,
-					1ULL << 32, 1ULL << 63, ULLONG_MAX - 1,
-					ULLONG_MAX, 3 };
+	static const __u64 values[] = { 1, 2, 10, 1ULL << 32, 1ULL << 63,
+					ULLONG_MAX - 1, ULLONG_MAX, 3 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		EXPECT_EQ(0, set_maximum(self->fd, values[i]));
@@ -61,11 +60,11 @@ TEST_F(flowfd, fits_below_the_maximum)
 				take(self->fd, &old);
 				ASSERT_EQ(0, set_maximum(self->fd, maximum));
 				ASSERT_EQ(8, add(self->fd, count));
-				EXPECT_EQ(fits		  ? 8 :
-					  value < maximum ? -EAGAIN :
-							    -EINVAL,
+				EXPECT_EQ(fits ? 8 : value < maximum ?
+					  -EAGAIN : -EINVAL,
 					  add(self->fd, value));
-				EXPECT_EQ(count + (fits ? value : 0), count_of(self->fd));
+				EXPECT_EQ(count + (fits ? value : 0),
+					  count_of(self->fd));
 			}
 		}
 	}
