@@ -18,14 +18,13 @@ void flowfd_ready_wait_for_due(struct ready *r)
 
 /*
  * Whether readers are to know of a count. @blocked: a writer has no room, so it is ready
- * below the mark, too. Starts the timer if it will be ready when the delay has passed.
+ * below the mark, too. Starts the timer if it will be ready when the delay has passed. The
+ * delay also goes on while the count is ready: other settings can end that.
  */
 bool flowfd_ready_check(struct ready *r, u64 count, bool blocked)
 {
-	if (flow_is_ready(&r->flow, count) || (count && blocked)) {
-		r->flow.due = 0;
+	if (flow_is_ready(&r->flow, count) || (count && blocked))
 		return true;
-	}
 	if (count && flow_needs_due(&r->flow)) {
 		flow_begin(&r->flow, ktime_get_ns());
 		flowfd_ready_wait_for_due(r);

@@ -80,6 +80,28 @@ TEST_F(flow, later_adds_do_not_postpone)
 	}
 }
 
+/* Nor do settings that make the count ready for a while. */
+TEST_F(flow, ready_for_a_while_does_not_postpone)
+{
+	__u64 before, last;
+
+	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 8, .read_mark = 5, .max_delay = DELAY));
+	before = now_ns();
+	ASSERT_EQ(8, put(&self->f, 4));
+	do {
+		last = now_ns();
+		/* There is no room for so much. */
+		ASSERT_EQ(0, SET_FLOW(self->fd, .set = FLOWFD_SET_WRITE_MARK,
+				      .write_mark = 4));
+		EXPECT_EQ(POLLIN, poll_now(self->fd));
+		ASSERT_EQ(0, SET_FLOW(self->fd, .set = FLOWFD_SET_WRITE_MARK,
+				      .write_mark = 1));
+		sleep_ms(1);
+	} while (!(poll_now(self->fd) & POLLIN) && last < before + 20 * DELAY);
+	EXPECT_LE(before + DELAY, now_ns());
+	EXPECT_GT(before + 20 * DELAY, last);
+}
+
 /* A take ends the delay, and the next add begins a new one. */
 TEST_F(flow, a_take_starts_anew)
 {
