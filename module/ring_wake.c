@@ -157,8 +157,9 @@ void flowfd_ring_notify(struct flowfd_ring *ring)
 /*
  * Makes up for a process that ends. It may have died after a push and before its look at
  * @armed, or after it was woken and before its look at the ring. So pollers are armed as
- * if one had looked: if there is no post by now, the next one wakes them. A sleeper arms
- * the ring by itself.
+ * if one had looked: if there is nothing by now, the next post or entry wakes them, and
+ * if there is, this does. Events of the same item do not: they are in its entry already.
+ * A sleeper arms the ring by itself.
  */
 void flowfd_ring_heal(struct flowfd_ring *ring)
 {
@@ -169,6 +170,8 @@ void flowfd_ring_heal(struct flowfd_ring *ring)
 		smp_mb();
 	}
 	flowfd_ring_notify(ring);
+	if (flowfd_ring_pending(ring))
+		ring_wake(ring, 0, false);
 }
 
 static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,

@@ -126,7 +126,7 @@ static void kill_one_of_two_waiters(struct __test_metadata *_metadata, struct us
 	int post = ring_add_post(r, 100), ep = epoll_on(r->fd, EPOLLIN);
 	struct epoll_pair pair;
 
-	epoll_pair_start(_metadata, &pair, ep);
+	epoll_pair_start(_metadata, &pair, ep, -1);
 	ring_post(r, post, 1);
 	/* The work item runs on the other processor meanwhile. */
 	spin_ns(QUIET_MS * 1000000ULL);
