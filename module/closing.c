@@ -15,6 +15,7 @@
  */
 #include <linux/fsnotify_backend.h>
 #include <linux/hash.h>
+#include <linux/ktime.h>
 #include <linux/llist.h>
 #include <linux/magic.h>
 #include <linux/mutex.h>
@@ -30,8 +31,11 @@
 
 #define SHARD_BITS 5
 
-/* Hooks of one file that are ended while others wait for the shard: some 0.1 us for each. */
-#define ENDED_AT_ONCE 1024
+/*
+ * How long hooks of one file are ended while others wait for the shard. One takes some 0.1
+ * us, or as long as a wakeup of the file that walks all its watches meanwhile.
+ */
+#define ENDING_NS (100 * NSEC_PER_USEC)
 
 /* At most so many destroyed marks are kept: each close of their inodes looks at them. */
 #define DROPPED_MAX 256
@@ -195,19 +199,22 @@ static void end_hook(struct flowfd_closing_hook *hook)
 static void end_hooks(struct closing_shard *shard, struct rb_root *hooks,
 		      const struct file *file) __must_hold(&shard->lock)
 {
-	unsigned int ended = 0;
 	struct rb_node *node;
+	u64 begin = 0, now;
 
 	while ((node = rb_find_first(file, hooks, hook_compare))) {
 		end_hook(hook_of(node));
 		/* A target without hooks must be destroyed before the lock is released. */
 		if (RB_EMPTY_ROOT(hooks))
 			break;
-		if (++ended % ENDED_AT_ONCE)
+		now = ktime_get_ns();
+		begin = begin ?: now;
+		if (now - begin < ENDING_NS)
 			continue;
 		mutex_unlock(&shard->lock);
 		cond_resched();
 		mutex_lock(&shard->lock);
+		begin = 0;
 	}
 }
 
