@@ -9,20 +9,14 @@
 
 static struct kmem_cache *counter_cache;
 
-/* NULL: the count is not mapped. */
-static struct flowfd_mapped *
-counter_alloc_mapped(const struct flowfd_create_counter *args)
-{
-	return args->flags & FLOWFD_MAPPED ? flowfd_mapped_alloc(args) : NULL;
-}
-
 /*
  * Makes a counter by checked settings; a maximum of 0 is no maximum. Returns it sealed,
  * for flowfd_counter_free(), or an ERR_PTR.
  */
 struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *args)
 {
-	struct flowfd_mapped *mapped = counter_alloc_mapped(args);
+	struct flowfd_mapped *mapped =
+		args->flags & FLOWFD_MAPPED ? flowfd_mapped_alloc(args) : NULL;
 	u64 maximum = args->maximum ?: U64_MAX;
 	struct flowfd_counter *c;
 	int err;

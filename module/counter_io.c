@@ -196,6 +196,8 @@ static noinline int counter_take_as_file(struct flowfd_counter *c,
 		err = flowfd_counter_take(c, &value, &options);
 	else
 		err = nonblock && !counter_count(c) ? -EAGAIN : -EFAULT;
+	if (!valid && err == -EAGAIN)
+		c->stats.again++;
 	spin_unlock_irq(&c->wqh.lock);
 	if (err)
 		return err;

@@ -59,7 +59,7 @@ static inline u64 mapped_count(const struct flowfd_mapped *m)
 /* The same; false if a program took meanwhile: then @count may be too high. */
 static inline bool mapped_try_count(const struct flowfd_mapped *m, u64 *count)
 {
-	s64 consumed = atomic64_read_acquire(m->consumed);
+	u64 consumed = atomic64_read_acquire(m->consumed);
 
 	*count = atomic64_read_acquire(m->produced) - consumed;
 	return atomic64_read(m->consumed) == consumed;

@@ -17,7 +17,7 @@
  */
 int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 *value, bool partly)
 {
-	s64 consumed, produced;
+	u64 consumed, produced;
 	unsigned int tries;
 	__u64 part;
 
@@ -45,7 +45,7 @@ int flowfd_mapped_try_add(struct flowfd_mapped *m, u64 *value, bool partly)
  */
 int flowfd_mapped_try_take(struct flowfd_mapped *m, u64 *value)
 {
-	s64 consumed, produced;
+	u64 consumed, produced;
 	unsigned int tries;
 
 	for (tries = 0; tries < MAPPED_TRIES; tries++) {

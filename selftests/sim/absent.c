@@ -13,24 +13,6 @@ struct flowfd_object;
 void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file);
 ABSENT void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file) {}
 
-int flowfd_work_class_init(void);
-ABSENT int flowfd_work_class_init(void)
-{
-	return 0;
-}
-
-long flowfd_bridge_control(struct file *file, const void *argp, size_t size);
-ABSENT long flowfd_bridge_control(struct file *file, const void *argp, size_t size)
-{
-	return -ENOTTY;
-}
-
-void flowfd_bridge_show(struct seq_file *m, struct flowfd_counter *c);
-ABSENT void flowfd_bridge_show(struct seq_file *m, struct flowfd_counter *c) {}
-
-void flowfd_bridge_free(struct flowfd_counter *c);
-ABSENT void flowfd_bridge_free(struct flowfd_counter *c) {}
-
 int flowfd_watch_wake(wait_queue_entry_t *entry, unsigned int mode, int sync, void *key);
 ABSENT int flowfd_watch_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 			     void *key)
@@ -40,15 +22,8 @@ ABSENT int flowfd_watch_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 
 struct flowfd_ring;
 struct flowfd_watch;
-void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, __poll_t flags, int sync);
-ABSENT void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, __poll_t flags,
-				  int sync) {}
-
-int flowfd_ring_wake_init(void);
-ABSENT int flowfd_ring_wake_init(void)
-{
-	return 0;
-}
+void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, int sync);
+ABSENT void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, int sync) {}
 
 /* The rings of histories watch no files; publishers are called without. */
 struct flowfd_ring_entry;

@@ -17,7 +17,6 @@
 #define WAITERS 4
 
 void sim_kernel_begin(void);
-int flowfd_ring_wake_init(void);
 
 static struct file *file;
 static struct vm_area_struct vma;
@@ -39,7 +38,7 @@ static unsigned int waiter_count;
 
 void rings_init(void)
 {
-	if (flowfd_ring_init() || flowfd_ring_wake_init())
+	if (flowfd_ring_init())
 		abort();
 }
 
