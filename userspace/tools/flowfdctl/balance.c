@@ -10,11 +10,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,14 +31,13 @@ struct arguments {
 	bool json;
 };
 
-/* If it counts, it prints tables, and signals end it with a last one. */
+/* If it counts, it prints tables. */
 struct session {
 	struct arguments a;
 	struct server server;
 	struct workers workers;
 	bool counts;
-	sigset_t signals;
-	struct pollfd ends[2];
+	int last_error;
 };
 
 static const struct argp_option options[] = {
@@ -98,7 +95,7 @@ static const char *look_error(int error)
 {
 	if (error == -EPERM || error == -EACCES)
 		return "only a user who may trace it may balance its sockets: run this as"
-		       " root";
+		       " root, with CAP_SYS_PTRACE and kernel.yama.ptrace_scope below 3";
 	return strerror(-error);
 }
 
@@ -116,14 +113,23 @@ static int find_listeners(struct server *server)
 	return error;
 }
 
+/* Once for each error, which comes again at each look. Others are balanced. */
+static void tell_error(struct session *s, int error)
+{
+	if (error && error != s->last_error)
+		warnx("process %d: %s", s->server.pid, look_error(error));
+	s->last_error = error;
+}
+
 static void first_look(struct session *s)
 {
 	struct server *server = &s->server;
 	int error = s->a.once ? find_listeners(server) :
 				balances_update(server, !s->counts);
 
-	if (error)
-		errx(EXIT_FAILURE, "process %d: %s", server->pid, look_error(error));
+	tell_error(s, error);
+	if (error && !server->count)
+		exit(EXIT_FAILURE);
 	if (!server->count)
 		errx(EXIT_FAILURE,
 		     "process %d has no listening socket of TCP or UNIX in its network"
@@ -141,12 +147,10 @@ static void first_look(struct session *s)
 /* A server that ends just now has no descriptors, which is no news. */
 static void look_again(struct session *s)
 {
-	static int last;
 	int error = s->a.once ? 0 : balances_update(&s->server, !s->counts);
 
-	if (error != last && error && error != -ESRCH && error != -ENOENT)
-		warnx("process %d: %s", s->server.pid, look_error(error));
-	last = error;
+	if (error != -ESRCH && error != -ENOENT)
+		tell_error(s, error);
 	if (s->counts)
 		workers_find(&s->workers, &s->server);
 	fflush(stdout);
@@ -210,37 +214,28 @@ static void print_table(const struct session *s, const char *state)
 			       s->workers.worker[i].accepted);
 }
 
-/* Whoever reads the tables may not do so for long: a signal ends the program there. */
 static void report(struct session *s, const char *state)
 {
 	workers_count(&s->workers);
-	sigprocmask(SIG_UNBLOCK, &s->signals, NULL);
 	if (s->a.json)
 		print_json(s, state);
 	else
 		print_table(s, state);
 	fflush(stdout);
-	sigprocmask(SIG_BLOCK, &s->signals, NULL);
 	workers_reset(&s->workers);
 }
 
-/* Returns whether the server ended, or this program is to. */
+/* Returns whether the server ended. */
 static bool wait_until(const struct session *s, uint64_t due)
 {
-	struct pollfd ends[2] = { s->ends[0], s->ends[1] };
-	struct signalfd_siginfo info;
+	struct pollfd server = { s->server.pidfd, POLLIN, 0 };
 	struct timespec left = { 0 };
 	uint64_t now = now_ns();
 
 	if (due > now)
 		left = (struct timespec){ (due - now) / 1000000000,
 					  (due - now) % 1000000000 };
-	if (ppoll(ends, 2, &left, NULL) <= 0)
-		return false;
-	/* So that the last table is not ended by the same signal. */
-	if (ends[1].revents && read(ends[1].fd, &info, sizeof(info)) < 0)
-		err(EXIT_FAILURE, "signals");
-	return true;
+	return ppoll(&server, 1, &left, NULL) > 0;
 }
 
 static void run(struct session *s)
@@ -276,28 +271,9 @@ static void allow_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* What ends the program also ends with a table. What was ignored before stays so. */
-static int signals(sigset_t *set)
-{
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action;
-	size_t i;
-	int fd;
-
-	sigemptyset(set);
-	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (!sigaction(numbers[i], NULL, &action) && action.sa_handler != SIG_IGN)
-			sigaddset(set, numbers[i]);
-	sigprocmask(SIG_BLOCK, set, NULL);
-	fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
-		err(EXIT_FAILURE, "signals");
-	return fd;
-}
-
 int balance_main(int argc, char **argv)
 {
-	struct session s = { .ends[1].fd = -1 };
+	struct session s = { 0 };
 
 	argp_parse(&argp, argc, argv, 0, NULL, &s);
 	allow_descriptors();
@@ -307,10 +283,7 @@ int balance_main(int argc, char **argv)
 	s.server.pidfd = syscall(SYS_pidfd_open, s.server.pid, 0);
 	if (s.server.pidfd < 0)
 		err(EXIT_FAILURE, "process %d", s.server.pid);
-	s.ends[0] = (struct pollfd){ s.server.pidfd, POLLIN, 0 };
 	first_look(&s);
-	if (s.counts)
-		s.ends[1] = (struct pollfd){ signals(&s.signals), POLLIN, 0 };
 	run(&s);
 	return EXIT_SUCCESS;
 }

@@ -22,7 +22,7 @@
 struct listener {
 	int fd;
 	int balance;
-	ino_t inode;
+	uint64_t inode;
 	bool reuseport;
 	char address[ADDRESS_SIZE];
 };

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ static int option(int fd, int name)
 	return value;
 }
 
-static bool listener_init(struct listener *l, int fd, ino_t inode)
+static bool listener_init(struct listener *l, int fd, uint64_t inode)
 {
 	struct stat status;
 
@@ -93,7 +94,7 @@ static bool listener_init(struct listener *l, int fd, ino_t inode)
 	return true;
 }
 
-static bool is_known(const struct listener *listeners, size_t count, ino_t inode)
+static bool is_known(const struct listener *listeners, size_t count, uint64_t inode)
 {
 	while (count--)
 		if (listeners[count].inode == inode)
@@ -102,18 +103,28 @@ static bool is_known(const struct listener *listeners, size_t count, ino_t inode
 }
 
 struct inodes {
-	ino_t *inode;
+	uint64_t *inode;
 	size_t count;
 };
 
-static bool inodes_have(const struct inodes *inodes, ino_t inode)
+static int inode_compare(const void *a, const void *b)
 {
-	size_t i;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	for (i = 0; i < inodes->count; i++)
-		if (inodes->inode[i] == inode)
-			return true;
-	return false;
+	return (x > y) - (x < y);
+}
+
+/* Any user can make the tables long, and a server has many descriptors to look up. */
+static void inodes_sort(struct inodes *inodes)
+{
+	if (inodes->count)
+		qsort(inodes->inode, inodes->count, sizeof(uint64_t), inode_compare);
+}
+
+static bool inodes_have(const struct inodes *inodes, uint64_t inode)
+{
+	return inodes->count && bsearch(&inode, inodes->inode, inodes->count,
+					sizeof(inode), inode_compare);
 }
 
 /* struct listening - what listens in a network namespace, as its two kinds of tables say */
@@ -128,7 +139,7 @@ struct listening {
  * is only believed of sockets of its kind.
  */
 static bool may_listen(const struct listening *listening, pid_t pid, const char *number,
-		       ino_t inode)
+		       uint64_t inode)
 {
 	bool tcp = inodes_have(&listening->tcp, inode);
 	char path[64], protocol[32];
@@ -142,34 +153,34 @@ static bool may_listen(const struct listening *listening, pid_t pid, const char 
 }
 
 /* A line of /proc/net/tcp. The kernel lists those that listen before all others. */
-static bool tcp_inode(const char *line, ino_t *inode)
+static bool tcp_inode(const char *line, uint64_t *inode)
 {
 	unsigned int state;
 
-	return sscanf(line, "%*s %*s %*s %x %*s %*s %*s %*s %*s %lu", &state, inode) ==
-		       2 &&
+	return sscanf(line, "%*s %*s %*s %x %*s %*s %*s %*s %*s %" SCNu64, &state,
+		      inode) == 2 &&
 	       state == TCP_LISTEN;
 }
 
 #define UNIX_LISTENS 0x10000
 
-static bool unix_inode(const char *line, ino_t *inode)
+static bool unix_inode(const char *line, uint64_t *inode)
 {
 	unsigned int flags;
 
 	*inode = 0;
-	sscanf(line, "%*s %*s %*s %x %*s %*s %lu", &flags, inode);
+	sscanf(line, "%*s %*s %*s %x %*s %*s %" SCNu64, &flags, inode);
 	if (*inode && !(flags & UNIX_LISTENS))
 		*inode = 0;
 	return true;
 }
 
 static int add_inodes(struct inodes *inodes, pid_t pid, const char *name,
-		      bool (*parse)(const char *line, ino_t *inode))
+		      bool (*parse)(const char *line, uint64_t *inode))
 {
 	char path[64], *line = NULL;
 	size_t size = 0;
-	ino_t inode;
+	uint64_t inode;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/net/%s", pid, name);
@@ -196,7 +207,11 @@ static int find_listening(struct listening *l, pid_t pid)
 
 	if (!error)
 		error = add_inodes(&l->tcp, pid, "tcp6", tcp_inode);
-	return error ? error : add_inodes(&l->unix_domain, pid, "unix", unix_inode);
+	if (!error)
+		error = add_inodes(&l->unix_domain, pid, "unix", unix_inode);
+	inodes_sort(&l->tcp);
+	inodes_sort(&l->unix_domain);
+	return error;
 }
 
 static DIR *open_descriptors(pid_t pid)
@@ -208,7 +223,7 @@ static DIR *open_descriptors(pid_t pid)
 }
 
 /* The number in "socket:[number]", or 0. */
-static ino_t socket_inode(int directory, const char *name)
+static uint64_t socket_inode(int directory, const char *name)
 {
 	char text[64];
 	ssize_t length = readlinkat(directory, name, text, sizeof(text) - 1);
@@ -216,22 +231,53 @@ static ino_t socket_inode(int directory, const char *name)
 	if (length < 0)
 		return 0;
 	text[length] = '\0';
-	return strncmp(text, "socket:[", 8) ? 0 : strtoul(text + 8, NULL, 10);
+	return strncmp(text, "socket:[", 8) ? 0 : strtoull(text + 8, NULL, 10);
 }
 
 /* Returns 1: it is one; 0: it is not; or the negative errno of what could not be fetched. */
-static int fetch(const struct server *server, int number, ino_t inode, struct listener *l)
+static int fetch(const struct server *server, struct listener *l)
 {
-	int fd = syscall(SYS_pidfd_getfd, server->pidfd, number, 0);
+	int fd = syscall(SYS_pidfd_getfd, server->pidfd, l->fd, 0);
 
 	/* It was closed meanwhile. */
 	if (fd < 0)
 		return errno == EBADF ? 0 : -errno;
-	if (listener_init(l, fd, inode) &&
+	if (listener_init(l, fd, l->inode) &&
 	    (!server->address || !strcmp(server->address, l->address)))
 		return 1;
 	close(fd);
 	return 0;
+}
+
+/* Adds numbers and inodes of descriptors that are not known. */
+static int find_descriptors(const struct server *server, struct listener **list,
+			    size_t *count)
+{
+	struct listening listening = { 0 };
+	int error = find_listening(&listening, server->pid);
+	DIR *directory = error ? NULL : open_descriptors(server->pid);
+	struct dirent *entry;
+	uint64_t inode;
+
+	if (!error && !directory)
+		error = -errno;
+	while (directory && (entry = readdir(directory))) {
+		if (!isdigit((unsigned char)*entry->d_name))
+			continue;
+		inode = socket_inode(dirfd(directory), entry->d_name);
+		if (!inode || is_known(server->listeners, server->count, inode) ||
+		    is_known(*list, *count, inode) ||
+		    !may_listen(&listening, server->pid, entry->d_name, inode))
+			continue;
+		*list = grow(*list, *count, sizeof(**list));
+		(*list)[(*count)++] =
+			(struct listener){ .fd = atoi(entry->d_name), .inode = inode };
+	}
+	if (directory)
+		closedir(directory);
+	free(listening.tcp.inode);
+	free(listening.unix_domain.inode);
+	return error;
 }
 
 /*
@@ -241,45 +287,30 @@ static int fetch(const struct server *server, int number, ino_t inode, struct li
  *	the sockets are
  * @count: their number
  *
- * Other descriptors are not fetched: what the server closes shall be closed then.
+ * Other descriptors are not fetched, and none before all were looked at: what the server
+ * closes shall be closed then.
  *
  * Return: 0, or the negative errno of what could not be looked at first.
  */
 int listeners_find(const struct server *server, struct listener **listeners,
 		   size_t *count)
 {
-	struct listening listening = { 0 };
-	struct listener *list = NULL;
-	struct dirent *entry;
-	DIR *directory;
-	ino_t inode;
-	int ret;
+	size_t i, found = 0;
+	int ret, error;
 
 	*count = 0;
 	*listeners = NULL;
-	ret = find_listening(&listening, server->pid);
-	directory = ret ? NULL : open_descriptors(server->pid);
-	if (!ret && !directory)
-		ret = -errno;
-	while (ret >= 0 && directory && (entry = readdir(directory))) {
-		if (!isdigit((unsigned char)*entry->d_name))
-			continue;
-		inode = socket_inode(dirfd(directory), entry->d_name);
-		if (!inode || is_known(server->listeners, server->count, inode) ||
-		    is_known(list, *count, inode) ||
-		    !may_listen(&listening, server->pid, entry->d_name, inode))
-			continue;
-		list = grow(list, *count, sizeof(*list));
-		ret = fetch(server, atoi(entry->d_name), inode, &list[*count]);
+	error = find_descriptors(server, listeners, &found);
+	for (i = 0; i < found; i++) {
+		struct listener l = (*listeners)[i];
+
+		ret = fetch(server, &l);
 		if (ret > 0)
-			++*count;
+			(*listeners)[(*count)++] = l;
+		if (ret < 0 && !error)
+			error = ret;
 	}
-	if (directory)
-		closedir(directory);
-	free(listening.tcp.inode);
-	free(listening.unix_domain.inode);
-	*listeners = list;
-	return ret < 0 ? ret : 0;
+	return error;
 }
 
 /*
@@ -302,7 +333,7 @@ bool process_has_listener(pid_t pid, const struct server *server)
 	DIR *directory = open_descriptors(pid);
 	struct dirent *entry;
 	bool found = false;
-	ino_t inode;
+	uint64_t inode;
 
 	while (directory && !found && (entry = readdir(directory))) {
 		inode = socket_inode(dirfd(directory), entry->d_name);

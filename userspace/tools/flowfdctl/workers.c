@@ -29,25 +29,17 @@ static unsigned long call_ids[CALLS];
 /* Returns 0 and sets errno if there is none, EPERM where the kernel is locked down. */
 static unsigned long tracepoint_id(const char *name)
 {
-	static const char *const places[] = { "/sys/kernel/tracing",
-					      "/sys/kernel/debug/tracing" };
 	unsigned long id = 0;
 	char path[128];
-	size_t i;
+	FILE *file;
 
-	for (i = 0; i < sizeof(places) / sizeof(*places) && !id; i++) {
-		FILE *file;
-
-		snprintf(path, sizeof(path), "%s/events/syscalls/%s/id", places[i], name);
-		file = fopen(path, "re");
-		if (!file && errno == EPERM)
-			return 0;
-		if (!file)
-			continue;
-		if (fscanf(file, "%lu", &id) != 1)
-			id = 0;
-		fclose(file);
-	}
+	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/syscalls/%s/id", name);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu", &id) != 1)
+		id = 0;
+	fclose(file);
 	return id;
 }
 
