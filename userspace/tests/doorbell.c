@@ -317,6 +317,12 @@ static void prepare(const struct situation *situation, unsigned int options)
 	epoll_wait(edges, &event, 1, 0);
 }
 
+/*
+ * Something happens before each of these instructions. The time is the square of their
+ * number. Code of 32 bits has twice as many, for the same accesses in the same order.
+ */
+#define STRIDE (sizeof(long) == 4 ? 3 : 1)
+
 static void test_steps(const struct situation *situation, unsigned int options)
 {
 	int instruction = 0, wrong = 0;
@@ -324,12 +330,13 @@ static void test_steps(const struct situation *situation, unsigned int options)
 
 	do {
 		prepare(situation, options);
-		happened = steps_run(situation->run, situation->happen, instruction++);
+		happened = steps_run(situation->run, situation->happen, instruction);
 		wrong += happened && !is_right(situation, options);
 		close(edges);
 		flowfd_counter_close(&counter);
+		instruction += STRIDE;
 	} while (happened);
-	printf("# before each of %d instructions\n", instruction - 1);
+	printf("# before instructions up to %d\n", instruction - (int)STRIDE);
 	tap_ok(instruction > 10, "step by step");
 	tap_is(wrong, 0, situation->what);
 }
@@ -427,7 +434,8 @@ static void test_killed(const char *what, void (*run)(void), unsigned int before
 
 	do {
 		prepare(&situation, options);
-		happened = steps_kill(run, instruction++);
+		happened = steps_kill(run, instruction);
+		instruction += STRIDE;
 		/* The one consumer starts anew. */
 		if (options & FLOWFD_ONE_CONSUMER)
 			take_until_nothing();
