@@ -279,13 +279,14 @@ struct flowfd_transfer {
 
 /*
  * As write(2) and read(2) of 8 bytes, with a timeout. FLOWFD_URGENT makes the counter
- * ready and wakes readers past mark, delay and bucket, for which it takes no token. A
- * write that is lost is not urgent.
+ * ready and wakes readers past mark, delay and bucket, for which it takes no token; a
+ * deferred wakeup becomes part of this one. A write that is lost is not urgent.
  * EINVAL: the structure is shorter than FLOWFD_TRANSFER_SIZE_VER0; an unknown flag;
  * @reserved is not 0; or as write(2). E2BIG: as FLOWFD_IOC_SET_FLOW. EAGAIN: it would
  * sleep, and the descriptor, @flags or FLOWFD_OVERFLOW_FAIL says that it must not.
  * ETIMEDOUT: @timeout passed. EINTR: a signal came, and there is a timeout; without one,
  * as write(2) and read(2). EBADF: the descriptor is not open for writing, or reading.
+ * EFAULT of a read: nothing was taken.
  */
 #define FLOWFD_IOC_COUNTER_WRITE  _IOW('J', 0x1c, struct flowfd_transfer)
 #define FLOWFD_IOC_COUNTER_READ	  _IOWR('J', 0x1d, struct flowfd_transfer)

@@ -32,34 +32,20 @@ plain() {
 		-e 's/\\e/\\/g' "$top/man/$1"
 }
 
-# The table of requests has exactly the names and numbers of the header.
-requests=$(sed -e ':a' -e '/\\$/N; s/ *\\\n[ \t]*/ /; ta' \
-	"$top/../uapi/linux/flowfd.h" |
-	sed -n 's/^#define \([A-Z_]*\)[ \t]*\(_IO[WR]*(.*)\).*/\1 = \2/p' | sort)
-tap_is "$(plain flowfd.4 | tr -d '"' | tr -s ' ' |
-	grep '^[A-Z_]* = _IO' | sort)" \
-	"$requests" "flowfd(4): requests"
-names=$(sed -n 's/^#define \(FLOWFD_[A-Z0-9_]*\).*/\1/p' \
-	"$top/../uapi/linux/flowfd.h")
-for name in $names; do
-	tap_ok "flowfd(4): $name" grep -qw "$name" "$top/man/flowfd.4"
+# The list of requests is that of the header.
+header=$top/../uapi/linux/flowfd.h
+tap_is "$(sed -n '/^\.SS Requests/,/^\.SS Reading/s/^\.B \([A-Z_]*\)$/\1/p' \
+	"$top/man/flowfd.4" | sort)" \
+	"$(sed -n 's/^#define \([A-Z]*_IOC_[A-Z_]*\).*/\1/p' "$header" | sort | grep .)" \
+	"flowfd(4): requests"
+
+# The header documents the errors that the module returns. ECANCELED is a placeholder for
+# results, and the kernel makes EINTR of ERESTARTSYS or calls again.
+errors=$(sed -n 's/.*-\(E[A-Z]*\)\>.*/\1/p' "$top"/../module/*.c | sort -u |
+	grep -vxE 'ECANCELED|ERESTARTSYS')
+for error in $errors; do
+	tap_ok "<linux/flowfd.h>: $error" grep -qw "$error" "$header"
 done
-
-# errors FILE...: the errno names in them
-errors() {
-	cat "$@" | grep -owE 'E(2BIG|[A-Z]{3,})' |
-		grep -vxE 'EPOLL.*|ERRORS|EXAMPLES?' | sort -u
-}
-
-# The errors that the module returns and the header documents, and ENXIO of open(2)
-# without the module. ECANCELED is a placeholder for results, and the kernel makes EINTR
-# of ERESTARTSYS or calls again.
-known=$({
-	echo ENXIO
-	errors "$top/../uapi/linux/flowfd.h"
-	sed -n 's/.*-\(E[A-Z]*\)\>.*/\1/p' "$top"/../module/*.c
-} | grep -vxE 'ECANCELED|ERESTARTSYS' | sort -u)
-tap_is "$(errors "$top/man/flowfd.4")" "$known" "flowfd(4): errors"
 
 # functions PAGE: the functions in a page's NAME
 functions() {
@@ -94,7 +80,7 @@ members() {
 
 # Pages show the structures of the ABI with the header's types: to print or compare a
 # __u64 as another type is a warning, or an error.
-structs=$(sed -n 's/^struct \(flowfd_[a-z_]*\) {$/\1/p' "$top/../uapi/linux/flowfd.h")
+structs=$(sed -n 's/^struct \(flowfd_[a-z_]*\) {$/\1/p' "$header")
 for struct in $structs; do
 	pages=$(grep -l "^struct $struct {" "$top"/man/*.3)
 	for page in $pages; do
@@ -106,7 +92,7 @@ for struct in $structs; do
 			nested=none ;;
 		esac
 		tap_is "$(members "$page" "$struct" | grep -v " $nested")" \
-			"$(members "$top/../uapi/linux/flowfd.h" "$struct" | grep -v "$nested")" \
+			"$(members "$header" "$struct" | grep -v "$nested")" \
 			"${page##*/}: types of struct $struct"
 	done
 done
