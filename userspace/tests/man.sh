@@ -123,23 +123,16 @@ tap_is "$(sed -n '/^\.SS Watching/,/^\.SS Waiting/s/^\.B \\-\(E[A-Z]*\)$/\1/p' \
 		"$top/lib/error.c" | grep -vx ENOTTY | sort)" \
 	"flowfd_ring_create(3): errors of watching, and flowfd_ring_strerror()"
 
-# The programs of flowfd(7) are examples that the build compiles.
-shown=$(plain flowfd.7)
-for name in bounded-queue ring mapped ring-threads; do
-	program=$(sed -n '/^#include/,$p' "$top/examples/$name.c" |
-		expand -t 4)
-	case $shown in
-	*"
-$program
-.EE"*) found=$name ;;
-	*) found=none ;;
-	esac
-	tap_is "$found" "$name" "flowfd(7) has examples/$name.c"
+# Programs in pages, and those that flowfd(7) names, are examples that the build compiles.
+for shown in flowfd.7:bounded-queue flowfd_share.3:shared; do
+	page=${shown%:*}
+	program=examples/${shown#*:}.c
+	tap_ok "$page has $program" sh -c '[ -z "${1##*"$2"*}" ]' sh "$(plain "$page")" \
+		"$(sed -n '/^#include/,$p' "$top/$program" | expand -t 4)"
 done
-
-tap_ok "flowfd_share(3) has examples/shared.c" sh -c '[ -z "${1##*"$2"*}" ]' sh \
-	"$(plain flowfd_share.3)" "$(sed -n '/^#include/,$p' "$top/examples/shared.c" |
-		expand -t 4)"
+for name in $(plain flowfd.7 | grep -x '[a-z-]*\.c'); do
+	tap_ok "flowfd(7) names examples/$name" [ -f "$top/examples/$name" ]
+done
 
 # A program and its page have the same options.
 options=$("$build/flowfd-run" --help | grep -o -e '--[a-z-]*' | sort -u)
