@@ -8,6 +8,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#ifndef STATX_TYPE /* musl before 1.2.5 */
+#include <linux/stat.h>
+#endif
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -175,6 +178,16 @@ static int import_pair(struct flowfd_counter *c, int event, int memory)
 	return ret;
 }
 
+/* Asks no server of a file system, which need not answer. */
+static long file_status(int fd, struct statx *status)
+{
+	long ret = syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+			   STATX_TYPE, status);
+
+	flowfd__stored(status, ret ? 0 : (long)sizeof(*status));
+	return ret;
+}
+
 /*
  * A counter of the module is no file of a file system, whose server could answer to ioctl(2)
  * or leave it unanswered.
@@ -184,14 +197,14 @@ static int check_kind(int fd)
 	static const char name[] = "anon_inode:";
 	char path[PATH_SIZE], link[sizeof(name)];
 	int saved = errno, ret = -ENOTTY;
-	struct stat status;
+	struct statx status;
 	long length;
 
 	path_of(path, "/proc/thread-self/fd/", fd);
 	length = readlink(path, link, strlen(name));
 	if (length == (long)strlen(name) && !memcmp(link, name, (size_t)length))
 		ret = 0;
-	else if (!fstat(fd, &status) && S_ISCHR(status.st_mode))
+	else if (!file_status(fd, &status) && S_ISCHR(status.stx_mode))
 		ret = 0;
 	errno = saved;
 	return ret;
