@@ -84,8 +84,7 @@ int flowfd__epoll_wait(int epoll, struct epoll_event *events, int count,
 	else
 		ret = syscall(SYS_epoll_pwait2, epoll, events, count, &timeout,
 			      (void *)(uintptr_t)sleep->sigmask, (size_t)MASK_SIZE);
-	/* EPERM: a container that does not know the system call, which has no EPERM. */
-	if (ret < 0 && (errno == ENOSYS || errno == EPERM)) {
+	if (ret < 0 && flowfd__is_filtered(-errno)) {
 		errno = saved;
 		ret = wait_for_ms(epoll, events, count, sleep);
 	}
