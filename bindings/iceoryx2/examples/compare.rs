@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! compare [check]: what a notification costs while the listener is awake, and the wait that
-//! gets it, with the socket of iceoryx2 and with flowfd: of the triggers alone, and of whole
+//! compare [check]: what a notification costs while the listener is awake, and what takes it,
+//! with the socket of iceoryx2 and with flowfd: of the triggers alone, and of whole
 //! events, which also count what was notified. With an argument it fails unless the trigger
 //! costs a tenth. Then nobody looks for a million notifications: none is refused.
 
@@ -77,7 +77,7 @@ where
     move || {
         time(|| {
             handle.notify().unwrap();
-            waiter.try_wait().unwrap();
+            waiter.empty_buffer().unwrap();
         })
     }
 }

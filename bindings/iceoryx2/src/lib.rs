@@ -126,7 +126,8 @@ impl Counter {
         }
     }
 
-    /// Waits until there is a count, and leaves it: `empty` takes it.
+    /// Waits until there is a count, and leaves it: `empty` takes it. After the time there is
+    /// one, too: then whatever a notifier adds from now on is more than 1, and left.
     fn wait(&self, timeout: Option<Duration>) -> Wait {
         let mut poll = libc::pollfd {
             fd: self.raw.fd,
@@ -135,12 +136,14 @@ impl Counter {
         };
         let time = timeout.map(|it| libc::timespec {
             tv_sec: it.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-            tv_nsec: it.subsec_nanos().into(),
+            tv_nsec: it.subsec_nanos() as _,
         });
         let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
         // SAFETY: all live longer than the call.
-        if unsafe { libc::ppoll(&mut poll, 1, time, ptr::null()) } >= 0 {
-            return Ok(());
+        match unsafe { libc::ppoll(&mut poll, 1, time, ptr::null()) } {
+            0 => return self.notify().map_err(|_| ListenerWaitError::InternalFailure),
+            1.. => return Ok(()),
+            _ => (),
         }
         match io::Error::last_os_error().kind() {
             io::ErrorKind::Interrupted => Err(ListenerWaitError::InterruptSignal),
@@ -288,7 +291,7 @@ impl<E: EventState, Storage: DynamicStorage<State<E, Mgmt>>> WaiterInterface<E, 
     }
 
     fn try_wait(&self) -> Wait {
-        Ok(())
+        self.counter.wait(Some(Duration::ZERO))
     }
 
     fn timed_wait(&self, timeout: Duration) -> Wait {
