@@ -160,6 +160,10 @@ made "$cc" $less -c -o "$here/less.o" "$here/main.c" 2>"$here/less"
 tap_ok "refuses a machine without atomic instructions of 64 bits" \
 	grep -q "atomic instructions of 64 bits" "$here/less"
 
+# Only developers ask for -Werror: a compiler of another version may warn.
+tap_is "$(env -u MAKEFLAGS -u WERROR -u CFLAGS -u CPPFLAGS make -n -C "$top" O="$here/user" |
+	grep -o -e '-Wall' -e '-Werror' | sort -u)" "-Wall" "a user's compiler may warn"
+
 # Names of a program's functions do not collide with those of the static library.
 cat >"$here/names.c" <<'END'
 #include <flowfd.h>
