@@ -108,15 +108,10 @@ all:
 # Of a module's sources there is a copy, as DKMS makes one: Kbuild writes beside them. The
 # time of a copy is now: a source that changes during a build is newer than what was built.
 all-parts:
-	mkdir -p '$(OUT)/dkms/selftests'
+	mkdir -p '$(OUT)/dkms'
 	cp -ru dkms.conf module uapi '$(OUT)/dkms'
 	$(MAKE) -C '$(OUT)/dkms/module' KDIR='$(KDIR)'
 	cp -u '$(OUT)/dkms/module/flowfd.ko' '$(OUT)'
-	if grep -q '^CONFIG_KUNIT=' '$(KDIR)/include/config/auto.conf'; then \
-		cp -ru selftests/kunit '$(OUT)/dkms/selftests' && \
-		$(MAKE) -C '$(KDIR)' M='$(OUT)/dkms/selftests/kunit' modules && \
-		cp -u '$(OUT)/dkms/selftests/kunit/flowfd_kunit.ko' '$(OUT)'; \
-	fi
 	$(MAKE) -C userspace O='$(OUT)/user'
 	rm -rf '$(OUT)/usr'
 	$(MAKE) -C userspace O='$(OUT)/user' DESTDIR='$(OUT)' PREFIX=/usr \
