@@ -162,7 +162,6 @@ static __poll_t balance_poll(struct file *file, poll_table *wait)
 	return READ_ONCE(b->closed) ? EPOLLHUP : 0;
 }
 
-#ifdef CONFIG_PROC_FS
 static void balance_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct flowfd_balance_file *b = file->private_data;
@@ -172,16 +171,13 @@ static void balance_show_fdinfo(struct seq_file *m, struct file *file)
 		   "flowfd-balance-moves: %llu\n",
 		   READ_ONCE(b->entries.turns), READ_ONCE(b->entries.moves));
 }
-#endif
 
 static const struct file_operations balance_fops = {
 	.owner = THIS_MODULE,
 	.release = balance_release,
 	.poll = balance_poll,
 	.llseek = noop_llseek,
-#ifdef CONFIG_PROC_FS
 	.show_fdinfo = balance_show_fdinfo,
-#endif
 };
 
 /* Only sockets whose wait queue is known, and has known waiters. */

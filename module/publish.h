@@ -94,7 +94,7 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events, int
 	if (traced)
 		trace_flowfd_publish(w, events, false);
 	if (unlikely(atomic_read(&ring->listening)))
-		flowfd_ring_wake(ring, sync);
+		flowfd_ring_wake(ring, sync, false);
 }
 
 /*

@@ -136,7 +136,7 @@ bool flowfd_ring_has_enough(const struct flowfd_ring *ring, u32 wanted, int *res
 
 /* ring_wake.c */
 void flowfd_ring_wake_init_ring(struct flowfd_ring *ring);
-void flowfd_ring_wake(struct flowfd_ring *ring, int sync);
+void flowfd_ring_wake(struct flowfd_ring *ring, int sync, bool posted);
 void flowfd_ring_arm(struct flowfd_ring *ring, int bit);
 void flowfd_ring_notify(struct flowfd_ring *ring);
 void flowfd_ring_heal(struct flowfd_ring *ring);

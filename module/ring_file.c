@@ -310,14 +310,12 @@ const struct flowfd_object_ops flowfd_ring_object_ops = {
 	.show = ring_show,
 };
 
-#ifdef CONFIG_PROC_FS
 static void ring_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct flowfd_ring *ring = file->private_data;
 
 	ring_show(m, &ring->object);
 }
-#endif
 
 static int ring_release(struct inode *inode, struct file *file)
 {
@@ -341,9 +339,7 @@ static const struct file_operations ring_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = ring_mmap,
 	.llseek = noop_llseek,
-#ifdef CONFIG_PROC_FS
 	.show_fdinfo = ring_show_fdinfo,
-#endif
 };
 
 /* The ring is the file's once there is a file. */

@@ -94,12 +94,15 @@ static bool ring_pollers_are_due(const struct flowfd_ring *ring, int listening)
 }
 
 /*
+ * Wakes the tasks that sleep on a ring, and its pollers. @sync: the publisher is about to
+ * sleep, a hint for the scheduler. @posted: by a post, for which all sleepers wait.
+ *
  * A sleeper is woken once. Pollers are woken once until one of them looks at the ring:
  * all others have yet to look, and will see the entries that came meanwhile. But an epoll
  * wakes one of several tasks, and that task may be killed before it looks. So the first
  * publisher after a tick has them woken again if none has looked.
  */
-static void ring_wake(struct flowfd_ring *ring, int sync, bool posted)
+void flowfd_ring_wake(struct flowfd_ring *ring, int sync, bool posted)
 {
 	int listening = atomic_read(&ring->listening);
 
@@ -115,15 +118,6 @@ static void ring_wake(struct flowfd_ring *ring, int sync, bool posted)
 	 */
 	atomic_fetch_andnot(RING_POLLERS, &ring->listening);
 	flowfd_ring_queue_work(ring, ring->work_class->unbound, &ring->wake_work);
-}
-
-/*
- * Wakes the tasks that sleep on a ring, and its pollers. @sync: the publisher is about to
- * sleep, a hint for the scheduler.
- */
-void flowfd_ring_wake(struct flowfd_ring *ring, int sync)
-{
-	ring_wake(ring, sync, false);
 }
 
 /*
@@ -151,7 +145,7 @@ void flowfd_ring_notify(struct flowfd_ring *ring)
 		return;
 	/* k: a full barrier. Pairs with flowfd_ring_arm(). */
 	xchg(&ring->header->armed, 0);
-	ring_wake(ring, 0, true);
+	flowfd_ring_wake(ring, 0, true);
 }
 
 /*
@@ -171,7 +165,7 @@ void flowfd_ring_heal(struct flowfd_ring *ring)
 	}
 	flowfd_ring_notify(ring);
 	if (flowfd_ring_pending(ring))
-		ring_wake(ring, 0, false);
+		flowfd_ring_wake(ring, 0, false);
 }
 
 static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,

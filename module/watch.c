@@ -100,7 +100,7 @@ static void watch_queue_repoll(struct flowfd_watch *w, bool has_facts)
 	if (!has_facts && repoll_is_at_once(w->repoll.class))
 		entered = publish_entry(w, true);
 	if (entered && atomic_read(&w->ring->listening))
-		flowfd_ring_wake(w->ring, 0);
+		flowfd_ring_wake(w->ring, 0, false);
 }
 
 /*
