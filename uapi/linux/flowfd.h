@@ -185,7 +185,7 @@ struct flowfd_create_counter {
  * struct flowfd_flow - all settings of the flow control of a counter, and its count
  * @maximum: as EFD_IOC_SET_MAXIMUM; 0: ULLONG_MAX
  * @read_mark: low-water mark of readers; 0 is as 1
- * @write_mark: low-water mark of writers; 0 is as 1
+ * @write_mark: low-water mark of writers; 0 is as 1. A write fits or not for itself
  * @max_delay: ns after the count left 0 at which the counter is ready below @read_mark,
  *	too; at most FLOWFD_MAX_DELAY_MAX; 0: never
  * @qos: as EFD_IOC_SET_QOS
@@ -200,12 +200,13 @@ struct flowfd_create_counter {
  * 72 bytes. Zero in each field is as eventfd(2).
  *
  * A counter is *ready* if its count is not 0, and it reached @read_mark, or @max_delay
- * passed since the count left 0, or there was an urgent write or one that did not fit and
- * nothing of it was taken since, or a task sleeps in a write, or a write of @write_mark
- * has no room. Then poll(2) reports EPOLLIN, and readers are woken, through
- * the token bucket. A read that may sleep waits until the counter is ready. One that may
- * not takes what is there, and fails with EAGAIN only if the count is 0: as recv(2) with
- * SO_RCVLOWAT. Poll reports EPOLLOUT if a write of @write_mark fits.
+ * passed since the count left 0, or was first held back (a @read_mark of 1 ends that), or
+ * there was an urgent write or one that did not fit and nothing of it was taken since, or
+ * a task sleeps in a write, or a write of @write_mark has no room. Then poll(2) reports
+ * EPOLLIN, and readers are woken, through the token bucket. A read that may sleep waits
+ * until the counter is ready. One that may not takes what is there, and fails with EAGAIN
+ * only if the count is 0: as recv(2) with SO_RCVLOWAT. Poll reports EPOLLOUT if a write of
+ * @write_mark fits.
  *
  * With FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP no write waits, and a value
  * that could never fit is lost like any other.
@@ -239,9 +240,10 @@ struct flowfd_flow {
 
 /*
  * Replaces the settings that @set names, at once, and delivers what follows from them. A
- * bucket that is set is full. Nothing is changed if it fails. With FLOWFD_SEAL in @flags
- * no request changes them from then on, by whatever descriptor: all descriptors of a counter
- * share one open file description, so their modes separate nobody.
+ * bucket that is set is full. What FLOWFD_IOC_GET_FLOW returned can be set again: @count,
+ * @lost, FLOWFD_SEMAPHORE and FLOWFD_MAPPED are ignored. Nothing is changed if it fails. With
+ * FLOWFD_SEAL in @flags no request changes them from then on, by whatever descriptor: all
+ * descriptors of a counter share one open file description, so their modes separate nobody.
  * EINVAL: the structure is shorter than FLOWFD_FLOW_SIZE_VER0; an unknown bit in @set or
  * @flags; @reserved is not 0; EFD_IOC_SET_MAXIMUM would refuse @maximum;
  * EFD_IOC_SET_QOS would refuse @qos; @max_delay is above FLOWFD_MAX_DELAY_MAX; an unknown
@@ -251,7 +253,8 @@ struct flowfd_flow {
  */
 #define FLOWFD_IOC_SET_FLOW _IOW('J', 0x1a, struct flowfd_flow)
 /*
- * Returns settings and count of one moment, with @set 0, and zeroes the tail of a structure that is
+ * Returns settings and count of one moment, of a mark that was not set 1, of a maximum that
+ * was not set 2^64 - 1, with @set 0, and zeroes the tail of a structure that is
  * longer than the module's. The count of a mapped counter can be too high while others take in
  * memory. EINVAL: it is shorter than FLOWFD_FLOW_SIZE_VER0.
  */
