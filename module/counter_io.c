@@ -192,12 +192,14 @@ static noinline int counter_take_as_file(struct flowfd_counter *c,
 		valid = destination_is_valid(&d);
 		spin_lock_irq(&c->wqh.lock);
 	}
-	if (likely(valid))
+	if (likely(valid)) {
 		err = flowfd_counter_take(c, &value, &options);
-	else
-		err = nonblock && !counter_count(c) ? -EAGAIN : -EFAULT;
-	if (!valid && err == -EAGAIN)
+	} else if (nonblock && !counter_count(c)) {
 		c->stats.again++;
+		err = -EAGAIN;
+	} else {
+		err = -EFAULT;
+	}
 	spin_unlock_irq(&c->wqh.lock);
 	if (err)
 		return err;
