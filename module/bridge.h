@@ -47,7 +47,7 @@ struct bridge_end {
  * @at_counter: in the counter's wait queue while there is a sink
  * @for_room: likewise, while the source waits for room in the counter
  * @work: signals the sink, and moves what waited for room; takes no mutex
- * @class: workqueues of the user who made the first bridge of the counter; fixed
+ * @class: of the task that made the first bridge of the counter; fixed
  * @charge: a page of RLIMIT_MEMLOCK, so that the number of work items has a limit
  * @waiting: taken from a source, and not added yet; under the counter's lock
  * @move_due: @work must move; likewise

@@ -27,7 +27,7 @@ struct flowfd_counter;
  * @maximum: see struct store; @header has a copy for programs
  * @counter: whose memory this is
  * @heal: for processes that ended
- * @work_class: of the user who made the counter; fixed
+ * @work_class: of the task that made the counter; fixed
  *
  * The lock is that of the counter's wait queue.
  */

@@ -58,7 +58,7 @@ struct ring_stats {
  * @sleeper_lock: protects @wanted and @sleepers
  * @sleepers: tasks that wait for entries, by how many they want
  * @wqh: pollers; publishers do not take its lock
- * @work_class: of the user who made the ring; fixed
+ * @work_class: of the task that made the ring; fixed
  * @wake_work: wakes pollers; holds a reference while pending
  * @repoll: files that a worker, or a task that waits, must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch

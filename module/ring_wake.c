@@ -3,7 +3,7 @@
  * How publishers wake the tasks that sleep on a ring and the pollers of a ring, and how
  * tasks sleep. A publisher has the lock of a watched file and interrupts off. So it wakes
  * tasks itself, and leaves pollers, whose functions are foreign and may take long, to a
- * work item of the user who made the ring. docs/ring.md has the proof.
+ * work item of the class of the task that made the ring. docs/ring.md has the proof.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>

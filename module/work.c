@@ -18,8 +18,8 @@
 static struct work_class classes[1 << WORK_CLASS_BITS];
 
 /*
- * The user on whose behalf the calling task runs. A user who makes a user namespace can
- * be very many users in it, so this is the user who made the outermost one. Outside, a
+ * The user of the calling task. A task that makes a user namespace can be very many users
+ * in it, so this is the user of the task that made the outermost one. Outside, a
  * program that was given to a subordinate id there, and runs with it, cannot be told from
  * another user's.
  */

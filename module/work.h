@@ -10,7 +10,7 @@
 #include <linux/workqueue.h>
 
 /**
- * struct work_class - the workqueues of the users who have the same hash
+ * struct work_class - the workqueues of all users with the same hash
  * @per_cpu: for items of a few steps; one at a time on each processor
  * @unbound: for items whose duration depends on user space; one at a time in all
  */
