@@ -13,7 +13,6 @@ test_programs := $(test_sources:%.c=$(O)/%)
 test_objects := $(test_sources:%.c=$(O)/%.o)
 sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			preload/glob.c preload/settings.c \
-			examples/http/connection.c examples/http/request.c \
 			$(addprefix tools/flowfdctl/, \
 				columns.c kernel.c metrics.c objects.c parse.c \
 				rows.c table.c text.c values.c))
