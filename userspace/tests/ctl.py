@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tests of flowfdctl share: running it, and processes for it to find."""
+"""What the tests of flowfdctl share: running it, and counters, rings and processes for it
+to find."""
 
 import contextlib
 import ctypes
@@ -7,20 +8,18 @@ import json
 import os
 import re
 import resource
+import select
 import signal
+import struct
 import subprocess
-import sys
 import threading
 import traceback
 
 import pytest
 import tap
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../examples")
-import flowfd
-
-# No event comes while one of these tests harvests, so any order of the stores will do.
-flowfd.STORES_IN_ORDER = True
+DEVICE = "/dev/flowfd"
+SEMAPHORE, NONBLOCK, MAPPED = 1, 2, 8
 CTL = tap.BUILD + "/flowfdctl"
 NOBODY = 65534
 PATIENCE = 60  # seconds until a test gives up waiting
@@ -28,11 +27,68 @@ PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 LIST = "/sys/kernel/debug/flowfd/objects"
 libc = ctypes.CDLL(None, use_errno=True)
-needs_module = pytest.mark.skipif(not os.path.exists(flowfd.DEVICE),
+libflowfd = ctypes.CDLL(tap.BUILD + "/libflowfd.so")
+needs_module = pytest.mark.skipif(not os.path.exists(DEVICE),
                                   reason="the module is not loaded")
 with open("/proc/self/comm") as file:
     COMMAND = file.read().rstrip("\n")
 kept = []  # objects that a process must not close before its end
+
+
+def call(name, *args):
+    """A function of libflowfd, whose error is an exception."""
+    result = libflowfd["flowfd_" + name](*args)
+    if result < 0:
+        raise OSError(-result, name)
+    return result
+
+
+class Counter:
+    """One that is not mapped here."""
+
+    def __init__(self, initial=0, maximum=0, flags=0, burst=0, rate=0):
+        settings = struct.pack("QQIIII", initial, maximum, flags, 0, burst, rate)
+        self.fd = call("counter_create_from", settings, ctypes.c_size_t(len(settings)))
+
+    def write(self, value=1):
+        os.eventfd_write(self.fd, value)
+
+    def read(self):
+        return os.eventfd_read(self.fd)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+
+class Ring:
+    """One whose watches have their descriptors as data."""
+
+    def __init__(self, max_items):
+        self.ring = (ctypes.c_uint64 * 64)()  # more than a struct flowfd_ring
+        call("ring_create", self.ring, max_items, 0)
+        self.fd = ctypes.c_int.from_buffer(self.ring).value
+
+    def add(self, fd, events):
+        call("ring_add", self.ring, fd, ctypes.c_uint32(events | select.EPOLLET),
+             ctypes.c_uint64(fd))
+
+    def harvest(self):
+        """Yields each descriptor that has an event."""
+        event = (ctypes.c_uint64 * 2)()
+        while call("ring_next", self.ring, event):
+            yield event[1]
+
+    def close(self):
+        libflowfd.flowfd_ring_destroy(self.ring)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
 
 def ctl(*args, user=None, before=None, **other):

@@ -17,8 +17,8 @@ import time
 
 import pytest
 import tap
-from ctl import (COMMAND, CTL, PATIENCE, Process, ctl, flowfd, needs_module, repeated,
-                 table, unprintable)
+from ctl import (COMMAND, CTL, DEVICE, NONBLOCK, PATIENCE, Counter, Process, Ring, ctl,
+                 needs_module, repeated, table, unprintable)
 
 pytestmark = needs_module
 
@@ -42,8 +42,7 @@ def test_top():
 
     times = []
     reader, writer = os.pipe2(os.O_NONBLOCK)
-    with (flowfd.Ring(3) as ring, flowfd.Counter(maximum=1 << 32) as counter,
-          flowfd.Counter(initial=1)):
+    with Ring(3) as ring, Counter(maximum=1 << 32) as counter, Counter(initial=1):
         ring.add(reader, select.EPOLLIN)
         with repeated(work):
             start = time.monotonic()
@@ -133,8 +132,7 @@ def test_rates():
             os.read(reader, 1)
 
     reader, writer = os.pipe2(os.O_NONBLOCK)
-    with (flowfd.Ring(3) as ring, flowfd.Counter(
-            maximum=100, flags=flowfd.NONBLOCK) as counter):
+    with Ring(3) as ring, Counter(maximum=100, flags=NONBLOCK) as counter:
         ring.add(reader, select.EPOLLIN)
         with repeated(work):
             first, second = top("-i", "1", "-n", "2")
@@ -156,7 +154,7 @@ def test_rates():
 
 def test_statistics():
     """What the kernel has counted, in both forms."""
-    with flowfd.Counter(maximum=10, flags=flowfd.NONBLOCK) as counter, flowfd.Ring(1):
+    with Counter(maximum=10, flags=NONBLOCK) as counter, Ring(1):
         for value in 3, 5:
             counter.write(value)
         with pytest.raises(BlockingIOError):
@@ -189,7 +187,7 @@ def on_terminal(rows, columns, args):
 
 
 def thirty_counters():
-    return [os.open(flowfd.DEVICE, os.O_RDWR) for _ in range(30)]
+    return [os.open(DEVICE, os.O_RDWR) for _ in range(30)]
 
 
 def test_terminal():
