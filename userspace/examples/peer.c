@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * How a consumer learns that the producer, another process, has died: it polls the counter
- * and a socket whose other end only the producer has. Runs without the module, too.
+ * Signals in memory between two processes, without a system call while both are busy: the
+ * consumer polls when there is nothing. It learns that the producer has died from a socket
+ * whose other end only the producer has. Runs without the module, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,8 +42,10 @@ int main(void)
 	uint64_t count, sum = 0;
 	int ends[2], error;
 
-	check("open", flowfd_counter_open(&counter, &settings, sizeof(settings),
-					  FLOWFD_FALLBACK));
+	/* The parent alone takes, and before it polls, until there is nothing. */
+	error = flowfd_counter_open(&counter, &settings, sizeof(settings),
+				    FLOWFD_FALLBACK | FLOWFD_ONE_CONSUMER);
+	check("open", error);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		check("socketpair", -errno);
 	switch (fork()) {
@@ -57,15 +60,17 @@ int main(void)
 	close(ends[1]);
 	polled[0] = (struct pollfd){ .fd = counter.fd, .events = POLLIN };
 	polled[1] = (struct pollfd){ .fd = ends[0], .events = POLLIN };
-	do {
-		if (poll(polled, 2, -1) < 0 && errno != EINTR)
-			check("poll", -errno);
+	for (;;) {
 		/* Also when the producer is gone: it may have added, and woken nobody. */
 		while ((error = flowfd_try_take(&counter, &count)) == 0)
 			sum += count;
 		if (error != -EAGAIN)
 			check("take", error);
-	} while (!polled[1].revents);
+		if (polled[1].revents)
+			break;
+		if (poll(polled, 2, -1) < 0 && errno != EINTR)
+			check("poll", -errno);
+	}
 	printf("%" PRIu64 " items, then the producer was gone\n", sum);
 	flowfd_counter_close(&counter);
 	wait(NULL);
