@@ -114,8 +114,7 @@ all-parts:
 	cp -u '$(OUT)/dkms/module/flowfd.ko' '$(OUT)'
 	$(MAKE) -C userspace O='$(OUT)/user'
 	rm -rf '$(OUT)/usr'
-	$(MAKE) -C userspace O='$(OUT)/user' DESTDIR='$(OUT)' PREFIX=/usr \
-		MANUALS='man/*.[1-9]' install-man
+	$(MAKE) -C userspace O='$(OUT)/user' DESTDIR='$(OUT)' PREFIX=/usr install-man
 	$(MAKE) -C selftests O='$(OUT)/selftests'
 
 # A debug kernel may want the module instrumented, and is slow.
@@ -190,7 +189,8 @@ bench-native:
 # In the root of 7.2, for herd7 is not in Debian before forky.
 prove:
 	@$(SUDO) $(QUIET) selftests/lab/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=1800 \
-		selftests/run docs/model/prove docs/model/herd docs/model/epoll
+		selftests/run docs/model/prove docs/model/herd \
+		livepatch/model/prove livepatch/model/epoll
 
 # For the stock kernel of the root.
 livepatch:

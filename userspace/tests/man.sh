@@ -7,9 +7,11 @@ build=$1
 . "${0%/*}/../../selftests/tap.sh"
 
 top=$(cd "${0%/*}/.." && pwd)
+# All pages.
+set -- "$top"/man/*.[1-9] "$top"/../livepatch/*.8
 
 if command -v mandoc >/dev/null; then
-	for page in "$top"/man/*.[1-9]; do
+	for page; do
 		tap_is "$(mandoc -T lint -W style "$page" 2>&1)" "" \
 			"mandoc: ${page##*/}"
 	done
@@ -17,7 +19,7 @@ else
 	tap_skip "mandoc" "mandoc is not installed"
 fi
 if command -v groff >/dev/null && command -v man >/dev/null; then
-	for page in "$top"/man/*.[1-9]; do
+	for page; do
 		tap_is "$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 \
 			man --warnings -E UTF-8 -l -Tutf8 -Z "$page" \
 			2>&1 >/dev/null)" "" "man: ${page##*/}"
@@ -67,7 +69,7 @@ for page in "$top"/man/*.3; do
 			grep -q "^\.BR $function ()" "$page"
 	done
 done
-tap_is "$(sed -n 's/.*\(flowfd_[a-z_]*\) (3).*/\1/p' "$top"/man/*.[1-9] |
+tap_is "$(sed -n 's/.*\(flowfd_[a-z_]*\) (3).*/\1/p' "$@" |
 	grep -vxF "$documented")" "" "references to section 3"
 
 # members FILE STRUCT: types and names, as a program's compiler sees them
@@ -98,7 +100,7 @@ for struct in $structs; do
 done
 
 # flowfd(7) leads to all other pages, and "man flowfd", which shows section 4, to it.
-for page in "$top"/man/*.[1-9]; do
+for page; do
 	[ "${page##*/}" != flowfd.7 ] || continue
 	name=${page##*/}
 	section=${name##*.}

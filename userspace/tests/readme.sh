@@ -41,11 +41,11 @@ for words in "status" "7.2" "amd64" "arm64" "dpkg-buildpackage" "make check" \
 		sh -c 'head -n 30 "$1" | grep -qF "$2"' sh "$top/README.md" "$words"
 done
 
-# Files and headings that README.md and docs/ refer to.
+# Files and headings that README.md, docs/ and livepatch/ refer to.
 anchors() {
 	sed -n 's/^##* //p' "$1" | tr '[:upper:] ' '[:lower:]-' | tr -cd 'a-z0-9_\n-'
 }
-broken=$(for page in "$top"/README.md "$top"/CONTRIBUTING.md "$top"/docs/*.md; do
+broken=$(for page in "$top"/README.md "$top"/CONTRIBUTING.md "$top"/docs/*.md "$top"/livepatch/*.md; do
 	grep -o '](\([^):]*\))' "$page" | sed 's/^](\(.*\))$/\1/' |
 	while read -r link; do
 		file=${link%%#*}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Exclusive readers of a userfaultfd (docs/livepatch.md): faults that queue a
+ * Exclusive readers of a userfaultfd (livepatch/README.md): faults that queue a
  * message and wake, an event that cannot be delivered, and readers that read once
  * and exit. With DEATH one of them is killed, at any time, with BAD_BUFFER the copy to
  * another fails, and with COLD_BUFFER a third must fault its buffer in, for as long as
  * that takes, and try again.
  * Proven: when no process can go on, no message is pending while a reader sleeps, and
- * none was lost with a reader that could not use it. docs/model/prove removes each
+ * none was lost with a reader that could not use it. livepatch/model/prove removes each
  * part of the fix; then there must be an error.
  *
  * fd_wqh.lock is a lock here; an operation under the locks of the two message queues
