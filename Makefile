@@ -71,9 +71,9 @@ help:
 	@echo '                an apt repository of all suites and architectures, signed with that'
 	@echo '                secret key of gpg, in REPOSITORY=build/repository'
 	@echo '  make check-repository'
-	@echo '                install and upgrade from such a repository, in fresh systems'
+	@echo '                both in a clone; install and upgrade from it, in fresh systems'
 	@echo '  make release KEY=name'
-	@echo '                archive, checksums and tag; make check-release tries it in a clone'
+	@echo '                archive, checksums and tag'
 	@echo '  make release-check'
 	@echo '                what a release must have set: maintainer, dates'
 	@echo '  make check-matrix'
@@ -222,9 +222,6 @@ check-repository:
 release: release-check
 	@selftests/lab/make-release '$(REPOSITORY)' "$$KEY"
 
-check-release:
-	@$(SUDO) $(QUIET) env FLOWFD_TEST_SECONDS=3600 selftests/run selftests/lab/check-release
-
 release-check:
 	@selftests/run selftests/lab/release-check
 
@@ -263,5 +260,5 @@ clean:
 
 .PHONY: help all all-parts build vm check check-all check-lab check-user check-uml check-debug check-matrix \
 	check-bindings check-builds check-containers check-fleet demo servers instructions bench-native prove livepatch \
-	check-livepatch dkms deb repository check-repository release check-release release-check \
+	check-livepatch dkms deb repository check-repository release release-check \
 	lint clean fuzz simulate soak coverage analyze

@@ -29,6 +29,20 @@ need_root()
 	[ "$(id -u)" = 0 ] || die "must run as root; 'make' does that with sudo"
 }
 
+# What a repository or a release is made of is committed, and not released.
+need_commit()
+{
+	[ ! "$(git status --porcelain)" ] ||
+		die "there is what is not committed: $(git status --short)"
+}
+
+# no_tag TAG
+no_tag()
+{
+	! git rev-parse -q --verify "refs/tags/$1" > /dev/null ||
+		die "there is a tag $1 already: raise the version"
+}
+
 # ---- the cache: Debian systems ("roots"), debug kernels, and whether KVM works
 
 # cached PATH COMMAND...: has a COMMAND make PATH.new and moves that to PATH, unless
