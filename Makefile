@@ -83,8 +83,6 @@ help:
 	@echo '                space with clang and musl'
 	@echo '  make check-bindings'
 	@echo '                the bindings of other languages, with and without the module'
-	@echo '  make check-containers'
-	@echo '                podman and units of systemd with the device, in Debian 13'
 	@echo '  make check-fleet'
 	@echo '                the example of a rollout of the livepatch, on pretended hosts'
 	@echo '  make build    module, library, tools and tests, into build/KERNEL'
@@ -242,9 +240,6 @@ check-bindings:
 	@$(MAKE) -s build KERNEL=$(BINDINGS_KERNEL)
 	@$(SUDO) $(QUIET) bindings/check $(BINDINGS_KERNEL)
 
-check-containers:
-	@$(SUDO) $(QUIET) selftests/lab/check-matrix 6.12-containers
-
 # On all kernels; selftests/lab/systems has the list.
 check-matrix:
 	@$(SUDO) $(QUIET) selftests/lab/check-matrix $(SYSTEM)
@@ -259,6 +254,6 @@ clean:
 	$(SUDO) rm -rf build
 
 .PHONY: help all all-parts build vm check check-all check-lab check-user check-uml check-debug check-matrix \
-	check-bindings check-builds check-containers check-fleet demo servers instructions bench-native prove livepatch \
+	check-bindings check-builds check-fleet demo servers instructions bench-native prove livepatch \
 	check-livepatch dkms deb repository check-repository release release-check \
 	lint clean fuzz simulate soak coverage analyze

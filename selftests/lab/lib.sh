@@ -196,7 +196,7 @@ use_system()
 	read -r _ _ series suite image beside < <(
 		awk -v n="$1" '$1 == n' "$lab/systems") ||
 		die "unknown system '$1'; known: $(
-			systems_that_are user early named | xargs)"
+			systems_that_are user early | xargs)"
 	beside=${beside#-}
 	use_arch
 	packages="systemd-sysv udev kmod tiny-initramfs procps liburing2"
