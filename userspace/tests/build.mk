@@ -15,7 +15,7 @@ sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			preload/glob.c preload/settings.c \
 			$(addprefix tools/flowfdctl/, \
 				columns.c kernel.c metrics.c objects.c parse.c \
-				rows.c table.c text.c values.c))
+				table.c text.c values.c))
 # ... except the one that runs under the shim, which must be loaded before them, and
 # those that would take too many steps.
 plain_test := $(O)/tests/eventfd
@@ -38,10 +38,10 @@ test_tools := $(O)/tests/eventfds $(O)/tests/apart $(O)/tests/libflowfd-test.so 
 	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
 	      $(O)/tests/libflowfd-foreign-sysv.so \
 	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so \
-	      $(O)/tests/paced $(O)/tests/traced $(O)/tests/clients
+	      $(O)/tests/traced $(O)/tests/clients
 test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
 			namesake opener constructor \
-			foreign starve starved device older paced traced clients)
+			foreign starve starved device older traced clients)
 
 # Programs that need another C library, sanitizers, libaio: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
@@ -117,9 +117,6 @@ $(O)/tests/corners: $(O)/tests/programs/corners.o
 	$(link) -Wl,-z,now
 
 $(O)/tests/namesake: $(O)/tests/programs/namesake.o
-	$(link)
-
-$(O)/tests/paced: $(O)/tests/programs/paced.o $(O)/libflowfd.a
 	$(link)
 
 $(O)/tests/opener: $(O)/tests/programs/opener.o

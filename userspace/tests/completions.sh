@@ -32,14 +32,14 @@ trap 'rm -rf "$here"' EXIT
 install -m 755 /dev/null "$here/strangeprogram"
 PATH=$PATH:$here
 
-offers "info list top balance" flowfdctl ""
+offers "info list balance" flowfdctl ""
 offers "list" flowfdctl l
 offers "--prometheus --help --usage --version" flowfdctl -
 offers "--flow --json --pid --stats --watches --help --usage --version" flowfdctl list -
 offers "--json" flowfdctl list --watches --j
 offers "--version" flowfdctl --help --v
 offers "" flowfdctl list ""
-offers "" flowfdctl top --interval ""
+offers "" flowfdctl balance --interval ""
 offers "--max-delay --maximum" flowfd-run --m
 offers "strangeprogram" flowfd-run strange
 offers "strangeprogram" flowfd-run --maximum = 10 strange

@@ -17,14 +17,13 @@ refused() {
 	tap_is "$?: $(echo "$output" | head -n 1)" "64: $text" "$what"
 }
 
-interval="not a number from 0.1 to 3600"
-count="not a number from 1 to 1000000000"
+interval="not a number from 0.1 to 86400"
 neither="neither an option nor the value of one"
 
-refused "no command" "flowfdctl: no command (info, list, top, balance)"
-refused "unknown command" "flowfdctl: lst: no such command (info, list, top, balance)" \
+refused "no command" "flowfdctl: no command (info, list, balance)"
+refused "unknown command" "flowfdctl: lst: no such command (info, list, balance)" \
 	lst
-refused "an empty command" "flowfdctl: : no such command (info, list, top, balance)" ""
+refused "an empty command" "flowfdctl: : no such command (info, list, balance)" ""
 refused "unknown option" "flowfdctl: unrecognized option '--all'" --all
 refused "a command's option before it" \
 	"flowfdctl: unrecognized option '--json'" --json list
@@ -34,22 +33,18 @@ refused "another command's option" \
 	"flowfdctl info: unrecognized option '--json'" info --json
 refused "an argument of list" "flowfdctl list: 12: $neither" list 12
 refused "an argument of info" "flowfdctl info: x: $neither" info x
-refused "an argument of top" "flowfdctl top: 5: $neither" top 5
-for value in 0 0.09 3600.1 -1 1s "" 0x1 nan inf 1e2 . 1.2.3; do
+refused "an argument of balance" "flowfdctl balance: 5: $neither" balance 5
+for value in 0 0.09 86400.1 -1 1s "" 0x1 nan inf 1e2 . 1.2.3; do
 	refused "interval '$value'" \
-		"flowfdctl top: --interval '$value': $interval" \
-		top --interval="$value"
-done
-for value in 0 1000000001 -1 5x "" 18446744073709551617; do
-	refused "count '$value'" "flowfdctl top: --count '$value': $count" \
-		top --count="$value"
+		"flowfdctl balance: --interval '$value': $interval" \
+		balance --interval="$value"
 done
 refused "an argument of --prometheus" \
 	"flowfdctl --prometheus: list: $neither" --prometheus list
 refused "an option of a command before it" \
 	"flowfdctl list: unrecognized option '--prometheus'" list --prometheus
 refused "option without its value" \
-	"flowfdctl top: option '--count' requires an argument" top --count
+	"flowfdctl list: option '--pid' requires an argument" list --pid
 
 # The collector's file is replaced only by what is complete, or as far as possible,
 # whatever its user makes of the directory.
@@ -92,7 +87,7 @@ for value in 0 -1 1x "" 2147483648 self 0x1; do
 		list --pid="$value"
 done
 tap_is "$("$ctl" help)" "$("$ctl" --help)" "help is --help"
-for words in --help --version help "list --help" "top --usage"; do
+for words in --help --version help "list --help" "balance --usage"; do
 	# shellcheck disable=SC2086 # separate words
 	tap_is "$("$ctl" $words 2>&1 >/dev/full; echo "status $?")" \
 		"flowfdctl: standard output: No space left on device
@@ -100,7 +95,7 @@ status 1" "$words that cannot be written"
 done
 
 version=$(sed -n 's/^Version: //p' "$build/libflowfd.pc")
-for command in "" info list top balance --prometheus; do
+for command in "" info list balance --prometheus; do
 	# shellcheck disable=SC2086 # no command is no argument
 	tap_is "$("$ctl" $command --version)" "flowfdctl $version" \
 		"version${command:+ of $command}"
@@ -135,8 +130,8 @@ fallback         programs that allow it run without the module:
                  rings on epoll: events come with a wait, and a file that is
                    closed before it is removed can have one more
 $missing" "info says what there is without it"
-for command in list "list --json" "list --watches" "list --flow --stats" top \
-	"top --count 1" "top --json" --prometheus; do
+for command in list "list --json" "list --watches" "list --flow --stats" \
+	--prometheus; do
 	# shellcheck disable=SC2086 # words
 	output=$("$ctl" $command 2>&1)
 	tap_is "$? $output" "1 $missing" "$command says that it is missing"

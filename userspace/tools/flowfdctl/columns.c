@@ -4,14 +4,14 @@
 
 #include "flowfdctl.h"
 
-/* column_name - the heading of a column, without the "/S" of a rate */
+/* column_name - the heading of a column */
 const char *column_name(enum kind kind, unsigned int column)
 {
 	/* In the order of enum column. */
 	static const char *const names[COLUMNS - VALUES] = {
 		"COUNTER", "UID",      "PID",	  "FD",	     "COUNT", "MAXIMUM", "RATE",
 		"BURST",   "DEFERRED", "TYPE",	  "WATCHES", "POSTS", "MAX",	 "HEAD",
-		"TAIL",	   "PENDING",  "COMMAND", "CHANGE",  "TAKEN",
+		"TAIL",	   "PENDING",  "COMMAND",
 	};
 
 	if (column == NUMBER && kind == RING)

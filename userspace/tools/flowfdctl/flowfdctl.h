@@ -29,7 +29,6 @@ enum column {
 	COUNT, MAXIMUM, RATE, BURST, DEFERRED, TYPE,
 	WATCHES, POSTS, MAX_ITEMS, HEAD, TAIL, PENDING,
 	COMMAND,
-	CHANGE, TAKEN, /* rates */
 	COLUMNS,
 };
 /* clang-format on */
@@ -61,7 +60,6 @@ struct value_info {
 /**
  * struct object - a counter or a ring
  * @id: the same in every descriptor of one object, and unique within its kind
- * @time: when it was read, as now_ns()
  * @kind: which of the two
  * @known: a bit for each enum value that it has
  * @uid: user of the process that created it, in the kernel's list
@@ -85,7 +83,6 @@ struct value_info {
  */
 struct object {
 	uint64_t id;
-	uint64_t time;
 	enum kind kind;
 	uint32_t known;
 	uid_t uid;
@@ -168,7 +165,7 @@ uint64_t now_ns(void);
 void *grow(void *array, size_t count, size_t size);
 void list_free(struct list *list);
 bool list_is_complete(const struct list *list);
-size_t list_remark(const struct list *list, FILE *file, const char *prefix);
+void list_remark(const struct list *list);
 
 /* kernel.c */
 #define MODULE_VERSION_SIZE 64
@@ -217,8 +214,7 @@ struct table {
 /* table.c */
 void table_add(struct table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-size_t table_rows(const struct table *table);
-void table_print(const struct table *table, size_t rows, int width);
+void table_print(const struct table *table);
 void table_free(struct table *table);
 
 /* columns.c */
@@ -235,27 +231,9 @@ const char *json_boolean(bool value);
 size_t metrics_limit(struct object *objects, size_t count);
 void metrics_print(const struct list *list, size_t count);
 
-/**
- * struct row - a counter or ring, and the same at the update before
- * @now: the counter or ring
- * @before: NULL: it is a new one
- */
-struct row {
-	const struct object *now;
-	const struct object *before;
-};
-
-/* rows.c */
-struct row *rows_make(const struct list *now, const struct list *before);
-bool row_rate(const struct row *row, unsigned int column, double *rate);
-void columns_head(const char *headings[COLUMNS_MAX], enum kind kind);
-void columns_add(struct table *table, const struct row *row);
-void rows_sort(struct row *rows, size_t count);
-
 /* One file for each command. */
 int info_main(int argc, char **argv);
 int list_main(int argc, char **argv);
-int top_main(int argc, char **argv);
 int prometheus_main(int argc, char **argv); /* metrics.c */
 int balance_main(int argc, char **argv);
 

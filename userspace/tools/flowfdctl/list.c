@@ -2,7 +2,6 @@
 /* flowfdctl list: every counter and every ring, as tables or as JSON. */
 #include <argp.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 
 #include "flowfdctl.h"
@@ -106,7 +105,7 @@ static void print_objects(const struct list *list, enum kind kind, bool of_proce
 	for (i = 0; i < list->count; i++)
 		for (j = 0; j < count && list->object[i].kind == kind; j++)
 			column_add(&table, &list->object[i], own[j]);
-	table_print(&table, SIZE_MAX, INT_MAX);
+	table_print(&table);
 	table_free(&table);
 }
 
@@ -129,7 +128,7 @@ static void print_watches(const struct list *list)
 		table_add(&table, "%#" PRIx64, watch->data);
 		table_add(&table, "%s", events);
 	}
-	table_print(&table, SIZE_MAX, INT_MAX);
+	table_print(&table);
 	table_free(&table);
 }
 
@@ -223,7 +222,7 @@ int list_main(int argc, char **argv)
 	else
 		print_tables(&list, &arguments);
 	fflush(stdout);
-	list_remark(&list, stderr, "flowfdctl: ");
+	list_remark(&list);
 	list_free(&list);
 	return complete ? EXIT_SUCCESS : EXIT_INCOMPLETE;
 }

@@ -16,7 +16,7 @@
 
 const char *argp_program_version = "flowfdctl " FLOWFD_VERSION;
 
-#define COMMANDS "info, list, top, balance"
+#define COMMANDS "info, list, balance"
 
 static const struct command {
 	const char *name;
@@ -24,7 +24,6 @@ static const struct command {
 } commands[] = {
 	{ "info", info_main },
 	{ "list", list_main },
-	{ "top", top_main },
 	{ "balance", balance_main },
 };
 
@@ -99,7 +98,6 @@ static const struct argp argp = {
 	       "\n"
 	       "  info     is the module loaded, and what can it do?\n"
 	       "  list     every counter and ring, and the process that created it\n"
-	       "  top      the same with rates, once a second\n"
 	       "  balance  wake the workers of a running server in turn\n"
 	       "\v"
 	       "'flowfdctl COMMAND --help' has the options of a command."
@@ -108,8 +106,7 @@ static const struct argp argp = {
 	       "Examples:\n"
 	       "  flowfdctl list --pid 4711 --watches\n"
 	       "  flowfdctl list --json | jq '.counters[] | select(.deferred)'\n"
-	       "  flowfdctl top --interval 0.5\n"
-	       "  flowfdctl top --count 1 | head\n"
+	       "  watch --differences flowfdctl list --stats\n"
 	       "  flowfdctl balance --pid $(cat /run/nginx.pid)\n"
 	       "\n"
 	       "Exit status: 0; 1 if the module is not loaded or an error"

@@ -190,7 +190,7 @@ int prometheus_main(int argc, char **argv)
 	list.left_out = list.count - kept;
 	metrics_print(&list, kept);
 	fflush(stdout);
-	list_remark(&list, stderr, "flowfdctl: ");
+	list_remark(&list);
 	list_free(&list);
 	return list_is_complete(&list) ? EXIT_SUCCESS : EXIT_INCOMPLETE;
 }

@@ -42,29 +42,18 @@ bool list_is_complete(const struct list *list)
 	return !list->unknown && !list->watches_left && !list->left_out;
 }
 
-static size_t remark(FILE *file, const char *prefix, uint64_t count, const char *things,
-		     const char *why)
+static void remark(uint64_t count, const char *things, const char *why)
 {
 	if (count)
-		fprintf(file, "%s%" PRIu64 " %s not shown: %s\n", prefix, count, things,
+		fprintf(stderr, "flowfdctl: %" PRIu64 " %s not shown: %s\n", count, things,
 			why);
-	return count != 0;
 }
 
-/**
- * list_remark - print what is missing in a list, and why
- * @list: list
- * @file: to print to
- * @prefix: of each line
- *
- * Returns the number of lines.
- */
-size_t list_remark(const struct list *list, FILE *file, const char *prefix)
+/* list_remark - say on standard error what is missing in a list, and why */
+void list_remark(const struct list *list)
 {
-	return remark(file, prefix, list->unknown, "counters or rings are",
-		      "flowfdctl " FLOWFD_VERSION " does not match the loaded module") +
-	       remark(file, prefix, list->left_out, "counters or rings are",
-		      "there are too many") +
-	       remark(file, prefix, list->watches_left, "watches are",
-		      "there are too many");
+	remark(list->unknown, "counters or rings are",
+	       "flowfdctl " FLOWFD_VERSION " does not match the loaded module");
+	remark(list->left_out, "counters or rings are", "there are too many");
+	remark(list->watches_left, "watches are", "there are too many");
 }

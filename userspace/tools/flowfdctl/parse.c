@@ -276,7 +276,6 @@ static struct object *add(struct parser *parser)
 	list->object = grow(list->object, list->count, sizeof(*list->object));
 	object = &list->object[list->count++];
 	*object = parser->object;
-	object->time = now_ns();
 	if (list->wants_watches && object->kind == RING)
 		list->watches_left += object->watches - parser->listed;
 	return object;

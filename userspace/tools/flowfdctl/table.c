@@ -42,11 +42,6 @@ void table_add(struct table *table, const char *format, ...)
 	table->cells++;
 }
 
-size_t table_rows(const struct table *table)
-{
-	return table->cells / columns(table);
-}
-
 static void find_widths(const struct table *table, size_t rows, size_t count, int *widths)
 {
 	const char *cell = table->text;
@@ -62,49 +57,31 @@ static void find_widths(const struct table *table, size_t rows, size_t count, in
 	}
 }
 
-/* Only the last cell is cut: what is left of a number would look like another one. */
-static void print_row(const char *const *cell, const int *widths, size_t count, int room)
+static void print_row(const char *const *cell, const int *widths, size_t count)
 {
 	size_t i;
 
-	for (i = 0; i < count - 1 && room >= widths[i]; i++) {
-		printf("%*s", widths[i], cell[i]);
-		room -= widths[i];
-		if (room <= GAP)
-			break;
-		printf("%*s", GAP, "");
-		room -= GAP;
-	}
-	if (i == count - 1)
-		printf("%.*s", room, cell[i]);
-	putchar('\n');
+	for (i = 0; i < count - 1; i++)
+		printf("%*s%*s", widths[i], cell[i], GAP, "");
+	puts(cell[i]);
 }
 
-/**
- * table_print - print a table
- * @table: table, of COLUMNS_MAX columns at most
- * @rows: how many to print at most; a line says how many are left out
- * @width: of the output in characters; columns that do not fit are left out
- */
-void table_print(const struct table *table, size_t rows, int width)
+/* table_print - print a table of COLUMNS_MAX columns at most */
+void table_print(const struct table *table)
 {
-	size_t all = table_rows(table), count = columns(table), row, i;
+	size_t count = columns(table), rows = table->cells / count, row, i;
 	const char *cells[COLUMNS_MAX], *cell = table->text;
-	int widths[COLUMNS_MAX];
+	int widths[COLUMNS_MAX] = { 0 };
 
-	if (rows > all)
-		rows = all;
 	find_widths(table, rows, count, widths);
-	print_row(table->headings, widths, count, width);
+	print_row(table->headings, widths, count);
 	for (row = 0; row < rows; row++) {
 		for (i = 0; i < count; i++) {
 			cells[i] = cell;
 			cell += strlen(cell) + 1;
 		}
-		print_row(cells, widths, count, width);
+		print_row(cells, widths, count);
 	}
-	if (rows < all)
-		printf("and %zu more\n", all - rows);
 }
 
 void table_free(struct table *table)
