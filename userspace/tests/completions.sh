@@ -35,8 +35,8 @@ PATH=$PATH:$here
 offers "info list balance" flowfdctl ""
 offers "list" flowfdctl l
 offers "--prometheus --help --usage --version" flowfdctl -
-offers "--flow --json --pid --stats --watches --help --usage --version" flowfdctl list -
-offers "--json" flowfdctl list --watches --j
+offers "--flow --json --pid --stats --help --usage --version" flowfdctl list -
+offers "--json" flowfdctl list --stats --j
 offers "--version" flowfdctl --help --v
 offers "" flowfdctl list ""
 offers "" flowfdctl balance --interval ""

@@ -6,7 +6,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include <flowfd.h>
 
@@ -79,14 +78,14 @@ static void feed(struct parser *parser, const char *text)
 	free(lines);
 }
 
-/* Parses the text of one object, and has its watches in @found. */
+/* Parses the text of one object. */
 static enum found parse(const char *text, struct object *object)
 {
 	struct object *added;
 	struct parser *parser;
 
 	list_free(&found);
-	found = (struct list){ .wants_watches = true };
+	found = (struct list){ 0 };
 	parser = parser_new(&found);
 	feed(parser, text);
 	added = parser_end(parser);
@@ -144,24 +143,13 @@ static void test_ring(void)
 	tap_is(object_pending(&object), 3, "entries pending, tail has wrapped");
 	tap_is(object.watches, 3, "watches");
 	tap_is(object.busy, false, "not busy");
-	if (tap_is((int)found.watches, 3, "of which all are listed")) {
-		tap_is(found.watch[0].fd, 5, "fd");
-		tap_is(found.watch[0].events, EPOLLIN | EPOLLERR | EPOLLHUP,
-		       "events");
-		tap_ok(found.watch[0].data == UINT64_MAX, "data");
-		tap_is(found.watch[0].pinned, false, "not pinned");
-		tap_is(found.watch[1].events, EPOLLONESHOT, "one shot");
-		tap_is(found.watch[1].pinned, true, "pinned");
-		tap_is(found.watch[2].fd, INT32_MAX, "highest fd");
-		tap_is(found.watch[2].events, 0, "not armed");
-	}
 	/* A consumer that stores a wrong head. */
 	object.head = 100;
 	tap_is(object_pending(&object), 4, "no more pending than fit");
 
 	tap_is(parse(RING_LINES "flowfd-ring-watches: 0\n", &object),
 	       OBJECT, "a ring that watches nothing");
-	tap_is(object.watches + (int)found.watches, 0, "no watches");
+	tap_is(object.watches, 0, "no watches");
 	tap_is(parse(RING_LINES "flowfd-ring-watches: 0\nflowfd-ring-posts: 7\n"
 		     "post:        1 data:                2\n", &object),
 	       OBJECT, "a ring with posts");
@@ -169,7 +157,6 @@ static void test_ring(void)
 	tap_is(parse(RING_LINES "flowfd-ring-busy: 1\n", &object),
 	       OBJECT, "a ring that is being changed");
 	tap_is(object.busy, true, "is busy");
-	tap_is(object.watches + (int)found.watches, 0, "no watches");
 }
 
 /* Whether an object has just these values, of those from @first to @last. */
@@ -218,7 +205,6 @@ static void test_values(void)
 	tap_is(parse(RING_LINES RING_STATS_LINES WATCHED WATCH_LINES, &object),
 	       OBJECT, "statistics of a ring");
 	tap_ok(has_values(&object, PUBLISHED, SLEEPS, ring_all), "all are there");
-	tap_is((int)found.watches, 3, "and the watches");
 }
 
 #define CREATOR "flowfd-uid: 1000\nflowfd-pid: 42\nflowfd-comm: "
@@ -268,7 +254,6 @@ static void test_objects(void)
 	tap_is(three.object[0].kind, COUNTER, "a counter");
 	tap_is(three.object[1].kind, RING, "a ring");
 	tap_is((int)three.object[1].known, 0, "that has nothing of the counter");
-	tap_is((int)three.watches, 0, "watches that nobody asked for");
 	list_free(&three);
 }
 
@@ -348,7 +333,6 @@ static void test_unknown(void)
 		COUNTER_LINES "flowfd-writes: 18446744073709551616\n",
 		COUNTER_LINES "flowfd-source: nonesuch\n",
 		COUNTER_LINES "flowfd-overflow: \n",
-		RING_LINES WATCHED "tfd:        5 events:       19\n",
 	};
 	struct object object;
 
@@ -454,30 +438,6 @@ static void test_names(void)
 	       "JSON: after the last character");
 }
 
-static bool are_events(uint32_t events, const char *wanted)
-{
-	char out[EVENTS_SIZE];
-
-	text_events(out, events);
-	if (!strcmp(out, wanted))
-		return true;
-	printf("# got %s\n", out);
-	return false;
-}
-
-static void test_events(void)
-{
-	tap_ok(are_events(0, "0"), "no events");
-	tap_ok(are_events(EPOLLIN, "IN"), "one");
-	tap_ok(are_events(EPOLLIN | EPOLLHUP | EPOLLERR, "IN|ERR|HUP"), "three");
-	tap_ok(are_events(EPOLLOUT | 0x800, "OUT|0x800"), "one without a name");
-	tap_ok(are_events(0x800, "0x800"), "only that");
-	tap_ok(are_events(UINT32_MAX,
-			  "IN|PRI|OUT|RDNORM|RDBAND|WRNORM|WRBAND|MSG|ERR|HUP|"
-			  "RDHUP|ONESHOT|ET|0x3fffd820"),
-	       "all");
-}
-
 static bool is_duration(double ns, const char *wanted)
 {
 	char out[DURATION_SIZE];
@@ -557,14 +517,12 @@ static void test_remarks(void)
 	tap_ok(!strcmp(output_of(print_remarks, &list), ""), "and no remark");
 	list.unknown = 1;
 	list.left_out = 2;
-	list.watches_left = 3;
 	tap_ok(!list_is_complete(&list), "something is missing");
 	tap_ok(!strcmp(output_of(print_remarks, &list),
 		       "flowfdctl: 1 counters or rings are not shown: flowfdctl " FLOWFD_VERSION
 		       " does not match the loaded module\n"
-		       "flowfdctl: 2 counters or rings are not shown: there are too many\n"
-		       "flowfdctl: 3 watches are not shown: there are too many\n"),
-	       "three remarks");
+		       "flowfdctl: 2 counters or rings are not shown: there are too many\n"),
+	       "two remarks");
 }
 
 int main(void)
@@ -578,7 +536,6 @@ int main(void)
 	test_unknown();
 	test_damage();
 	test_names();
-	test_events();
 	test_durations();
 	test_table();
 	test_table_that_cannot_be_printed();

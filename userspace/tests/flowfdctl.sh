@@ -130,7 +130,7 @@ fallback         programs that allow it run without the module:
                  rings on epoll: events come with a wait, and a file that is
                    closed before it is removed can have one more
 $missing" "info says what there is without it"
-for command in list "list --json" "list --watches" "list --flow --stats" \
+for command in list "list --json" "list --flow --stats" \
 	--prometheus; do
 	# shellcheck disable=SC2086 # words
 	output=$("$ctl" $command 2>&1)

@@ -22,8 +22,8 @@ import time
 
 import pytest
 import tap
-from ctl import (COMMAND, CTL, DEVICE, LIST, MAPPED, NOBODY, PATIENCE, PR_SET_DUMPABLE,
-                 PR_SET_PDEATHSIG, SEMAPHORE, Counter, Process, Ring, call, ctl, kept,
+from ctl import (COMMAND, CTL, DEVICE, LIST, MAPPED, NOBODY, NONBLOCK, PATIENCE,
+                 PR_SET_DUMPABLE, PR_SET_PDEATHSIG, SEMAPHORE, Counter, Process, Ring, call, ctl, kept,
                  libc, needs_module, repeated, table, unprintable)
 from tap import settles
 
@@ -110,10 +110,10 @@ def one_of_each():
         "rings": [{"id": number, "uid": os.getuid(), "pid": os.getpid(),
                    "command": "holder", "max_items": 5, "head": 1, "tail": 2,
                    "pending": 1, "busy": False, "watches": 2, "posts": 0}],
+        "ring": ring.fd,
         "watches": [
-            {"ring": number, "fd": reader, "events": 0x19, "data": reader,
-             "pinned": False},
-            {"ring": number, "fd": event, "events": 0, "data": event, "pinned": True}],
+            f"tfd: {reader:8} events: {0x19:8x} data: {reader:16x} pinned: 0",
+            f"tfd: {event:8} events: {0:8x} data: {event:16x} pinned: 1"],
         "fds": [made.fd, same, full.fd]}
 
 
@@ -126,11 +126,6 @@ def holder():
 def objects(facts):
     return {kind: sorted(facts[kind], key=lambda o: o["id"])
             for kind in ("counters", "rings")}
-
-
-def watches(result, ring):
-    return sorted((w for w in result["watches"] if w["ring"] == ring),
-                  key=lambda w: w["fd"])
 
 
 @pytest.mark.parametrize("user", [None, NOBODY], ids=["root", "nobody"])
@@ -201,23 +196,19 @@ def test_no_list(change, error):
 
 
 def test_tables_without_rows():
-    assert ctl("list", "--pid", "1", "--watches").stdout.split("\n") == [
+    assert ctl("list", "--pid", "1").stdout.split("\n") == [
         "COUNTER  PID  FD  COUNT  MAXIMUM  RATE  BURST  DEFERRED  TYPE  COMMAND", "",
-        "RING  PID  FD  WATCHES  POSTS  MAX  HEAD  TAIL  PENDING  COMMAND", "",
-        "RING  FD  PINNED  DATA  EVENTS", ""]
+        "RING  PID  FD  WATCHES  POSTS  MAX  HEAD  TAIL  PENDING  COMMAND", ""]
 
 
 def test_json(holder):
     with Process(plain(3)) as other:
         for process in holder, other:
             assert of(process.pid) == objects(process.facts)
-        result = listed("--watches")
-    assert watches(result, holder.facts["rings"][0]["id"]) == holder.facts["watches"]
-    assert "watches" not in listed()
 
 
 def test_tables(holder):
-    text = ctl("list", "-w").stdout
+    text = ctl("list").stdout
     made = holder.facts["counters"][0]
     rows = [row for row in table(text, "COUNTER") if row["PID"] == str(holder.pid)]
     assert rows[0] == {
@@ -232,16 +223,18 @@ def test_tables(holder):
         "RING": str(ring["id"]), "UID": "0", "PID": str(holder.pid), "WATCHES": "2",
         "POSTS": "0", "MAX": "5", "HEAD": "1", "TAIL": "2", "PENDING": "1",
         "COMMAND": "holder"}
-    rows = table(text[text.index("RING  FD"):], "RING")
-    assert sorted(tuple(row.values()) for row in rows if row["RING"] == str(ring["id"])
-                  ) == sorted(
-        (str(ring["id"]), str(w["fd"]), "yes" if w["pinned"] else "-", hex(w["data"]),
-         "0" if w["pinned"] else "IN|ERR|HUP") for w in holder.facts["watches"])
+
+
+def test_watches_in_fdinfo(holder):
+    """A watch that is armed, and one that is not."""
+    with open(f"/proc/{holder.pid}/fdinfo/{holder.facts['ring']}") as lines:
+        shown = [line.rstrip("\n") for line in lines if line.startswith("tfd:")]
+    assert sorted(shown) == sorted(holder.facts["watches"])
 
 
 def test_process(holder):
-    """Each descriptor is a line; of a ring, one has the watches."""
-    result = listed("--pid", str(holder.pid), "--watches")
+    """Each descriptor is a line."""
+    result = listed("--pid", str(holder.pid))
     made, same, full = holder.facts["fds"]
     fds = [(c["fd"], c["id"], c["pid"], c["command"]) for c in result["counters"]]
     ids = [c["id"] for c in holder.facts["counters"]]
@@ -250,7 +243,6 @@ def test_process(holder):
                           (full, ids[1], holder.pid, "holder")])
     ring = holder.facts["rings"][0]
     assert [r["id"] for r in result["rings"]] == [ring["id"]]
-    assert watches(result, ring["id"]) == holder.facts["watches"]
     assert "uid" not in result["rings"][0]
 
 
@@ -325,7 +317,7 @@ def test_statistics():
         row, = (row for row in rows if row["PID"] == str(os.getpid()))
         return list(row.items())[3:]
 
-    with flowfd.Counter(maximum=10, flags=flowfd.NONBLOCK) as counter, flowfd.Ring(1):
+    with Counter(maximum=10, flags=NONBLOCK) as counter, Ring(1):
         for value in 3, 5:
             counter.write(value)
         with pytest.raises(BlockingIOError):
@@ -590,7 +582,7 @@ def test_mute_file():
           Process(attack, prepare=lambda: mount_fuse(directory)) as attacker,
           Process(one_of_each) as own):
         for args in (), ("--pid", str(attacker.pid)):
-            shown = json.loads(measured("list", "--json", "--watches", *args))
+            shown = json.loads(measured("list", "--json", *args))
             busy = [(r["busy"], r["watches"]) for r in shown["rings"]
                     if r["pid"] == attacker.pid]
             assert set(busy) == {(True, None)}
@@ -598,27 +590,6 @@ def test_mute_file():
         row, = (row for row in table(ctl("list").stdout, "RING")
                 if row["PID"] == str(attacker.pid))
         assert (row["WATCHES"], row["POSTS"]) == ("busy", "-")
-
-
-def test_many_watches():
-    """The kernel shows the first 4096 of a ring, and list says what is missing."""
-    def attack():
-        ring = Ring(5000)
-        event = os.eventfd(0, os.EFD_NONBLOCK)
-        for _ in range(5000):
-            ring.add(os.dup(event), select.EPOLLIN)
-        for _ in range(100):
-            os.dup(ring.fd)
-        kept.append(ring)
-        return id_of(ring.fd, "flowfd-ring-id")
-
-    with Process(attack, user=NOBODY) as attacker:
-        for args in (), ("--pid", str(attacker.pid)):
-            result = json.loads(measured("list", "--json", "-w", *args, status=2,
-                                         most=PATIENCE))
-            assert len(watches(result, attacker.facts)) == 4096
-            assert {r["watches"] for r in result["rings"]
-                    if r["id"] == attacker.facts} == {5000}
 
 
 def test_output_that_cannot_be_written():

@@ -106,39 +106,15 @@ struct object {
 };
 
 /**
- * struct watch - a file that a ring watches
- * @ring: number of the ring
- * @data: returned with its events
- * @fd: descriptor with which it was added
- * @events: EPOLL* bits, without EPOLLET; 0: a one-shot watch that is not armed
- * @pinned: the ring keeps the file open
- */
-struct watch {
-	uint64_t ring;
-	uint64_t data;
-	int fd;
-	uint32_t events;
-	bool pinned;
-};
-
-/**
  * struct list - counters and rings
  * @object: in the kernel's order, counters first; or of one process, by descriptor
  * @count: its length
- * @watch: watches of the rings, if they were asked for
- * @watches: its length
- * @wants_watches: they were
- * @watches_left: watches that are not in @watch
  * @unknown: objects in a form that is not known
  * @left_out: objects that the output has no room for
  */
 struct list {
 	struct object *object;
 	size_t count;
-	struct watch *watch;
-	size_t watches;
-	bool wants_watches;
-	uint64_t watches_left;
 	unsigned int unknown;
 	size_t left_out;
 };
@@ -179,12 +155,10 @@ void kernel_list(struct list *list);
 void process_list(struct list *list, pid_t pid);
 
 /* text.c */
-#define EVENTS_SIZE 128
 /* For a command: a byte of it can become four. */
 #define ESCAPED_SIZE (4 * COMMAND_SIZE)
 void text_escape(char *out, size_t size, const char *text);
 void text_json(FILE *file, const char *text);
-void text_events(char out[EVENTS_SIZE], uint32_t events);
 #define DURATION_SIZE 32
 void text_duration(char out[DURATION_SIZE], double ns);
 struct argp_state;

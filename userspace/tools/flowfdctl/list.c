@@ -14,7 +14,6 @@ enum { JSON = 256 };
 struct arguments {
 	pid_t pid;
 	bool json;
-	bool watches;
 	bool flow;
 	bool statistics;
 };
@@ -47,7 +46,6 @@ static const struct argp_option options[] = {
 	{ "json", JSON, NULL, 0, "Print JSON instead of tables", 0 },
 	{ "flow", 'f', NULL, 0, "Show the policies and bridges of counters", 0 },
 	{ "stats", 's', NULL, 0, "Show statistics", 0 },
-	{ "watches", 'w', NULL, 0, "Show each file that a ring watches", 0 },
 	{ 0 },
 };
 
@@ -67,9 +65,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 's':
 		arguments->statistics = true;
-		return 0;
-	case 'w':
-		arguments->watches = true;
 		return 0;
 	default:
 		return parse_other(key, arg, state);
@@ -109,29 +104,6 @@ static void print_objects(const struct list *list, enum kind kind, bool of_proce
 	table_free(&table);
 }
 
-static void print_watches(const struct list *list)
-{
-	static const char *const headings[] = { "RING", "FD",	  "PINNED",
-						"DATA", "EVENTS", NULL };
-	struct table table = { .headings = headings };
-	char events[EVENTS_SIZE];
-	size_t i;
-
-	putchar('\n');
-	for (i = 0; i < list->watches; i++) {
-		const struct watch *watch = &list->watch[i];
-
-		text_events(events, watch->events);
-		table_add(&table, "%" PRIu64, watch->ring);
-		table_add(&table, "%d", watch->fd);
-		table_add(&table, watch->pinned ? "yes" : "-");
-		table_add(&table, "%#" PRIx64, watch->data);
-		table_add(&table, "%s", events);
-	}
-	table_print(&table);
-	table_free(&table);
-}
-
 /* One after the other, as each takes memory. */
 static void print_tables(const struct list *list, const struct arguments *arguments)
 {
@@ -155,8 +127,6 @@ static void print_tables(const struct list *list, const struct arguments *argume
 			print_objects(list, tables[i].kind, arguments->pid,
 				      tables[i].columns);
 	}
-	if (arguments->watches)
-		print_watches(list);
 }
 
 static void print_json_objects(const struct list *list, enum kind kind)
@@ -174,22 +144,6 @@ static void print_json_objects(const struct list *list, enum kind kind)
 	}
 }
 
-static void print_json_watches(const struct list *list)
-{
-	size_t i;
-
-	printf(",\n \"watches\": [");
-	for (i = 0; i < list->watches; i++) {
-		const struct watch *watch = &list->watch[i];
-
-		printf("%s\n  {\"ring\": %" PRIu64 ", \"fd\": %d, \"events\": %" PRIu32
-		       ", \"data\": %" PRIu64 ", \"pinned\": %s}",
-		       i ? "," : "", watch->ring, watch->fd, watch->events, watch->data,
-		       json_boolean(watch->pinned));
-	}
-	putchar(']');
-}
-
 static void print_json(const struct list *list)
 {
 	printf("{\"format\": \"flowfdctl-list\", \"version\": %d,\n ", FORMAT_VERSION);
@@ -198,10 +152,7 @@ static void print_json(const struct list *list)
 	print_json_objects(list, COUNTER);
 	printf("],\n \"rings\": [");
 	print_json_objects(list, RING);
-	putchar(']');
-	if (list->wants_watches)
-		print_json_watches(list);
-	printf("}\n");
+	printf("]}\n");
 }
 
 int list_main(int argc, char **argv)
@@ -211,7 +162,6 @@ int list_main(int argc, char **argv)
 	bool complete;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-	list.wants_watches = arguments.watches;
 	if (arguments.pid)
 		process_list(&list, arguments.pid);
 	else

@@ -104,7 +104,7 @@ static const struct argp argp = {
 	       " Without root, 'flowfdctl list --pid PID' shows one process.\n"
 	       "\n"
 	       "Examples:\n"
-	       "  flowfdctl list --pid 4711 --watches\n"
+	       "  flowfdctl list --pid 4711 --stats\n"
 	       "  flowfdctl list --json | jq '.counters[] | select(.deferred)'\n"
 	       "  watch --differences flowfdctl list --stats\n"
 	       "  flowfdctl balance --pid $(cat /run/nginx.pid)\n"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A list of counters and rings: its memory, and what is missing in it. */
 #include <err.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -33,27 +32,25 @@ void *grow(void *array, size_t count, size_t size)
 void list_free(struct list *list)
 {
 	free(list->object);
-	free(list->watch);
 }
 
 /* list_is_complete - whether it has all that was asked for */
 bool list_is_complete(const struct list *list)
 {
-	return !list->unknown && !list->watches_left && !list->left_out;
+	return !list->unknown && !list->left_out;
 }
 
-static void remark(uint64_t count, const char *things, const char *why)
+static void remark(size_t count, const char *why)
 {
 	if (count)
-		fprintf(stderr, "flowfdctl: %" PRIu64 " %s not shown: %s\n", count, things,
-			why);
+		fprintf(stderr, "flowfdctl: %zu counters or rings are not shown: %s\n",
+			count, why);
 }
 
 /* list_remark - say on standard error what is missing in a list, and why */
 void list_remark(const struct list *list)
 {
-	remark(list->unknown, "counters or rings are",
+	remark(list->unknown,
 	       "flowfdctl " FLOWFD_VERSION " does not match the loaded module");
-	remark(list->left_out, "counters or rings are", "there are too many");
-	remark(list->watches_left, "watches are", "there are too many");
+	remark(list->left_out, "there are too many");
 }

@@ -56,16 +56,12 @@ static const struct key {
 #define POSTS_KEY    BIT(KEYS - 2)
 #define WATCHES_KEY  BIT(KEYS - 3)
 
-/* Bounds the memory for watches: 40 MB, and the watches of three users of 8 MB each. */
-#define WATCHES_MAX 1000000
-
 /**
  * struct parser - what was found of the object that is being read
  * @list: to which objects are added
  * @expected: the name after the last one that was found, below NAMES
  * @keys: a bit for each key that was found
  * @object: has their numbers, and the values
- * @listed: how many of its watches @list has
  * @bad: something is in a form that is not known
  */
 struct parser {
@@ -73,7 +69,6 @@ struct parser {
 	unsigned int expected;
 	uint32_t keys;
 	struct object object;
-	uint32_t listed;
 	bool bad;
 };
 
@@ -202,35 +197,11 @@ static bool parse_command(struct parser *parser, const char *text)
 	return !*text;
 }
 
-static bool parse_watch(struct parser *parser, const char *line)
-{
-	struct list *list = parser->list;
-	struct watch watch = { .ring = parser->object.id };
-	int pinned;
-
-	if (sscanf(line, "tfd: %d events: %" SCNx32 " data: %" SCNx64 " pinned: %d",
-		   &watch.fd, &watch.events, &watch.data, &pinned) != 4)
-		return false;
-	watch.pinned = pinned;
-	if (list->watches == WATCHES_MAX)
-		return true;
-	list->watch = grow(list->watch, list->watches, sizeof(*list->watch));
-	list->watch[list->watches++] = watch;
-	parser->listed++;
-	return true;
-}
-
 /* parser_line - take the next line, without its end; unknown lines are ignored */
 void parser_line(struct parser *parser, const char *line)
 {
 	unsigned int name;
 
-	if (!strncmp(line, "tfd:", 4)) {
-		/* Those of an epoll are ignored. */
-		if (parser->list->wants_watches && parser->keys & RING_KEYS)
-			parser->bad |= !parse_watch(parser, line);
-		return;
-	}
 	if (!strncmp(line, "flowfd-comm:", 12)) {
 		parser->bad |= *parser->object.command ||
 			       !parse_command(parser, line + 12);
@@ -276,8 +247,6 @@ static struct object *add(struct parser *parser)
 	list->object = grow(list->object, list->count, sizeof(*list->object));
 	object = &list->object[list->count++];
 	*object = parser->object;
-	if (list->wants_watches && object->kind == RING)
-		list->watches_left += object->watches - parser->listed;
 	return object;
 }
 

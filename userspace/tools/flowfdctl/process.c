@@ -8,7 +8,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -105,38 +104,6 @@ static int compare(const void *left, const void *right)
 	return a->fd - b->fd;
 }
 
-static int compare_ids(const void *left, const void *right)
-{
-	const uint64_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
-/* Whether a ring is in the list for the first time. */
-static bool is_new(void **rings, uint64_t id)
-{
-	uint64_t *own = malloc(sizeof(*own)), **found;
-
-	if (own)
-		*own = id;
-	found = own ? tsearch(own, rings, compare_ids) : NULL;
-	if (!found)
-		err(EXIT_FAILURE, "rings");
-	if (*found == own)
-		return true;
-	free(own);
-	return false;
-}
-
-/* Of several descriptors of a ring, the first one has the watches. */
-static void drop_doubles(struct list *list, const struct list *before, void **rings)
-{
-	if (is_new(rings, list->object[list->count - 1].id))
-		return;
-	list->watches = before->watches;
-	list->watches_left = before->watches_left;
-}
-
 /**
  * process_list - read the counters and rings of a process, one for each descriptor
  * @list: is filled in
@@ -149,7 +116,6 @@ void process_list(struct list *list, pid_t pid)
 	char path[32], command[COMMAND_SIZE];
 	struct dirent *entry;
 	int process, links;
-	void *rings = NULL;
 	DIR *directory;
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
@@ -160,7 +126,6 @@ void process_list(struct list *list, pid_t pid)
 		fail(pid);
 	read_command(process, command);
 	while (errno = 0, (entry = readdir(directory))) {
-		const struct list before = *list;
 		struct object *object;
 
 		if (*entry->d_name == '.' || !is_of_flowfd(links, entry->d_name, device))
@@ -172,15 +137,12 @@ void process_list(struct list *list, pid_t pid)
 		object->pid = pid;
 		object->fd = atoi(entry->d_name);
 		memcpy(object->command, command, sizeof(command));
-		if (list->wants_watches && object->kind == RING)
-			drop_doubles(list, &before, &rings);
 	}
 	if (errno)
 		fail(pid);
 	closedir(directory);
 	close(process);
 	parser_free(parser);
-	tdestroy(rings, free);
 	if (list->count)
 		qsort(list->object, list->count, sizeof(*list->object), compare);
 }

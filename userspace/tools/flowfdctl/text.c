@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Escapes text that other users control, names of processes, for a terminal and for
- * JSON. Names EPOLL* bits and units of time. Parses arguments that commands share.
+ * JSON. Names units of time. Parses arguments that commands share.
  */
 #include <argp.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "flowfdctl.h"
 
@@ -92,34 +91,6 @@ void text_json(FILE *file, const char *text)
 				0xdc00 + (c & 0x3ff));
 	}
 	fputc('"', file);
-}
-
-/* text_events - names as EPOLLIN|EPOLLHUP without prefix; other bits as a number */
-void text_events(char out[EVENTS_SIZE], uint32_t events)
-{
-	static const struct {
-		uint32_t bit;
-		const char *name;
-	} names[] = {
-		{ EPOLLIN, "IN" },	   { EPOLLPRI, "PRI" },
-		{ EPOLLOUT, "OUT" },	   { EPOLLRDNORM, "RDNORM" },
-		{ EPOLLRDBAND, "RDBAND" }, { EPOLLWRNORM, "WRNORM" },
-		{ EPOLLWRBAND, "WRBAND" }, { EPOLLMSG, "MSG" },
-		{ EPOLLERR, "ERR" },	   { EPOLLHUP, "HUP" },
-		{ EPOLLRDHUP, "RDHUP" },   { EPOLLONESHOT, "ONESHOT" },
-		{ EPOLLET, "ET" },
-	};
-	const char *const start = out;
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (events & names[i].bit)
-			out += sprintf(out, "%s%s", out == start ? "" : "|",
-				       names[i].name);
-		events &= ~names[i].bit;
-	}
-	if (events || out == start)
-		sprintf(out, "%s%#x", out == start ? "" : "|", events);
 }
 
 /* text_duration - nanoseconds in the unit that suits them, with three digits */
