@@ -14,8 +14,8 @@ test_objects := $(test_sources:%.c=$(O)/%.o)
 sanitized := $(patsubst %.c,$(O)/tests/%.o,$(wildcard lib/*.c) \
 			preload/glob.c preload/settings.c \
 			$(addprefix tools/flowfdctl/, \
-				columns.c kernel.c metrics.c objects.c parse.c \
-				table.c text.c values.c))
+				fields.c json.c kernel.c metrics.c objects.c parse.c \
+				table.c text.c))
 # ... except the one that runs under the shim, which must be loaded before them, and
 # those that would take too many steps.
 plain_test := $(O)/tests/eventfd

@@ -42,7 +42,7 @@ def listed(*args, status=0, **other):
     done = ctl("list", "--json", *args, **other)
     assert (done.returncode, bool(done.stderr)) == (status, bool(status))
     result = json.loads(done.stdout)
-    assert (result["format"], result["version"]) == ("flowfdctl-list", 2)
+    assert (result["format"], result["version"]) == ("flowfdctl-list", 3)
     assert result["complete"] == (not status)
     return result
 
@@ -369,15 +369,14 @@ def test_held():
         assert settles(deferred, ("-", False), PATIENCE)
 
 
-@pytest.mark.parametrize("name, escaped, decoded", [
-    (b"a\n\x1b[2J\"\\\xff\xc3\xa9)", 'a\\x0a\\x1b[2J"\\\\\\xff\\xc3\\xa9)',
-     'a\n\x1b[2J"\\\ufffd\xe9)'),
-    (b"\nflowfd-uid: 0\n", "\\x0aflowfd-uid: 0\\x0a", "\nflowfd-uid: 0\n"),
-    (b"x\\012\\134", "x\\\\012\\\\134", "x\\012\\134"),
-    (b"\n\n", "\\x0a\\x0a", "\n\n"),
-    (b"\xc2\x9b1m\xe2\x80\xae", "\\xc2\\x9b1m\\xe2\\x80\\xae", "\x9b1m\u202e")],
+@pytest.mark.parametrize("name, escaped", [
+    (b"a\n\x1b[2J\"\\\xff\xc3\xa9)", 'a\\x0a\\x1b[2J"\\\\\\xff\\xc3\\xa9)'),
+    (b"\nflowfd-uid: 0\n", "\\x0aflowfd-uid: 0\\x0a"),
+    (b"x\\012\\134", "x\\\\012\\\\134"),
+    (b"\n\n", "\\x0a\\x0a"),
+    (b"\xc2\x9b1m\xe2\x80\xae", "\\xc2\\x9b1m\\xe2\\x80\\xae")],
     ids=["escape", "line", "backslash", "newlines", "utf-8"])
-def test_strange_names(name, escaped, decoded):
+def test_strange_names(name, escaped):
     """In the kernel's list, and of a process."""
     with Process(plain(2), user=NOBODY, name=name) as process:
         for args in (), ("--pid", str(process.pid)):
@@ -385,7 +384,7 @@ def test_strange_names(name, escaped, decoded):
             rows = [line for line in text.splitlines() if f" {process.pid} " in line]
             assert [row.partition(" count  ")[2] for row in rows] == [escaped] * 2
             shown = [c for c in listed(*args)["counters"] if c["pid"] == process.pid]
-            assert {c["command"] for c in shown} == {decoded}
+            assert {c["command"] for c in shown} == {escaped}
             assert {c.get("uid", NOBODY) for c in shown} == {NOBODY}
             assert unprintable(text + ctl("list", "--json", *args).stdout) == []
 
@@ -593,11 +592,13 @@ def test_mute_file():
 
 
 def test_output_that_cannot_be_written():
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([CTL, "list"], stdout=full, stderr=subprocess.PIPE,
-                              text=True)
-    assert (done.returncode, done.stderr) == (
-        1, "flowfdctl: standard output: No space left on device\n")
+    """Also if it is more than its buffer."""
+    for count in 1, 300:
+        with open("/dev/full", "w") as full, Process(plain(count)):
+            done = subprocess.run([CTL, "list"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True)
+        assert (done.returncode, done.stderr) == (
+            1, "flowfdctl: standard output: No space left on device\n")
 
 
 if __name__ == "__main__":

@@ -1,95 +1,90 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters, rings and what is missing in a list as members of JSON objects. Written by
- * hand: most JSON libraries cannot write integers of 64 bits.
+ * A list as JSON. Written by hand: most JSON libraries cannot write integers of 64 bits.
  */
 #include <inttypes.h>
 
 #include "flowfdctl.h"
 
-const char *json_boolean(bool value)
+/* Version of the JSON format; flowfdctl(1) documents it. */
+#define FORMAT_VERSION 3
+
+static const char *boolean(bool value)
 {
 	return value ? "true" : "false";
 }
 
-static void json_value(const struct object *object, enum value value)
+static void print_number(const struct object *object, enum field field)
 {
-	uint64_t number;
+	uint64_t number = object->number[field];
 
-	if (!object_has(object, value, &number))
+	if (!object_has(object, field))
 		printf("null");
-	else if (value == OVERFLOW)
-		printf("\"%s\"", overflow_name(number));
+	else if (field_infos[field].form == POLICY)
+		printf("\"%s\"", overflow_names[number]);
+	else if (field_infos[field].form == FLAG)
+		printf("%s", boolean(number));
 	else
 		printf("%" PRIu64, number);
 }
 
-/* An object of statistics, or of the other values. */
-static void json_values(const struct object *object, const char *name, bool statistics)
+/* Prints the members of a section; of a user and a descriptor, the one that is known. */
+static void print_section(const struct object *object, enum section section)
 {
 	const char *separator = "";
-	enum value value;
+	enum field field;
 
-	printf(", \"%s\": {", name);
-	for (value = 0; value < VALUES; value++) {
-		if (value_infos[value].kind != object->kind ||
-		    value_is_statistic(value) != statistics)
+	for (field = 0; field < FIELDS; field++) {
+		const struct field_info *info = &field_infos[field];
+
+		if (info->section != section ||
+		    (info->kind == ANY ? !object_has(object, field) :
+					 info->kind != object->kind))
 			continue;
-		printf("%s\"%s\": ", separator, value_infos[value].field);
-		json_value(object, value);
+		printf("%s\"%s\": ", separator, info->name);
+		print_number(object, field);
 		separator = ", ";
 	}
-	putchar('}');
 }
 
-static void json_counter(const struct object *counter)
+static void print_object(const struct object *object)
 {
-	printf(", \"count\": %" PRIu64 ", \"maximum\": ", counter->count);
-	if (counter->maximum == UINT64_MAX)
-		printf("null");
-	else
-		printf("%" PRIu64, counter->maximum);
-	printf(", \"rate\": %" PRIu32 ", \"burst\": %" PRIu32, counter->rate,
-	       counter->capacity);
-	printf(", \"deferred\": %s, \"semaphore\": %s, \"mapped\": %s",
-	       json_boolean(counter->deferred), json_boolean(counter->semaphore),
-	       json_boolean(counter->mapped));
-	json_values(counter, "flow", false);
-}
-
-static void json_ring(const struct object *ring)
-{
-	printf(", \"max_items\": %" PRIu32 ", \"head\": %" PRIu32 ", \"tail\": %" PRIu32
-	       ", \"pending\": %" PRIu32 ", \"busy\": %s, ",
-	       ring->max_items, ring->head, ring->tail, object_pending(ring),
-	       json_boolean(ring->busy));
-	if (ring->busy)
-		printf("\"watches\": null, \"posts\": null");
-	else
-		printf("\"watches\": %" PRIu32 ", \"posts\": %" PRIu32, ring->watches,
-		       ring->posts);
-}
-
-/* json_object - print the members of a counter or ring */
-void json_object(const struct object *object)
-{
-	printf("\"id\": %" PRIu64 ", ", object->id);
-	if (object->fd < 0)
-		printf("\"uid\": %u, \"pid\": %d", object->uid, object->pid);
-	else
-		printf("\"pid\": %d, \"fd\": %d", object->pid, object->fd);
+	putchar('{');
+	print_section(object, TOP);
 	printf(", \"command\": ");
-	text_json(stdout, object->command);
-	if (object->kind == COUNTER)
-		json_counter(object);
-	else
-		json_ring(object);
-	json_values(object, "stats", true);
+	text_command(object->command);
+	if (object->kind == COUNTER) {
+		printf(", \"flow\": {");
+		print_section(object, FLOW);
+		putchar('}');
+	}
+	printf(", \"stats\": {");
+	print_section(object, STATS);
+	printf("}}");
 }
 
-/* json_list - print the members that say what is missing in a list */
-void json_list(const struct list *list)
+static void print_objects(const struct list *list, enum kind kind)
 {
-	printf("\"complete\": %s, \"unknown\": %u", json_boolean(list_is_complete(list)),
-	       list->unknown);
+	const char *separator = "\n  ";
+	size_t i;
+
+	for (i = 0; i < list->count; i++) {
+		if (list->object[i].kind != kind)
+			continue;
+		printf("%s", separator);
+		print_object(&list->object[i]);
+		separator = ",\n  ";
+	}
+}
+
+/* json_print - print a list, and whether it is complete */
+void json_print(const struct list *list)
+{
+	printf("{\"format\": \"flowfdctl-list\", \"version\": %d,\n ", FORMAT_VERSION);
+	printf("\"complete\": %s, \"unknown\": %zu,\n \"counters\": [",
+	       boolean(list_is_complete(list)), list->unknown);
+	print_objects(list, COUNTER);
+	printf("],\n \"rings\": [");
+	print_objects(list, RING);
+	printf("]}\n");
 }

@@ -107,7 +107,7 @@ int kernel_list_open(void)
 /* kernel_list - read all counters and rings; ends the program if that is not possible */
 void kernel_list(struct list *list)
 {
-	struct parser *parser = parser_new(list);
+	struct parser parser = { .list = list };
 	int fd = kernel_list_open();
 	char *line = NULL;
 	size_t size = 0;
@@ -122,13 +122,12 @@ void kernel_list(struct list *list)
 	while ((length = getline(&line, &size, file)) > 0) {
 		line[length - 1] = '\0';
 		if (*line)
-			parser_line(parser, line);
+			parser_line(&parser, line);
 		else
-			parser_end(parser);
+			parser_end(&parser);
 	}
 	if (ferror(file))
 		err(EXIT_FAILURE, LIST);
 	free(line);
 	fclose(file);
-	parser_free(parser);
 }

@@ -13,31 +13,16 @@
 /* Any user can have counters, and a series for each: this bounds what they cost. */
 #define OBJECTS_MAX 2048
 
-/* Metrics beside the enum values. */
-static const struct gauge {
-	enum kind kind;
-	enum column column;
-	const char *name;
-	const char *help;
-} gauges[] = {
-	{ COUNTER, COUNT, "value", "Count of a counter." },
-	{ COUNTER, MAXIMUM, "maximum", "The count stays below it." },
-	{ COUNTER, DEFERRED, "wakeup_deferred", "Whether a wakeup waits for a token." },
-	{ RING, PENDING, "pending", "Index entries that were not taken yet." },
-	{ RING, MAX_ITEMS, "items_max", "Highest number of watches and posts." },
-	{ RING, WATCHES, "watches", "Files that are watched." },
-	{ RING, POSTS, "posts", "Items without a file." },
-};
-
-/* comm is what tables show: printable ASCII, which JSON and labels escape alike. */
 static void print_labels(const struct object *object)
 {
-	char command[ESCAPED_SIZE];
+	const uint64_t *number = object->number;
+	bool ring = object->kind == RING;
 
-	text_escape(command, sizeof(command), object->command);
-	printf("{id=\"%" PRIu64 "\",kind=\"%s\",uid=\"%u\",pid=\"%d\",comm=", object->id,
-	       object->kind == RING ? "ring" : "counter", object->uid, object->pid);
-	text_json(stdout, command);
+	printf("{id=\"%" PRIu64 "\",kind=\"%s\",uid=\"%" PRIu64 "\",pid=\"%" PRIu64
+	       "\",comm=",
+	       number[ring ? RING_ID : COUNTER_ID], ring ? "ring" : "counter",
+	       number[UID], number[PID]);
+	text_command(object->command);
 	putchar('}');
 }
 
@@ -46,30 +31,33 @@ static void print_head(const char *name, const char *type, const char *help)
 	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/*
- * Prints a metric of all objects that have it, with @type behind its name. What no object
- * has, as the module is older, is left out.
- */
-static void print_metric(const struct gauge *metric, const char *type,
-			 const struct object *objects, size_t count)
+static const char *type(const char *metric)
 {
+	return strstr(metric, "_total") ? "counter" : "gauge";
+}
+
+/*
+ * Prints a metric of all objects that have it. What no object has, as the module is older,
+ * is left out. Programs that check metrics dislike names with "counter" in them, or with
+ * "count" at the end.
+ */
+static void print_metric(enum field field, const struct object *objects, size_t count)
+{
+	const struct field_info *info = &field_infos[field];
 	bool printed = false;
-	uint64_t number;
-	char name[80];
 	size_t i;
 
-	snprintf(name, sizeof(name), "flowfd_%s%s%s", metric->kind == RING ? "ring_" : "",
-		 metric->name, strcmp(type, "counter") ? "" : "_total");
 	for (i = 0; i < count; i++) {
-		if (objects[i].kind != metric->kind ||
-		    !column_number(&objects[i], metric->column, &number))
+		uint64_t number = objects[i].number[field];
+
+		if (!object_has(&objects[i], field))
 			continue;
 		if (!printed)
-			print_head(name, type, metric->help);
+			print_head(info->metric, type(info->metric), info->help);
 		printed = true;
-		printf("%s", name);
+		printf("%s", info->metric);
 		print_labels(&objects[i]);
-		if (metric->column == (enum column)WAIT_NS)
+		if (info->form == NANOSECONDS)
 			printf(" %" PRIu64 ".%09" PRIu64 "\n", number / 1000000000,
 			       number % 1000000000);
 		else
@@ -77,28 +65,9 @@ static void print_metric(const struct gauge *metric, const char *type,
 	}
 }
 
-/*
- * The names of statistics are those of fdinfo. Programs that check metrics dislike names
- * with "counter" in them, or with "count" at the end.
- */
-static void print_value(enum value value, const struct object *objects, size_t count)
-{
-	const struct value_info *info = &value_infos[value];
-	const struct gauge metric = {
-		.kind = info->kind,
-		.column = (enum column)value,
-		.name = value == WAIT_NS ? "wait_seconds" : info->field,
-		.help = info->help,
-	};
-
-	if (info->help)
-		print_metric(&metric, info->role == TOTAL ? "counter" : "gauge", objects,
-			     count);
-}
-
 static void print_list(const struct list *list, size_t count)
 {
-	unsigned int number[2] = { 0, 0 };
+	unsigned int number[] = { [COUNTER] = 0, [RING] = 0 };
 	size_t i;
 
 	for (i = 0; i < count; i++)
@@ -114,13 +83,15 @@ static void print_list(const struct list *list, size_t count)
 /* By user, root first. */
 static int compare_users(const void *left, const void *right)
 {
+	static const enum field order[] = { UID, RING_ID, COUNTER_ID };
 	const struct object *a = left, *b = right;
+	int result = 0;
+	size_t i;
 
-	if (a->uid != b->uid)
-		return a->uid < b->uid ? -1 : 1;
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
+	for (i = 0; !result && i < sizeof(order) / sizeof(*order); i++)
+		result = (a->number[order[i]] > b->number[order[i]]) -
+			 (a->number[order[i]] < b->number[order[i]]);
+	return result;
 }
 
 /* Half is first come, first served; the rest is for users with less than a 16th. */
@@ -139,14 +110,14 @@ static bool has_room(size_t all, size_t own)
 size_t metrics_limit(struct object *objects, size_t count)
 {
 	size_t i, kept = 0, own = 0;
-	uid_t uid = 0;
+	uint64_t uid = 0;
 
 	if (count)
 		qsort(objects, count, sizeof(*objects), compare_users);
 	for (i = 0; i < count; i++) {
-		if (objects[i].uid != uid)
+		if (objects[i].number[UID] != uid)
 			own = 0;
-		uid = objects[i].uid;
+		uid = objects[i].number[UID];
 		if (!has_room(kept, own))
 			continue;
 		own++;
@@ -158,14 +129,12 @@ size_t metrics_limit(struct object *objects, size_t count)
 /* metrics_print - print all metrics of the first objects, and what a list lacks */
 void metrics_print(const struct list *list, size_t count)
 {
-	enum value value;
-	size_t i;
+	enum field field;
 
 	print_list(list, count);
-	for (i = 0; i < sizeof(gauges) / sizeof(*gauges); i++)
-		print_metric(&gauges[i], "gauge", list->object, count);
-	for (value = 0; value < VALUES; value++)
-		print_value(value, list->object, count);
+	for (field = 0; field < FIELDS; field++)
+		if (field_infos[field].metric)
+			print_metric(field, list->object, count);
 }
 
 static const struct argp argp = {

@@ -101,7 +101,7 @@ static int compare(const void *left, const void *right)
 
 	if (a->kind != b->kind)
 		return a->kind < b->kind ? -1 : 1;
-	return a->fd - b->fd;
+	return a->number[FD] < b->number[FD] ? -1 : 1;
 }
 
 /**
@@ -111,7 +111,7 @@ static int compare(const void *left, const void *right)
  */
 void process_list(struct list *list, pid_t pid)
 {
-	struct parser *parser = parser_new(list);
+	struct parser parser = { .list = list };
 	dev_t device = device_of(AT_FDCWD, FLOWFD_DEVICE);
 	char path[32], command[COMMAND_SIZE];
 	struct dirent *entry;
@@ -125,24 +125,24 @@ void process_list(struct list *list, pid_t pid)
 	if (!directory)
 		fail(pid);
 	read_command(process, command);
+	list->of_process = true;
 	while (errno = 0, (entry = readdir(directory))) {
 		struct object *object;
 
 		if (*entry->d_name == '.' || !is_of_flowfd(links, entry->d_name, device))
 			continue;
-		read_descriptor(parser, process, entry->d_name);
-		object = parser_end(parser);
+		read_descriptor(&parser, process, entry->d_name);
+		object = parser_end(&parser);
 		if (!object)
 			continue;
-		object->pid = pid;
-		object->fd = atoi(entry->d_name);
+		object_set(object, PID, pid);
+		object_set(object, FD, atoi(entry->d_name));
 		memcpy(object->command, command, sizeof(command));
 	}
 	if (errno)
 		fail(pid);
 	closedir(directory);
 	close(process);
-	parser_free(parser);
 	if (list->count)
 		qsort(list->object, list->count, sizeof(*list->object), compare);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tables of text: columns as wide as their widest cell. */
-#include <err.h>
-#include <stdarg.h>
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "flowfdctl.h"
@@ -10,83 +8,101 @@
 /* Spaces between two columns. */
 #define GAP 2
 
-static size_t columns(const struct table *table)
+static const char *heading(unsigned int column)
 {
-	size_t count = 0;
-
-	while (table->headings[count])
-		count++;
-	return count;
+	if (column < FIELDS)
+		return field_infos[column].heading;
+	return column == TYPE ? "TYPE" : "COMMAND";
 }
 
-/* table_add - append a cell; a row has as many cells as there are headings */
-void table_add(struct table *table, const char *format, ...)
+static const char *type(const struct object *counter)
 {
-	size_t room, length = 0;
-	va_list args;
+	if (counter->number[MAPPED])
+		return "mapped";
+	return counter->number[SEMAPHORE] ? "semaphore" : "count";
+}
+
+static bool is_empty(const struct object *object, enum field field)
+{
+	/* Without a rate there is no bucket. */
+	if (field == RATE || field == BURST)
+		return !object->number[RATE];
+	return !object_has(object, field);
+}
+
+static void write_number(char out[ESCAPED_SIZE], const struct object *object,
+			 enum field field)
+{
+	uint64_t number = object->number[field];
+
+	if (field_infos[field].form == POLICY)
+		strcpy(out, overflow_names[number]);
+	else if (field_infos[field].form == FLAG)
+		strcpy(out, number ? "yes" : "-");
+	else if (field_infos[field].form == NANOSECONDS)
+		text_duration(out, (double)number);
+	else
+		sprintf(out, "%" PRIu64, number);
+}
+
+/* Writes a cell, "-" if an object has nothing there. */
+static void write_cell(char out[ESCAPED_SIZE], const struct object *object,
+		       unsigned int column)
+{
+	if (!object)
+		strcpy(out, heading(column));
+	else if (column == COMMAND)
+		text_escape(out, ESCAPED_SIZE, object->command);
+	else if (column == TYPE)
+		strcpy(out, type(object));
+	else if (column == WATCHES && object->number[BUSY])
+		strcpy(out, "busy");
+	else if (is_empty(object, column))
+		strcpy(out, "-");
+	else
+		write_number(out, object, column);
+}
+
+/* Widens columns for a row, or prints it; NULL is the row of headings. */
+static void take_row(const struct object *object, const unsigned char *columns,
+		     int *widths, bool print)
+{
+	char cell[ESCAPED_SIZE];
+	int length;
+
+	for (; *columns != COLUMNS; columns++, widths++) {
+		write_cell(cell, object, *columns);
+		length = (int)strlen(cell);
+		if (print && columns[1] == COLUMNS)
+			puts(cell);
+		else if (print)
+			printf("%*s%*s", *widths, cell, GAP, "");
+		else if (length > *widths)
+			*widths = length;
+	}
+}
+
+/**
+ * table_print - print a table of all objects of a kind
+ * @list: counters and rings
+ * @kind: of those that are in the table
+ * @columns: enum field; the last one, which is not aligned, is followed by COLUMNS. Of UID
+ *	and FD, the one that the list does not have is left out
+ */
+void table_print(const struct list *list, enum kind kind, const unsigned char *columns)
+{
+	unsigned char own[COLUMNS + 1];
+	int widths[COLUMNS] = { 0 };
+	size_t i, count = 0;
 
 	do {
-		if (length >= table->capacity - table->length) {
-			table->capacity = 2 * (table->capacity + length) + 512;
-			table->text = realloc(table->text, table->capacity);
-		}
-		if (!table->text)
-			err(EXIT_FAILURE, "table");
-		room = table->capacity - table->length;
-		va_start(args, format);
-		length = (size_t)vsnprintf(table->text + table->length, room, format,
-					   args);
-		va_end(args);
-	} while (length >= room);
-	table->length += length + 1;
-	table->cells++;
-}
-
-static void find_widths(const struct table *table, size_t rows, size_t count, int *widths)
-{
-	const char *cell = table->text;
-	size_t i, length;
-
-	for (i = 0; i < count; i++)
-		widths[i] = (int)strlen(table->headings[i]);
-	for (i = 0; i < rows * count; i++) {
-		length = strlen(cell);
-		if ((int)length > widths[i % count])
-			widths[i % count] = (int)length;
-		cell += length + 1;
+		if (*columns != (list->of_process ? UID : FD))
+			own[count++] = *columns;
+	} while (*columns++ != COLUMNS);
+	for (int print = 0; print < 2; print++) {
+		take_row(NULL, own, widths, print);
+		for (i = 0; i < list->count; i++)
+			if (list->object[i].kind == kind)
+				take_row(&list->object[i], own, widths, print);
 	}
-}
-
-static void print_row(const char *const *cell, const int *widths, size_t count)
-{
-	size_t i;
-
-	for (i = 0; i < count - 1; i++)
-		printf("%*s%*s", widths[i], cell[i], GAP, "");
-	puts(cell[i]);
-}
-
-/* table_print - print a table of COLUMNS_MAX columns at most */
-void table_print(const struct table *table)
-{
-	size_t count = columns(table), rows = table->cells / count, row, i;
-	const char *cells[COLUMNS_MAX], *cell = table->text;
-	int widths[COLUMNS_MAX] = { 0 };
-
-	find_widths(table, rows, count, widths);
-	print_row(table->headings, widths, count);
-	for (row = 0; row < rows; row++) {
-		for (i = 0; i < count; i++) {
-			cells[i] = cell;
-			cell += strlen(cell) + 1;
-		}
-		print_row(cells, widths, count);
-	}
-}
-
-void table_free(struct table *table)
-{
-	free(table->text);
-	table->text = NULL;
-	table->length = table->capacity = table->cells = 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Escapes text that other users control, names of processes, for a terminal and for
- * JSON. Names units of time. Parses arguments that commands share.
+ * Escapes text that other users control, names of processes: the same in all outputs.
+ * Names units of time. Parses arguments that commands share.
  */
 #include <argp.h>
 #include <limits.h>
@@ -31,66 +31,25 @@ void text_escape(char *out, size_t size, const char *text)
 	*out = '\0';
 }
 
-/* Decodes the first character of @text; returns its bytes, 0: not UTF-8. */
-static size_t utf8_decode(const char *text, uint32_t *character)
-{
-	static const struct {
-		unsigned char mask, lead;
-		uint32_t least;
-	} forms[] = {
-		{ 0x80, 0x00, 0x00 },
-		{ 0xe0, 0xc0, 0x80 },
-		{ 0xf0, 0xe0, 0x800 },
-		{ 0xf8, 0xf0, 0x10000 },
-	};
-	const unsigned char *byte = (const unsigned char *)text;
-	size_t more, i;
-	uint32_t c;
-
-	for (more = 0; more < 4; more++)
-		if ((*byte & forms[more].mask) == forms[more].lead)
-			break;
-	if (more == 4)
-		return 0;
-	c = *byte & ~forms[more].mask;
-	for (i = 1; i <= more; i++) {
-		if ((byte[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (byte[i] & 0x3f);
-	}
-	if (c < forms[more].least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return 0;
-	*character = c;
-	return more + 1;
-}
-
-/*
- * text_json - print a JSON string in ASCII, which is harmless on a terminal, too; a
- * byte that is not UTF-8 becomes U+FFFD.
- */
+/* text_json - print what text_escape() made, as a string of JSON or of a label */
 void text_json(FILE *file, const char *text)
 {
-	size_t length;
-	uint32_t c;
-
 	fputc('"', file);
-	for (; *text; text += length) {
-		length = utf8_decode(text, &c);
-		if (!length) {
-			length = 1;
-			c = 0xfffd;
-		}
-		if (c == '"' || c == '\\')
-			fprintf(file, "\\%c", c);
-		else if (c >= ' ' && c <= '~')
-			fputc((int)c, file);
-		else if (c < 0x10000)
-			fprintf(file, "\\u%04x", c);
-		else
-			fprintf(file, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10),
-				0xdc00 + (c & 0x3ff));
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', file);
+		fputc(*text, file);
 	}
 	fputc('"', file);
+}
+
+/* text_command - print the name of a process in quotes */
+void text_command(const char *command)
+{
+	char text[ESCAPED_SIZE];
+
+	text_escape(text, sizeof(text), command);
+	text_json(stdout, text);
 }
 
 /* text_duration - nanoseconds in the unit that suits them, with three digits */
