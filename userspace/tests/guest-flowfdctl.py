@@ -23,8 +23,8 @@ import time
 import pytest
 import tap
 from ctl import (COMMAND, CTL, DEVICE, LIST, MAPPED, NOBODY, NONBLOCK, PATIENCE,
-                 PR_SET_DUMPABLE, PR_SET_PDEATHSIG, SEMAPHORE, Counter, Process, Ring, call, ctl, kept,
-                 libc, needs_module, repeated, table, unprintable)
+                 PR_SET_DUMPABLE, PR_SET_PDEATHSIG, SEMAPHORE, Counter, Process, Ring,
+                 call, ctl, kept, libc, needs_module, repeated, table, unprintable)
 from tap import settles
 
 MANY = int(os.environ.get("FLOWFD_OBJECTS", 5000))
