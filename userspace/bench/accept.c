@@ -81,8 +81,7 @@ static void server_open(struct server *s)
 	    listen(s->listener, 16))
 		failed("listen");
 	for (i = 0; i < WORKERS; i++)
-		if (pthread_create(&s->worker[i], NULL, work, s))
-			failed("pthread_create");
+		thread_start(&s->worker[i], work, s);
 }
 
 static void server_close(struct server *s)

@@ -63,6 +63,7 @@ double clock_other_thread_ms(pthread_t thread);
 void clock_sleep_until(uint64_t when);
 double clock_loop(void (*loop)(void *arg, unsigned long n), void *arg);
 unsigned int pair_cpus(void);
+void thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 void pair_run(void *(*reader)(void *), void *(*writer)(void *), void *arg);
 void pair_start(struct pair *pair, void *(*reader)(void *), void *(*writer)(void *),
 		void *arg);
@@ -70,7 +71,6 @@ void pair_work_until(uint64_t when);
 int subject_open(const struct subject *subject, uint64_t initial, unsigned int flags);
 const char *subject_name(const struct subject *subject);
 const char *subject_maximum(const struct subject *subject, char text[24]);
-void *new_lines(size_t size);
 
 /**
  * struct column - one figure of a table
@@ -133,15 +133,12 @@ struct bench {
 	void (*measure)(struct table *table, unsigned int number);
 };
 
-/* cost.c, ring.c, memory.c, signal.c, processes.c, accept.c, flow.c */
+/* cost.c, ring.c, memory.c, signal.c, accept.c, flow.c */
 extern const struct bench bench_cost;
 extern const struct bench bench_ring;
 extern const struct bench bench_control;
 extern const struct bench bench_others;
-extern const struct bench bench_wakeup;
 extern const struct bench bench_memory;
-extern const struct bench bench_post;
-extern const struct bench bench_signal;
 extern const struct bench bench_pingpong;
 extern const struct bench bench_processes;
 extern const struct bench bench_accept;
@@ -149,7 +146,6 @@ extern const struct bench bench_fanin;
 extern const struct bench bench_loop;
 extern const struct bench bench_burst;
 extern const struct bench bench_latency;
-extern const struct bench bench_coalesce;
 extern const struct bench bench_bucket;
 
 /* table.c */

@@ -1,92 +1,146 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ways for threads to signal one that sleeps.
+ * The ways to signal one that sleeps.
  */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "channel.h"
 
-/* Without the module, as a program with one consumer opens it. */
-void open_in_memory(struct flowfd_counter *counter, uint32_t capacity, uint32_t rate)
+static void open_in_memory(const struct channel *channel, struct end *end)
 {
 	const struct flowfd_create_counter args = {
-		.maximum = NO_MAXIMUM,
-		.qos.token_capacity = capacity,
-		.qos.token_rate = rate,
+		.maximum = channel->subject.maximum,
+		.qos.token_capacity = channel->subject.capacity,
+		.qos.token_rate = channel->subject.rate,
 	};
-	int error = flowfd_counter_open(counter, &args, sizeof(args),
-					FLOWFD_FALLBACK | FLOWFD_ONE_CONSUMER);
+	int error = flowfd_counter_open(&end->counter, &args, sizeof(args),
+					FLOWFD_FALLBACK | channel->options);
 
 	if (error)
 		errx(EXIT_FAILURE, "a counter in memory: %s", flowfd_strerror(error));
+	end->in = end->counter.fd;
 }
 
-static void open_post(struct end *end)
+/* With a post, or a file. */
+static void open_ring(struct end *end, bool post)
 {
 	int item = flowfd_ring_create(&end->ring, 64, FLOWFD_FALLBACK);
 
 	if (!item)
-		item = flowfd_ring_add_post(&end->ring, 1);
+		item = post ? flowfd_ring_add_post(&end->ring, 1) :
+			      flowfd_ring_add(&end->ring, end->in, EPOLLIN | EPOLLET, 1);
 	if (item < 0)
-		errx(EXIT_FAILURE, "a post: %s", flowfd_ring_strerror(item));
+		errx(EXIT_FAILURE, "a ring: %s", flowfd_ring_strerror(item));
 	end->item = (uint32_t)item;
 }
 
-static void open_descriptor(const struct channel *channel, struct end *end)
+/* What epoll(7) tells of @fd is edge-triggered. */
+int epoll_open(int fd)
 {
-	const struct subject subject = {
-		.flowfd = channel->is & MODULE,
-		.maximum = NO_MAXIMUM,
-	};
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
 
-	end->memory = channel->is & MEMORY;
-	if (end->memory) {
-		open_in_memory(&end->counter, 0, 0);
-		end->fd = end->counter.fd;
-	} else {
-		end->fd = subject_open(&subject, 0,
-				       end->awake || channel->is & EPOLL ? FLOWFD_NONBLOCK :
-									   0);
+	if (ep < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event))
+		err(EXIT_FAILURE, "epoll");
+	return ep;
+}
+
+bool channel_without(const struct channel *channel)
+{
+	return !channel->subject.flowfd && channel->loop != RING;
+}
+
+static void open_kind(const struct channel *channel, struct end *end)
+{
+	int pair[2] = { -1, -1 };
+
+	switch (channel->kind) {
+	case DESCRIPTOR:
+		end->in = end->out = subject_open(
+			&channel->subject, 0,
+			end->awake || channel->loop ? FLOWFD_NONBLOCK : 0);
+		return;
+	case IN_MEMORY:
+		open_in_memory(channel, end);
+		return;
+	case POST:
+		open_ring(end, true);
+		return;
+	case FUTEX:
+		end->futex = FUTEX_PRIVATE_FLAG;
+		return;
+	case SHARED_FUTEX:
+		return;
+	case PIPE:
+	case DATAGRAM:
+		if (channel->kind == PIPE ?
+			    pipe2(pair, O_CLOEXEC) :
+			    socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair))
+			err(EXIT_FAILURE, "%s", channel->name);
+		end->in = pair[0];
+		end->out = pair[1];
 	}
 }
 
-/* If @awake, taking never sleeps. */
+/*
+ * In memory that processes share, and that shares no cache line with other data. If
+ * @awake, taking never sleeps.
+ */
 struct end *channel_open(const struct channel *channel, bool awake)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-	struct end *end = new_lines(sizeof(*end));
+	struct end *end = mmap(NULL, sizeof(*end), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
+	if (end == MAP_FAILED)
+		err(EXIT_FAILURE, "%s", channel->name);
 	end->awake = awake;
-	end->ep = -1;
-	if (channel->is & POST)
-		open_post(end);
-	else if (!(channel->is & FUTEX))
-		open_descriptor(channel, end);
-	if (!(channel->is & EPOLL))
-		return end;
-	end->ep = epoll_create1(EPOLL_CLOEXEC);
-	if (end->ep < 0 || epoll_ctl(end->ep, EPOLL_CTL_ADD, end->fd, &event))
-		err(EXIT_FAILURE, "epoll");
+	end->in = end->out = end->ep = -1;
+	open_kind(channel, end);
+	if (channel->loop == EPOLL)
+		end->ep = epoll_open(end->in);
+	else if (channel->loop == RING)
+		open_ring(end, false);
 	return end;
+}
+
+/* Each process has its own counter; the rest is inherited. */
+struct end *channel_import(const struct channel *channel, struct end *end)
+{
+	int fds[FLOWFD_EXPORT_MAX];
+	struct end *own;
+	int count;
+
+	if (channel->kind != IN_MEMORY)
+		return end;
+	count = flowfd_counter_export(&end->counter, fds);
+	own = calloc(1, sizeof(*own));
+	if (!own || count < 0 || flowfd_counter_import(&own->counter, fds, count))
+		errx(EXIT_FAILURE, "a counter of another process");
+	return own;
 }
 
 void channel_close(const struct channel *channel, struct end *end)
 {
 	if (end->ep >= 0)
 		close(end->ep);
-	if (channel->is & POST)
+	if (channel->kind == POST || channel->loop == RING)
 		flowfd_ring_destroy(&end->ring);
-	else if (channel->is & MEMORY)
+	if (channel->kind == IN_MEMORY)
 		flowfd_counter_close(&end->counter);
-	else if (!(channel->is & FUTEX))
-		close(end->fd);
-	free(end);
+	else if (end->in >= 0)
+		close(end->in);
+	if (end->out >= 0 && end->out != end->in)
+		close(end->out);
+	munmap(end, sizeof(*end));
 }
 
 /* ---- an eventfd or a counter, with a system call for each signal ---- */
@@ -97,34 +151,37 @@ static void write_signal(struct end *end, unsigned long count)
 
 	calls_made += count;
 	while (count--)
-		if (write(end->fd, &one, sizeof(one)) != sizeof(one))
+		if (write(end->out, &one, sizeof(one)) != sizeof(one))
 			err(EXIT_FAILURE, "signal: write");
 }
 
-static bool read_signal(struct end *end)
+static uint64_t read_signal(struct end *end)
 {
 	uint64_t value;
 
 	calls_made++;
-	return read(end->fd, &value, sizeof(value)) == sizeof(value);
+	return read(end->in, &value, sizeof(value)) == sizeof(value) ? value : 0;
 }
 
-static void read_turns(void *arg, unsigned long count)
-{
-	const struct end *end = arg;
-	uint64_t value = 1;
-
-	while (count--)
-		if (write(end->fd, &value, sizeof(value)) != sizeof(value) ||
-		    read(end->fd, &value, sizeof(value)) != sizeof(value))
-			err(EXIT_FAILURE, "signal: write and read");
-}
+#define STOCK	.subject = { .maximum = NO_MAXIMUM }
+#define COUNTER .subject = { .flowfd = true, .maximum = NO_MAXIMUM }
 
 const struct channel channel_eventfd = {
-	"eventfd", 0, write_signal, read_signal, read_turns,
+	.name = "eventfd", STOCK, .signal = write_signal, .take = read_signal,
 };
 const struct channel channel_flowfd = {
-	"flowfd", MODULE, write_signal, read_signal, read_turns,
+	.name = "flowfd", COUNTER, .signal = write_signal, .take = read_signal,
+};
+const struct channel channel_bucket = {
+	.name = "flowfd", .signal = write_signal, .take = read_signal,
+	.subject = { true, NO_MAXIMUM, CAPACITY, RATE },
+};
+const struct channel channel_pipe = {
+	.name = "pipe", .kind = PIPE, .signal = write_signal, .take = read_signal,
+};
+const struct channel channel_datagram = {
+	.name = "Unix datagram", .kind = DATAGRAM, .signal = write_signal,
+	.take = read_signal,
 };
 
 /* ---- a counter in memory ---- */
@@ -136,32 +193,35 @@ static void add_signal(struct end *end, unsigned long count)
 			errx(EXIT_FAILURE, "signal: add");
 }
 
-static bool take_signal(struct end *end)
+static uint64_t take_signal(struct end *end)
 {
 	uint64_t value;
 
 	if (end->awake)
-		return !flowfd_try_take(&end->counter, &value);
+		return flowfd_try_take(&end->counter, &value) ? 0 : value;
 	if (flowfd_take(&end->counter, &value))
 		errx(EXIT_FAILURE, "signal: take");
-	return true;
+	return value;
 }
 
-static void take_turns(void *arg, unsigned long count)
-{
-	const struct end *end = arg;
-	uint64_t value;
-
-	while (count--)
-		if (flowfd_add(&end->counter, 1) || flowfd_take(&end->counter, &value))
-			errx(EXIT_FAILURE, "signal: add and take");
-}
+#define IN_TURN .kind = IN_MEMORY, .signal = add_signal, .take = take_signal
 
 const struct channel channel_memory = {
-	"in memory", MEMORY, add_signal, take_signal, take_turns,
+	.name = "in memory", IN_TURN, STOCK, .options = FLOWFD_ONE_CONSUMER,
+};
+const struct channel channel_memory_bucket = {
+	.name = "in memory", IN_TURN, .options = FLOWFD_ONE_CONSUMER,
+	.subject = { false, NO_MAXIMUM, CAPACITY, RATE },
+};
+const struct channel channel_by_default = { .name = "in memory", IN_TURN, STOCK };
+const struct channel channel_one_consumer = {
+	.name = "one consumer", IN_TURN, STOCK, .options = FLOWFD_ONE_CONSUMER,
+};
+const struct channel channel_no_poll = {
+	.name = "nobody polls", IN_TURN, STOCK, .options = FLOWFD_NO_POLL,
 };
 
-/* ---- a post of a ring ---- */
+/* ---- a ring, with a post or a file ---- */
 
 static void post_signal(struct end *end, unsigned long count)
 {
@@ -170,37 +230,30 @@ static void post_signal(struct end *end, unsigned long count)
 			errx(EXIT_FAILURE, "signal: post");
 }
 
-static bool post_take(struct end *end)
+static uint64_t ring_take(struct end *end)
 {
 	struct flowfd_event event;
 	int result;
 
 	while (!flowfd_ring_next(&end->ring, &event)) {
 		if (end->awake)
-			return false;
+			return 0;
 		result = flowfd_ring_wait(&end->ring, FLOWFD_RING_FOREVER);
 		if (result < 0 && result != -EINTR)
 			errx(EXIT_FAILURE, "signal: %s", flowfd_strerror(result));
 	}
-	return true;
-}
-
-static void post_turns(void *arg, unsigned long count)
-{
-	struct end *end = arg;
-	struct flowfd_event event;
-
-	while (count--)
-		if (flowfd_ring_post(&end->ring, end->item, 1) ||
-		    !flowfd_ring_next(&end->ring, &event))
-			errx(EXIT_FAILURE, "signal: post and harvest");
+	return 1;
 }
 
 const struct channel channel_post = {
-	"post", POST, post_signal, post_take, post_turns,
+	.name = "post", .kind = POST, .signal = post_signal, .take = ring_take,
+};
+const struct channel channel_ring_eventfd = {
+	.name = "eventfd, ring", .loop = RING, STOCK, .signal = write_signal,
+	.take = ring_take,
 };
 
-/* ---- a semaphore in one word, of one process: nothing can poll it ---- */
+/* ---- a semaphore in one word: nothing can poll it ---- */
 
 #define WAITER 1U
 #define ONE    2U
@@ -208,7 +261,7 @@ const struct channel channel_post = {
 static void futex(struct end *end, int operation, unsigned int value)
 {
 	calls_made++;
-	if (syscall(SYS_futex, &end->word, operation | FUTEX_PRIVATE_FLAG, value, NULL) < 0 &&
+	if (syscall(SYS_futex, &end->word, operation | end->futex, value, NULL) < 0 &&
 	    errno != EAGAIN && errno != EINTR)
 		err(EXIT_FAILURE, "futex");
 }
@@ -244,21 +297,24 @@ static void futex_signal(struct end *end, unsigned long count)
 		up(end);
 }
 
-static bool futex_take(struct end *end)
+static uint64_t futex_take(struct end *end)
 {
 	return down(end);
 }
 
-static void futex_turns(void *arg, unsigned long count)
+void futex_turns(void *end, unsigned long count)
 {
 	while (count--) {
-		up(arg);
-		down(arg);
+		up(end);
+		down(end);
 	}
 }
 
 const struct channel channel_futex = {
-	"futex", FUTEX, futex_signal, futex_take, futex_turns,
+	.name = "futex", .kind = FUTEX, .signal = futex_signal, .take = futex_take,
+};
+const struct channel channel_shared_futex = {
+	.name = "futex", .kind = SHARED_FUTEX, .signal = futex_signal, .take = futex_take,
 };
 
 /*
@@ -266,42 +322,35 @@ const struct channel channel_futex = {
  * edge-triggered and never read, or a counter that is taken in memory ----
  */
 
-static bool loop_take(struct end *end)
+static uint64_t wait_in_epoll(struct end *end)
 {
 	struct epoll_event event;
-	uint64_t value;
-	bool found;
 
 	calls_made++;
-	if (epoll_wait(end->ep, &event, 1, end->awake ? 0 : -1) != 1)
-		return false;
-	if (!end->memory)
-		return true;
-	found = !flowfd_try_take(&end->counter, &value);
-	/* As FLOWFD_ONE_CONSUMER promises; the module has no use for it. */
-	while (settings.fallback && !flowfd_try_take(&end->counter, &value))
-		;
-	return found;
+	return epoll_wait(end->ep, &event, 1, end->awake ? 0 : -1) == 1;
 }
 
-static void loop_turns(void *arg, unsigned long count)
+static uint64_t take_in_epoll(struct end *end)
 {
-	const struct end *end = arg;
-	struct epoll_event event;
-	uint64_t one = 1;
+	uint64_t value, more;
 
-	while (count--)
-		if (write(end->fd, &one, sizeof(one)) != sizeof(one) ||
-		    epoll_wait(end->ep, &event, 1, 0) != 1)
-			err(EXIT_FAILURE, "loop: write and epoll_wait");
+	if (!wait_in_epoll(end) || flowfd_try_take(&end->counter, &value))
+		return 0;
+	/* As FLOWFD_ONE_CONSUMER promises; the module has no use for it. */
+	while (settings.fallback && !flowfd_try_take(&end->counter, &more))
+		value += more;
+	return value;
 }
 
 const struct channel channel_epoll_eventfd = {
-	"eventfd, epoll", EPOLL, write_signal, loop_take, loop_turns,
+	.name = "eventfd, epoll", .loop = EPOLL, STOCK, .signal = write_signal,
+	.take = wait_in_epoll,
 };
 const struct channel channel_epoll_flowfd = {
-	"flowfd, epoll", EPOLL | MODULE, write_signal, loop_take, loop_turns,
+	.name = "flowfd, epoll", .loop = EPOLL, COUNTER, .signal = write_signal,
+	.take = wait_in_epoll,
 };
 const struct channel channel_epoll_memory = {
-	"memory, epoll", EPOLL | MEMORY, add_signal, loop_take, NULL,
+	.name = "memory, epoll", .kind = IN_MEMORY, .loop = EPOLL, STOCK,
+	.options = FLOWFD_ONE_CONSUMER, .signal = add_signal, .take = take_in_epoll,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * flowfd-bench - ways for threads to signal one that sleeps, behind one table of
- * functions. A signal says that there is something to do; several may be taken at once.
+ * flowfd-bench - ways to signal one that sleeps, behind one table of functions. A signal
+ * says that there is something to do; several may be taken at once.
  */
 #ifndef FLOWFD_BENCH_CHANNEL_H
 #define FLOWFD_BENCH_CHANNEL_H
@@ -14,50 +14,67 @@
 /**
  * struct end - an open channel, of which each has some members
  * @awake: taking never sleeps
- * @memory: @fd is that of @counter
- * @fd: descriptor to write and read, or to watch
- * @ep: epoll that watches @fd, edge-triggered; -1: none
+ * @in: descriptor to read or to watch
+ * @out: descriptor to write
+ * @ep: epoll that watches @in, edge-triggered; -1: none
  * @counter: in memory
- * @ring: with the post @item
+ * @ring: with the post @item, or with @in
  * @word: of a futex
+ * @futex: flags of its calls
  */
 struct end {
 	bool awake;
-	bool memory;
-	int fd;
+	int in;
+	int out;
 	int ep;
 	struct flowfd_counter counter;
 	struct flowfd_ring ring;
 	uint32_t item;
 	atomic_uint word;
+	int futex;
 };
-
-enum { MODULE = 1, MEMORY = 2, EPOLL = 4, POST = 8, FUTEX = 16 };
 
 /**
  * struct channel - a way to signal
- * @is: MODULE: a counter that needs it; MEMORY: a counter in memory; EPOLL: an event loop
- *	on epoll waits for it; POST: a post of a ring; FUTEX: a word
+ * @kind: what is opened: the descriptor or the counter in memory of @subject, a post of a
+ *	ring, a word of this process or of several, or a pair of descriptors
+ * @loop: what an event loop waits for it with
+ * @subject: a descriptor, or the bucket of a counter in memory
+ * @options: FLOWFD_* of a counter in memory
  * @signal: signals @count times
- * @take: sleeps until there is a signal, takes all, and returns true; false: there is
+ * @take: sleeps until there is a signal, takes all, and returns how many; 0: there is
  *	none
- * @turns: signals once and takes that, @count times
  */
 struct channel {
 	const char *name;
-	unsigned int is;
+	enum { DESCRIPTOR, IN_MEMORY, POST, FUTEX, SHARED_FUTEX, PIPE, DATAGRAM } kind;
+	enum { NO_LOOP, EPOLL, RING } loop;
+	struct subject subject;
+	unsigned int options;
 	void (*signal)(struct end *end, unsigned long count);
-	bool (*take)(struct end *end);
-	void (*turns)(void *end, unsigned long count);
+	uint64_t (*take)(struct end *end);
 };
 
-extern const struct channel channel_eventfd, channel_flowfd, channel_memory, channel_post,
-	channel_futex, channel_epoll_eventfd, channel_epoll_flowfd, channel_epoll_memory;
+/* Of a counter with a bucket. */
+#define CAPACITY 2
+#define RATE	 1000
 
+extern const struct channel channel_eventfd, channel_flowfd, channel_bucket,
+	channel_memory, channel_memory_bucket, channel_post, channel_futex;
+extern const struct channel channel_epoll_eventfd, channel_epoll_flowfd,
+	channel_epoll_memory, channel_ring_eventfd;
+/* Of two processes. */
+extern const struct channel channel_by_default, channel_no_poll, channel_one_consumer,
+	channel_shared_futex, channel_pipe, channel_datagram;
+
+/* What needs no module. */
+bool channel_without(const struct channel *channel);
 struct end *channel_open(const struct channel *channel, bool awake);
+/* That of another process. */
+struct end *channel_import(const struct channel *channel, struct end *end);
 void channel_close(const struct channel *channel, struct end *end);
 
-/* With a bucket, unless @rate is 0. */
-void open_in_memory(struct flowfd_counter *counter, uint32_t capacity, uint32_t rate);
+int epoll_open(int fd);
+void futex_turns(void *end, unsigned long count);
 
 #endif /* FLOWFD_BENCH_CHANNEL_H */

@@ -113,7 +113,20 @@ static void choose_cpu(cpu_set_t *set, bool writer)
 	CPU_SET(cpu, set);
 }
 
-static void start(pthread_t *thread, bool writer, void *(*run)(void *), void *arg)
+static void start(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+		  void *arg)
+{
+	errno = pthread_create(thread, attr, run, arg);
+	if (errno)
+		err(EXIT_FAILURE, "pthread_create");
+}
+
+void thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	start(thread, NULL, run, arg);
+}
+
+static void start_on_cpu(pthread_t *thread, bool writer, void *(*run)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	cpu_set_t set;
@@ -122,10 +135,9 @@ static void start(pthread_t *thread, bool writer, void *(*run)(void *), void *ar
 	errno = pthread_attr_init(&attr);
 	if (!errno)
 		errno = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
-	if (!errno)
-		errno = pthread_create(thread, &attr, run, arg);
 	if (errno)
-		err(EXIT_FAILURE, "pthread_create");
+		err(EXIT_FAILURE, "pthread_attr");
+	start(thread, &attr, run, arg);
 	pthread_attr_destroy(&attr);
 }
 
@@ -136,8 +148,8 @@ void pair_start(struct pair *pair, void *(*reader)(void *), void *(*writer)(void
 	shared_cpu = pair_cpus() < 2;
 	/* Threads inherit it. The default is as long as the shortest sleep here. */
 	prctl(PR_SET_TIMERSLACK, 1);
-	start(&pair->reader, false, reader, arg);
-	start(&pair->writer, true, writer, arg);
+	start_on_cpu(&pair->reader, false, reader, arg);
+	start_on_cpu(&pair->writer, true, writer, arg);
 }
 
 void pair_run(void *(*reader)(void *), void *(*writer)(void *), void *arg)
@@ -210,15 +222,4 @@ const char *subject_maximum(const struct subject *subject, char text[24])
 		return "unlimited";
 	snprintf(text, 24, "%" PRIu64, subject->maximum);
 	return text;
-}
-
-/* Memory of zeros that shares no cache line with other data. */
-void *new_lines(size_t size)
-{
-	size_t lines = (size + 63) / 64 * 64;
-	void *memory = aligned_alloc(64, lines);
-
-	if (!memory)
-		err(EXIT_FAILURE, "%zu bytes", lines);
-	return memset(memory, 0, lines);
 }

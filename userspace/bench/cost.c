@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The cost of single system calls: a tight loop of each, the same code for eventfd and
- * flowfd, with getppid(2) as a bare system call to compare with. And what they cost in
- * the memory of a mapped counter, where they are none.
+ * flowfd, with getppid(2) as a bare system call to compare with. And what signalling
+ * costs where it is none: in the memory of a mapped counter or of a ring, and in a futex.
  */
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <flowfd.h>
-
-#include "bench.h"
+#include "channel.h"
 
 /* Far above what the loops write: counters have a maximum. */
 #define MAXIMUM (1ULL << 40)
@@ -22,22 +20,23 @@
 #define PLENTY	(1ULL << 39)
 #define FULL	UINT64_MAX
 
-enum { EVENTFD, FLOWFD, BUCKET, MEMORY, SUBJECTS };
-
-static const struct subject subjects[] = {
-	[EVENTFD] = { .maximum = NO_MAXIMUM },
-	[FLOWFD] = { .flowfd = true, .maximum = MAXIMUM },
-	[BUCKET] = { .flowfd = true, .maximum = MAXIMUM, .capacity = 2, .rate = 1000 },
+/* What is measured: a descriptor, or a channel in memory. */
+static const struct {
+	const char *name;
+	struct subject subject;
+	const struct channel *channel;
+} subjects[] = {
+	{ "eventfd", { .maximum = NO_MAXIMUM }, NULL },
+	{ "flowfd", { .flowfd = true, .maximum = MAXIMUM }, NULL },
+	{ "+ bucket",
+	  { .flowfd = true, .maximum = MAXIMUM, .capacity = CAPACITY, .rate = RATE },
+	  NULL },
+	{ "in memory", { 0 }, &channel_memory },
+	{ "post", { 0 }, &channel_post },
+	{ "futex", { 0 }, &channel_futex },
 };
 
-static const char *const names[SUBJECTS] = { "eventfd", "flowfd", "+ bucket",
-					     "in memory" };
-
-/** struct call - what the loops use: a descriptor, or a counter in memory */
-struct call {
-	int fd;
-	struct flowfd_counter counter;
-};
+#define SUBJECTS (sizeof(subjects) / sizeof(*subjects))
 
 static void failed(const char *what)
 {
@@ -53,118 +52,140 @@ static void loop_getppid(void *arg, unsigned long n)
 
 static void loop_write(void *arg, unsigned long n)
 {
-	const struct call *call = arg;
+	const struct end *end = arg;
 	uint64_t one = 1;
 
 	while (n--)
-		if (write(call->fd, &one, sizeof(one)) != sizeof(one))
+		if (write(end->out, &one, sizeof(one)) != sizeof(one))
 			failed("write");
 }
 
 static void loop_read(void *arg, unsigned long n)
 {
-	const struct call *call = arg;
+	const struct end *end = arg;
 	uint64_t value;
 
 	while (n--)
-		if (read(call->fd, &value, sizeof(value)) != sizeof(value))
+		if (read(end->in, &value, sizeof(value)) != sizeof(value))
 			failed("read");
 }
 
 static void loop_write_read(void *arg, unsigned long n)
 {
-	const struct call *call = arg;
+	const struct end *end = arg;
 	uint64_t value = 1;
 
 	while (n--)
-		if (write(call->fd, &value, sizeof(value)) != sizeof(value) ||
-		    read(call->fd, &value, sizeof(value)) != sizeof(value))
+		if (write(end->out, &value, sizeof(value)) != sizeof(value) ||
+		    read(end->in, &value, sizeof(value)) != sizeof(value))
 			failed("write and read");
 }
 
 static void loop_write_full(void *arg, unsigned long n)
 {
-	const struct call *call = arg;
+	const struct end *end = arg;
 	uint64_t one = 1;
 
 	while (n--)
-		if (write(call->fd, &one, sizeof(one)) >= 0 || errno != EAGAIN)
+		if (write(end->out, &one, sizeof(one)) >= 0 || errno != EAGAIN)
 			failed("write when full");
 }
 
 static void loop_read_empty(void *arg, unsigned long n)
 {
-	const struct call *call = arg;
+	const struct end *end = arg;
 	uint64_t value;
 
 	while (n--)
-		if (read(call->fd, &value, sizeof(value)) >= 0 || errno != EAGAIN)
+		if (read(end->in, &value, sizeof(value)) >= 0 || errno != EAGAIN)
 			failed("read when empty");
 }
 
 static void loop_poll(void *arg, unsigned long n)
 {
-	const struct call *call = arg;
-	struct pollfd pollfd = { .fd = call->fd, .events = POLLIN };
+	const struct end *end = arg;
+	struct pollfd pollfd = { .fd = end->in, .events = POLLIN };
 
 	while (n--)
 		if (poll(&pollfd, 1, 0) < 0)
 			failed("poll");
 }
 
+static void loop_write_epoll(void *arg, unsigned long n)
+{
+	const struct end *end = arg;
+	struct epoll_event event;
+	uint64_t one = 1;
+
+	while (n--)
+		if (write(end->out, &one, sizeof(one)) != sizeof(one) ||
+		    epoll_wait(end->ep, &event, 1, 0) != 1)
+			failed("write and epoll_wait");
+}
+
 static void memory_add_take(void *arg, unsigned long n)
 {
-	struct call *call = arg;
+	struct end *end = arg;
 	uint64_t value;
 
 	while (n--)
-		if (flowfd_add(&call->counter, 1) || flowfd_take(&call->counter, &value))
+		if (flowfd_add(&end->counter, 1) || flowfd_take(&end->counter, &value))
 			failed("add and take");
+}
+
+static void post_harvest(void *arg, unsigned long n)
+{
+	struct end *end = arg;
+	struct flowfd_event event;
+
+	while (n--)
+		if (flowfd_ring_post(&end->ring, end->item, 1) ||
+		    !flowfd_ring_next(&end->ring, &event))
+			failed("post and harvest");
 }
 
 static void memory_add(void *arg, unsigned long n)
 {
-	struct call *call = arg;
+	struct end *end = arg;
 
 	while (n--)
-		if (flowfd_add(&call->counter, 1))
+		if (flowfd_add(&end->counter, 1))
 			failed("add");
 }
 
 static void memory_take_nothing(void *arg, unsigned long n)
 {
-	struct call *call = arg;
+	struct end *end = arg;
 	uint64_t value;
 
 	while (n--)
-		if (flowfd_try_take(&call->counter, &value) != -EAGAIN)
+		if (flowfd_try_take(&end->counter, &value) != -EAGAIN)
 			failed("take nothing");
+}
+
+static void must_close(int fd)
+{
+	if (fd < 0)
+		failed("create");
+	close(fd);
 }
 
 static void create_eventfd(void *arg, unsigned long n)
 {
 	(void)arg;
 	while (n--)
-		close(eventfd(0, EFD_CLOEXEC));
+		must_close(eventfd(0, EFD_CLOEXEC));
 }
 
 static const struct flowfd_create_counter created = { .maximum = MAXIMUM };
 
 /* On a device that stays open. */
-static void create_counter(void *arg, unsigned long n)
+static void create_on_device(void *arg, unsigned long n)
 {
-	const struct call *call = arg;
+	const struct end *end = arg;
 
 	while (n--)
-		close(ioctl(call->fd, FLOWFD_IOC_CREATE_COUNTER, &created));
-}
-
-static void create_by_library(void *arg, unsigned long n)
-{
-	const struct call *call = arg;
-
-	while (n--)
-		close(flowfd_counter_create_on(call->fd, &created, sizeof(created)));
+		must_close(flowfd_counter_create_on(end->in, &created, sizeof(created)));
 }
 
 /* Opens the device for each counter, as most programs do. */
@@ -172,55 +193,52 @@ static void create_alone(void *arg, unsigned long n)
 {
 	(void)arg;
 	while (n--)
-		close(flowfd_counter_create_from(&created, sizeof(created)));
+		must_close(flowfd_counter_create_from(&created, sizeof(created)));
 }
 
 /**
  * struct operation - a loop for each subject, or NULL
  * @initial: count before the loop; FULL: the highest possible
  * @flags: FLOWFD_* of the descriptor
- * @device: flowfd's loop uses the device, and makes its own counters
+ * @uses: the device, where flowfd's loop makes its own counters; an epoll
  */
 static const struct operation {
 	const char *name;
 	void (*loop[SUBJECTS])(void *arg, unsigned long n);
 	uint64_t initial;
 	unsigned int flags;
-	bool device;
+	enum { NOTHING, THE_DEVICE, AN_EPOLL } uses;
 } operations[] = {
-	{ "getppid", { loop_getppid }, 0, 0, false },
+	{ "getppid", { loop_getppid }, 0, 0, NOTHING },
 	{ "write + read",
-	  { loop_write_read, loop_write_read, loop_write_read, memory_add_take }, 0, 0, false },
-	{ "write", { loop_write, loop_write, loop_write, memory_add }, 0, 0, false },
+	  { loop_write_read, loop_write_read, loop_write_read, memory_add_take, post_harvest,
+	    futex_turns },
+	  0, 0, NOTHING },
+	{ "write + epoll_wait",
+	  { loop_write_epoll, loop_write_epoll, NULL, NULL, post_harvest },
+	  0, FLOWFD_NONBLOCK, AN_EPOLL },
+	{ "write", { loop_write, loop_write, loop_write, memory_add }, 0, 0, NOTHING },
 	/* A semaphore can have no bucket. */
-	{ "read", { loop_read, loop_read }, PLENTY, FLOWFD_SEMAPHORE, false },
-	{ "write, full", { loop_write_full, loop_write_full }, FULL, FLOWFD_NONBLOCK, false },
+	{ "read", { loop_read, loop_read }, PLENTY, FLOWFD_SEMAPHORE, NOTHING },
+	{ "write, full", { loop_write_full, loop_write_full }, FULL, FLOWFD_NONBLOCK,
+	  NOTHING },
 	{ "read, empty",
 	  { loop_read_empty, loop_read_empty, loop_read_empty, memory_take_nothing },
-	  0, FLOWFD_NONBLOCK, false },
-	{ "poll, ready", { loop_poll, loop_poll, loop_poll }, 1, 0, false },
-	{ "poll, not ready", { loop_poll, loop_poll, loop_poll }, 0, 0, false },
-	{ "create + close", { create_eventfd, create_counter }, 0, 0, true },
-	{ "same, libflowfd", { create_eventfd, create_by_library }, 0, 0, true },
-	{ "same, opens it", { create_eventfd, create_alone }, 0, 0, true },
+	  0, FLOWFD_NONBLOCK, NOTHING },
+	{ "poll, ready", { loop_poll, loop_poll, loop_poll }, 1, 0, NOTHING },
+	{ "poll, not ready", { loop_poll, loop_poll, loop_poll }, 0, 0, NOTHING },
+	{ "create + close", { create_eventfd, create_on_device }, 0, 0, THE_DEVICE },
+	{ "same, opens it", { create_eventfd, create_alone }, 0, 0, THE_DEVICE },
 };
 
 #define OPERATIONS (sizeof(operations) / sizeof(*operations))
 
-static void open_memory(struct flowfd_counter *counter)
-{
-	int error = flowfd_counter_open(counter, &created, sizeof(created),
-					FLOWFD_FALLBACK | FLOWFD_ONE_CONSUMER);
-
-	if (error)
-		errx(EXIT_FAILURE, "cost: %s", flowfd_strerror(error));
-}
-
-static int open_call(const struct operation *operation, const struct subject *subject)
+static int open_descriptor(const struct operation *operation,
+			   const struct subject *subject)
 {
 	uint64_t initial = operation->initial;
 
-	if (operation->device)
+	if (operation->uses == THE_DEVICE)
 		return subject->flowfd ? flowfd_device_open() : -1;
 	if (initial == FULL)
 		initial = subject->maximum - 1;
@@ -229,34 +247,42 @@ static int open_call(const struct operation *operation, const struct subject *su
 
 static bool without(unsigned int number)
 {
-	return operations[number / SUBJECTS].loop[MEMORY] &&
-	       (number % SUBJECTS == EVENTFD || number % SUBJECTS == MEMORY);
+	return !subjects[number % SUBJECTS].subject.flowfd;
 }
 
 static void measure(struct table *table, unsigned int number)
 {
 	const struct operation *operation = &operations[number / SUBJECTS];
-	unsigned int which = number % SUBJECTS;
-	struct call call = { .fd = -1 };
+	const struct channel *channel = subjects[number % SUBJECTS].channel;
+	void (*loop)(void *arg, unsigned long n) = operation->loop[number % SUBJECTS];
+	struct end *end, descriptor = { .ep = -1 };
 	struct row *row;
 
-	if (!operation->loop[which])
+	if (!loop)
 		return;
-	if (which == MEMORY)
-		open_memory(&call.counter);
-	else
-		call.fd = open_call(operation, &subjects[which]);
-	row = table_row(table, (const char *[]){ operation->name, names[which] });
-	series_add(&row->series[0], clock_loop(operation->loop[which], &call));
-	if (which == MEMORY)
-		flowfd_counter_close(&call.counter);
-	else if (call.fd >= 0)
-		close(call.fd);
+	if (channel) {
+		end = channel_open(channel, false);
+	} else {
+		end = &descriptor;
+		end->in = open_descriptor(operation, &subjects[number % SUBJECTS].subject);
+		end->out = end->in;
+		if (operation->uses == AN_EPOLL)
+			end->ep = epoll_open(end->in);
+	}
+	row = table_row(table, (const char *[]){ operation->name,
+						 subjects[number % SUBJECTS].name });
+	series_add(&row->series[0], clock_loop(loop, end));
+	if (channel) {
+		channel_close(channel, end);
+		return;
+	}
+	close(end->ep);
+	close(end->in);
 }
 
 const struct bench bench_cost = {
 	.name = "cost",
-	.title = "one call in a tight loop, nobody waiting",
+	.title = "one call in a tight loop, nobody waiting; in memory none",
 	.labels = (const char *const[]){ "operation", "subject", NULL },
 	.columns = (const struct column[]){ { "cost", "cost", 1, 0 },
 					    { "ratio", "ratio", 3, 1 },

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What a maximum and a token bucket do: the latency of a queue, the CPU time of a writer
- * that never rests and of a consumer that is woken for each event, and how many writes
- * one read takes.
+ * that never rests and of a consumer that is woken for each event.
  */
 #include <err.h>
 #include <errno.h>
@@ -111,66 +110,6 @@ const struct bench bench_latency = {
 	.cases = MAXIMA,
 	.two_threads = true,
 	.measure = measure_latency,
-};
-
-/* ---- coalesce: how many writes one read takes, with 125 us of work after each ---- */
-
-#define WRITES 10000
-
-struct coalesce {
-	int fd;
-	unsigned int reads;
-};
-
-static void *write_all(void *arg)
-{
-	const struct coalesce *coalesce = arg;
-	uint64_t one = 1;
-	unsigned int i;
-
-	for (i = 0; i < WRITES; i++)
-		if (write(coalesce->fd, &one, sizeof(one)) != sizeof(one))
-			err(EXIT_FAILURE, "coalesce: write");
-	return NULL;
-}
-
-static void *read_all(void *arg)
-{
-	struct coalesce *coalesce = arg;
-	uint64_t value, total;
-
-	for (total = 0; total < WRITES; total += value) {
-		if (read(coalesce->fd, &value, sizeof(value)) != sizeof(value))
-			err(EXIT_FAILURE, "coalesce: read");
-		coalesce->reads++;
-		pair_work_until(clock_now() + READER_NS);
-	}
-	return NULL;
-}
-
-static void measure_coalesce(struct table *table, unsigned int number)
-{
-	struct coalesce coalesce = { .fd = subject_open(&maxima[number], 0, 0) };
-	struct row *row = maximum_row(table, &maxima[number]);
-
-	pair_run(read_all, write_all, &coalesce);
-	close(coalesce.fd);
-	series_add(&row->series[0], coalesce.reads);
-	series_add(&row->series[1], (double)WRITES / coalesce.reads);
-}
-
-const struct bench bench_coalesce = {
-	.name = "coalesce",
-	.title = "10000 writes, reader works 125 us per read",
-	.labels = (const char *const[]){ "subject", "maximum", NULL },
-	.columns = (const struct column[]){ { "reads", "reads", 0, 0 },
-					    { "batch", "writes/read", 1, 0 },
-					    { 0 } },
-	.control = { "eventfd", "unlimited" },
-	.unit = "counts",
-	.cases = MAXIMA,
-	.two_threads = true,
-	.measure = measure_coalesce,
 };
 
 /* ---- burst: a writer that never rests, a reader that sleeps 1 ms for each event ---- */
@@ -287,28 +226,20 @@ const struct bench bench_burst = {
  */
 
 #define PACE_NS	    50000
-#define RATE	    1000
-#define CAPACITY    2
 /* Thousands of token intervals: a consumer that is not woken by then never will be. */
 #define PATIENCE_MS 5000
 
-enum { EVENTFD, FLOWFD, BUCKET, MEMORY_BUCKET, SUBJECTS };
-
-static const struct subject subjects[] = {
-	[EVENTFD] = { .maximum = NO_MAXIMUM },
-	[FLOWFD] = { .flowfd = true, .maximum = NO_MAXIMUM },
-	[BUCKET] = { .flowfd = true,
-		     .maximum = NO_MAXIMUM,
-		     .capacity = CAPACITY,
-		     .rate = RATE },
+static const struct channel *const streams[] = {
+	&channel_eventfd, &channel_flowfd, &channel_bucket, &channel_memory_bucket,
 };
 
+#define STREAMS (sizeof(streams) / sizeof(*streams))
+
 struct stream {
-	int fd;
+	const struct channel *channel;
+	struct end *self;
 	int epoll;
 	bool paced;
-	bool memory;
-	struct flowfd_counter counter;
 	uint64_t end;
 	uint64_t written;
 	_Atomic uint64_t read;
@@ -318,20 +249,17 @@ struct stream {
 
 static void take(struct stream *stream)
 {
-	uint64_t value;
+	uint64_t value = stream->channel->take(stream->self);
 
-	if (stream->memory ? flowfd_try_take(&stream->counter, &value) :
-			     read(stream->fd, &value, sizeof(value)) != sizeof(value))
-		return;
 	stream->read += value;
-	stream->reads++;
+	stream->reads += value > 0;
 }
 
 /* Both consumers are cancelled while they sleep. */
 static void *consume_by_poll(void *arg)
 {
 	struct stream *stream = arg;
-	struct pollfd pollfd = { .fd = stream->fd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = stream->self->in, .events = POLLIN };
 
 	for (;;) {
 		poll(&pollfd, 1, -1);
@@ -352,61 +280,20 @@ static void *consume_by_epoll(void *arg)
 	return NULL;
 }
 
-static void publish(struct stream *stream)
-{
-	uint64_t one = 1;
-
-	if (stream->memory) {
-		if (flowfd_add(&stream->counter, 1))
-			errx(EXIT_FAILURE, "bucket: add");
-	} else {
-		calls_made++;
-		if (write(stream->fd, &one, sizeof(one)) != sizeof(one))
-			err(EXIT_FAILURE, "bucket: write");
-	}
-	stream->written++;
-}
-
 static void *publish_all(void *arg)
 {
 	struct stream *stream = arg;
 	uint64_t next = clock_now();
 
 	while (clock_now() < stream->end) {
-		publish(stream);
+		stream->channel->signal(stream->self, 1);
+		stream->written++;
 		next += PACE_NS;
 		if (stream->paced)
 			clock_sleep_until(next);
 	}
 	stream->calls = calls_made;
 	return NULL;
-}
-
-static void open_stream(struct stream *stream, unsigned int subject, bool epoll)
-{
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-
-	stream->memory = subject == MEMORY_BUCKET;
-	if (stream->memory) {
-		open_in_memory(&stream->counter, CAPACITY, RATE);
-		stream->fd = stream->counter.fd;
-	} else {
-		stream->fd = subject_open(&subjects[subject], 0, FLOWFD_NONBLOCK);
-	}
-	stream->epoll = epoll ? epoll_create1(EPOLL_CLOEXEC) : -1;
-	if (epoll && (stream->epoll < 0 ||
-		      epoll_ctl(stream->epoll, EPOLL_CTL_ADD, stream->fd, &event)))
-		err(EXIT_FAILURE, "bucket: epoll");
-}
-
-static void close_stream(struct stream *stream)
-{
-	if (stream->epoll >= 0)
-		close(stream->epoll);
-	if (stream->memory)
-		flowfd_counter_close(&stream->counter);
-	else
-		close(stream->fd);
 }
 
 static void wait_until_all_is_read(const struct stream *stream)
@@ -424,27 +311,33 @@ static void wait_until_all_is_read(const struct stream *stream)
 /* A case is a consumer, a publisher and a subject. */
 static void measure_bucket(struct table *table, unsigned int number)
 {
-	static const char *const names[] = { "eventfd", "flowfd", "flowfd", "in memory" };
-	bool epoll = number / SUBJECTS / 2, paced = number / SUBJECTS % 2;
-	unsigned int subject = number % SUBJECTS;
+	const struct channel *channel = streams[number % STREAMS];
+	bool epoll = number / STREAMS / 2, paced = number / STREAMS % 2;
 	uint64_t begun = clock_now();
-	struct stream stream = { .paced = paced, .end = end_of_case() };
+	struct stream stream = {
+		.channel = channel,
+		.self = channel_open(channel, true),
+		.paced = paced,
+		.end = end_of_case(),
+	};
 	double seconds = (double)(stream.end - begun) / 1e9;
 	struct pair pair;
 	struct row *row;
 
-	open_stream(&stream, subject, epoll);
+	stream.epoll = epoll ? epoll_open(stream.self->in) : -1;
 	pair_start(&pair, epoll ? consume_by_epoll : consume_by_poll, publish_all, &stream);
 	pthread_join(pair.writer, NULL);
 	wait_until_all_is_read(&stream);
 	row = table_row(table, (const char *[]){ epoll ? "epoll ET" : "poll",
 						 paced ? "one in 50 us" : "flat out",
-						 names[subject],
-						 subject < BUCKET ? "none" : "1000/s, 2" });
+						 channel->name,
+						 channel->subject.rate ? "1000/s, 2" :
+									 "none" });
 	series_add(&row->series[0], clock_other_thread_ms(pair.reader));
 	pthread_cancel(pair.reader);
 	pthread_join(pair.reader, NULL);
-	close_stream(&stream);
+	close(stream.epoll);
+	channel_close(channel, stream.self);
 	series_add(&row->series[2], (double)stream.reads / seconds);
 	series_add(&row->series[3], (double)stream.written / seconds);
 	series_add(&row->series[4], (double)stream.calls / seconds);
@@ -465,7 +358,7 @@ const struct bench bench_bucket = {
 					    { 0 } },
 	.control = { NULL, NULL, "eventfd", "none" },
 	.unit = "milliseconds, rates",
-	.cases = 4 * SUBJECTS,
+	.cases = 4 * STREAMS,
 	.two_threads = true,
 	.measure = measure_bucket,
 };

@@ -25,10 +25,9 @@ struct settings settings;
  * has had a second thread.
  */
 static const struct bench *const benches[] = {
-	&bench_cost,	  &bench_ring,	 &bench_control, &bench_others,	 &bench_memory,
-	&bench_post,	  &bench_signal, &bench_wakeup,	 &bench_pingpong,
-	&bench_processes, &bench_accept, &bench_fanin,	 &bench_loop,	 &bench_burst,
-	&bench_latency,	  &bench_coalesce, &bench_bucket,
+	&bench_cost,	  &bench_ring,	 &bench_control, &bench_others, &bench_memory,
+	&bench_pingpong,  &bench_processes, &bench_accept, &bench_fanin, &bench_loop,
+	&bench_burst,	  &bench_latency, &bench_bucket,
 };
 
 #define BENCHES (sizeof(benches) / sizeof(*benches))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How much memory a watched file takes: the growth of the kernel's slab caches, and a
- * ring's mapping. Only root can read the slabs.
+ * How much memory a watched file takes: the growth of the kernel's slab caches, which
+ * only root can read.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -12,57 +12,36 @@
 
 #include "watcher.h"
 
-#define FILES	1024
-/* The size of ring whose mapping is reported. */
-#define ITEMS	4096
+#define FILES 1024
 
 static const enum files_kind kinds[] = { EVENTFDS, COUNTERS, SOCKETS };
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Calls back for each cache; false: the slabs cannot be read. */
-static bool read_slabs(void (*cache)(void *arg, const char *name, double bytes,
-				     double object),
-		       void *arg)
+/*
+ * The bytes of all slabs, or the size of an object of the cache @of; 0: the slabs cannot
+ * be read, or there is no such cache.
+ */
+static double read_slabs(const char *of)
 {
 	FILE *file = fopen("/proc/slabinfo", "re");
-	double object, pages, slabs;
+	double object, pages, slabs, result = 0;
 	char line[512], name[64];
 
 	if (!file)
-		return false;
-	while (fgets(line, sizeof(line), file))
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line,
 			   "%63s %*u %*u %lf %*u %lf : tunables %*u %*u %*u "
 			   ": slabdata %*u %lf",
-			   name, &object, &pages, &slabs) == 4)
-			cache(arg, name,
-			      slabs * pages * (double)sysconf(_SC_PAGESIZE),
-			      object);
+			   name, &object, &pages, &slabs) != 4)
+			continue;
+		if (!of)
+			result += slabs * pages * (double)sysconf(_SC_PAGESIZE);
+		else if (!strcmp(name, of))
+			result = object;
+	}
 	fclose(file);
-	return true;
-}
-
-static void add_bytes(void *arg, const char *name, double bytes, double object)
-{
-	double *sum = arg;
-
-	(void)name;
-	(void)object;
-	*sum += bytes;
-}
-
-struct wanted {
-	const char *name;
-	double size;
-};
-
-static void find_size(void *arg, const char *name, double bytes, double object)
-{
-	struct wanted *wanted = arg;
-
-	(void)bytes;
-	if (!strcmp(name, wanted->name))
-		wanted->size = object;
+	return result;
 }
 
 /*
@@ -71,16 +50,15 @@ static void find_size(void *arg, const char *name, double bytes, double object)
  */
 static double watch_for_good(unsigned int which, enum files_kind kind)
 {
-	double before = 0, after = 0;
+	double before;
 	struct watcher watcher;
 	struct files files;
 
 	files_open(&files, kind, FILES);
 	watcher_open(&watcher, which, FILES);
-	read_slabs(add_bytes, &before);
+	before = read_slabs(NULL);
 	watcher_add(&watcher, &files);
-	read_slabs(add_bytes, &after);
-	return (after - before) / FILES;
+	return (read_slabs(NULL) - before) / FILES;
 }
 
 static void add_row(struct table *table, const char *what, const char *by, double bytes)
@@ -88,49 +66,22 @@ static void add_row(struct table *table, const char *what, const char *by, doubl
 	series_add(&table_row(table, (const char *[]){ what, by })->series[0], bytes);
 }
 
-static void measure_size(struct table *table, const char *cache, const char *what,
-			 const char *by)
-{
-	struct wanted wanted = { .name = cache };
-
-	read_slabs(find_size, &wanted);
-	if (wanted.size)
-		add_row(table, what, by, wanted.size);
-}
-
-static void measure_mapping(struct table *table)
-{
-	struct flowfd_ring ring;
-	int error = flowfd_ring_create(&ring, ITEMS, 0);
-
-	if (error)
-		errx(EXIT_FAILURE, "ring: %s", flowfd_strerror(error));
-	add_row(table, "mapping, per file", watcher_name(WATCHER_RING),
-		(double)ring.map_size / ITEMS);
-	flowfd_ring_destroy(&ring);
-}
-
-/* After the others, so that the caches exist. */
-static void measure_sizes(struct table *table)
-{
-	measure_size(table, "flowfd_watch", "a watch", watcher_name(WATCHER_RING));
-	measure_size(table, "flowfd_counter", "a counter", "flowfd");
-	measure_mapping(table);
-}
-
 static void measure(struct table *table, unsigned int number)
 {
 	unsigned int which = number % WATCHERS;
 	enum files_kind kind;
-	double nothing = 0;
+	double bytes;
 	char what[32];
 
 	if (number == KINDS * WATCHERS) {
-		measure_sizes(table);
+		/* After the others, so that the cache exists. */
+		bytes = read_slabs("flowfd_counter");
+		if (bytes)
+			add_row(table, "a counter", "flowfd", bytes);
 		return;
 	}
 	kind = kinds[number / WATCHERS];
-	if (!read_slabs(add_bytes, &nothing))
+	if (!read_slabs(NULL))
 		return;
 	snprintf(what, sizeof(what), "watched %s", files_name(kind));
 	/* A first time, to use up objects that were freed before. */

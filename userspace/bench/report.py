@@ -93,7 +93,7 @@ def sentences(figures):
         (
             clause(
                 "signalling in memory takes {:.0f} % of what an eventfd takes",
-                get("signal", ("in memory",), "ratio"),
+                get("cost", ("write + read", "in memory"), "ratio"),
                 lambda r: 100 * r,
             ),
             clause(
@@ -166,7 +166,7 @@ PLOTS = (
         "less still, but no event loop can wait for it beside files.",
         3,
         [
-            (name, "signal", (name,), "ratio")
+            (name, "cost", ("write + read", name), "ratio")
             for name in ("eventfd", "flowfd", "in memory", "post", "futex")
         ],
     ),

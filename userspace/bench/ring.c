@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Many watched files, by edge-triggered epoll(7) and by a ring: what an event costs, what
- * adding and removing a file costs, what that costs programs without a ring, and how soon
- * a sleeping consumer has its event.
+ * adding and removing a file costs, and what that costs programs without a ring.
  */
 #include <err.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,23 +11,16 @@
 
 /* Of control; one call adds them all. */
 #define FILES	1000
-/* Of wakeup; its consumer can sleep again in between. */
-#define EVENTS	1000
-#define PACE_NS 1000000
 
 /**
  * struct work - a watcher and what it watches
  * @time: of both halves of @rounds
- * @done: events that the consumer has
  */
 struct work {
 	struct watcher watcher;
 	struct files files;
 	uint64_t time[2];
 	double rounds;
-	atomic_uint done;
-	double us[EVENTS];
-	uint64_t written[EVENTS];
 };
 
 static void begin(struct work *work, unsigned int which, enum files_kind kind,
@@ -224,64 +215,4 @@ const struct bench bench_others = {
 	.control = { NULL, "none" },
 	.cases = 4,
 	.measure = measure_others,
-};
-
-/* Waits for a late consumer: two writes would be one event. */
-static void *write_at_pace(void *arg)
-{
-	struct work *work = arg;
-	unsigned int i;
-
-	for (i = 0; i < EVENTS; i++) {
-		do {
-			clock_sleep_until(clock_now() + PACE_NS);
-		} while (work->done < i);
-		work->written[i] = clock_now();
-		files_write(&work->files);
-	}
-	return NULL;
-}
-
-static void *take_all(void *arg)
-{
-	struct work *work = arg;
-	unsigned int i;
-
-	for (i = 0; i < EVENTS; i++) {
-		watcher_wait(&work->watcher);
-		work->us[i] = (double)(clock_now() - work->written[i]) / 1e3;
-		work->done = i + 1;
-	}
-	return NULL;
-}
-
-static void measure_wakeup(struct table *table, unsigned int number)
-{
-	static struct work work;
-	const double *us = work.us;
-	struct row *row;
-
-	begin(&work, number, EVENTFDS, 1);
-	work.done = 0;
-	watcher_add(&work.watcher, &work.files);
-	pair_run(take_all, write_at_pace, &work);
-	end(&work);
-	row = table_row(table, (const char *[]){ watcher_name(number) });
-	samples_sort(work.us, EVENTS);
-	series_add(&row->series[0], us[EVENTS / 2] * 1e3);
-	series_add(&row->series[1], us[EVENTS * 99 / 100] * 1e3);
-}
-
-const struct bench bench_wakeup = {
-	.name = "wakeup",
-	.title = "an event in 1 ms wakes a sleeping consumer, who takes it",
-	.labels = (const char *const[]){ "watcher", NULL },
-	.columns = (const struct column[]){ { "p50", "median", 0, 0 },
-					    { "p99", "p99", 0, 0 },
-					    { "ratio", "ratio of median", 3, 1 },
-					    { 0 } },
-	.control = { "epoll ET" },
-	.cases = WATCHERS,
-	.two_threads = true,
-	.measure = measure_wakeup,
 };

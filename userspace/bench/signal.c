@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a signal costs: one thread that signals and takes, two that wake each other, eight
- * that signal without rest, and one that wakes an event loop.
+ * What a signal costs: two threads or processes that wake each other, eight threads that
+ * signal without rest, and one that wakes an event loop.
  */
 #include <err.h>
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "channel.h"
 
@@ -21,9 +26,9 @@ static const struct channel *const channels[] = {
 
 #define CHANNELS (sizeof(channels) / sizeof(*channels))
 
-static bool channel_without(unsigned int number)
+static bool without(unsigned int number)
 {
-	return !(channels[number]->is & MODULE);
+	return channel_without(channels[number]);
 }
 
 static struct row *channel_row(struct table *table, const struct channel *channel)
@@ -41,68 +46,7 @@ static unsigned long sleeps(void)
 	return (unsigned long)usage.ru_nvcsw;
 }
 
-/* ---- one thread ---- */
-
-static void measure_turns(struct table *table, const struct channel *channel)
-{
-	struct end *self = channel_open(channel, false);
-
-	series_add(&channel_row(table, channel)->series[0],
-		   clock_loop(channel->turns, self));
-	channel_close(channel, self);
-}
-
-static void measure_signal(struct table *table, unsigned int number)
-{
-	measure_turns(table, channels[number]);
-}
-
-#define TURNS_COLUMNS                                               \
-	(const struct column[])                                     \
-	{                                                           \
-		{ "cost", "signal + take", 1, 0 },                  \
-		{ "ratio", "ratio", 3, 1 }, { 0 }                   \
-	}
-
-const struct bench bench_signal = {
-	.name = "signal",
-	.title = "one thread signals and takes that",
-	.labels = (const char *const[]){ "channel", NULL },
-	.columns = TURNS_COLUMNS,
-	.control = { "eventfd" },
-	.cases = CHANNELS,
-	.without = channel_without,
-	.measure = measure_signal,
-};
-
-static const struct channel *const tellers[] = {
-	&channel_epoll_eventfd,
-	&channel_epoll_flowfd,
-	&channel_post,
-};
-
-static bool teller_without(unsigned int number)
-{
-	return !(tellers[number]->is & MODULE);
-}
-
-static void measure_post(struct table *table, unsigned int number)
-{
-	measure_turns(table, tellers[number]);
-}
-
-const struct bench bench_post = {
-	.name = "post",
-	.title = "one thread tells an event loop something, and is that loop",
-	.labels = (const char *const[]){ "channel", NULL },
-	.columns = TURNS_COLUMNS,
-	.control = { "eventfd, epoll" },
-	.cases = sizeof(tellers) / sizeof(*tellers),
-	.without = teller_without,
-	.measure = measure_post,
-};
-
-/* ---- two threads, each of which sleeps before each signal that it takes ---- */
+/* ---- two threads or processes, which both sleep before each signal ---- */
 
 struct pingpong {
 	const struct channel *channel;
@@ -159,21 +103,36 @@ static void *begin(void *arg)
 	return NULL;
 }
 
-static void measure_pingpong(struct table *table, unsigned int number)
+static double measure_turns(struct table *table, const struct channel *channel,
+			    void (*run)(struct pingpong *pingpong), struct pingpong *pingpong)
 {
-	const struct channel *channel = channels[number];
-	struct pingpong pingpong = { .channel = channel };
-	struct row *row = channel_row(table, channel);
 	double rounds;
 
-	pingpong.there = channel_open(channel, false);
-	pingpong.back = channel_open(channel, false);
-	pair_run(answer, begin, &pingpong);
-	channel_close(channel, pingpong.there);
-	channel_close(channel, pingpong.back);
-	rounds = (double)(pingpong.rounds - 1);
-	series_add(&row->series[0], (double)pingpong.time / rounds);
-	series_add(&row->series[2],
+	*pingpong = (struct pingpong){
+		.channel = channel,
+		.there = channel_open(channel, false),
+		.back = channel_open(channel, false),
+	};
+	run(pingpong);
+	channel_close(channel, pingpong->there);
+	channel_close(channel, pingpong->back);
+	rounds = (double)(pingpong->rounds - 1);
+	series_add(&channel_row(table, channel)->series[0],
+		   (double)pingpong->time / rounds);
+	return rounds;
+}
+
+static void run_threads(struct pingpong *pingpong)
+{
+	pair_run(answer, begin, pingpong);
+}
+
+static void measure_pingpong(struct table *table, unsigned int number)
+{
+	struct pingpong pingpong;
+	double rounds = measure_turns(table, channels[number], run_threads, &pingpong);
+
+	series_add(&channel_row(table, channels[number])->series[2],
 		   (double)(pingpong.sleeps[0] + pingpong.sleeps[1]) / rounds);
 }
 
@@ -188,8 +147,69 @@ const struct bench bench_pingpong = {
 	.control = { "eventfd" },
 	.cases = CHANNELS,
 	.two_threads = true,
-	.without = channel_without,
+	.without = without,
 	.measure = measure_pingpong,
+};
+
+/* ---- two processes on one processor, which share nothing but a socket ---- */
+
+static const struct channel *const ways[] = {
+	&channel_eventfd, &channel_by_default,	 &channel_one_consumer, &channel_no_poll,
+	&channel_shared_futex, &channel_pipe, &channel_datagram,
+};
+
+static void run_processes(struct pingpong *pingpong)
+{
+	const struct channel *channel = pingpong->channel;
+	cpu_set_t all, one;
+	pid_t child;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	child = fork();
+	if (child < 0)
+		err(EXIT_FAILURE, "fork");
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pingpong->there = channel_import(channel, pingpong->there);
+		pingpong->back = channel_import(channel, pingpong->back);
+		/* Until it is killed: it does not see that this one stops. */
+		answer(pingpong);
+	}
+	/* Waits for the child to come so far. */
+	turn(pingpong);
+	pingpong->rounds = 0;
+	begin(pingpong);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
+static void measure_processes(struct table *table, unsigned int number)
+{
+	struct pingpong pingpong;
+
+	measure_turns(table, ways[number], run_processes, &pingpong);
+}
+
+static bool processes_without(unsigned int number)
+{
+	return channel_without(ways[number]);
+}
+
+const struct bench bench_processes = {
+	.name = "processes",
+	.title = "two processes signal each other in turn on one processor, and sleep between",
+	.labels = (const char *const[]){ "channel", NULL },
+	.columns = (const struct column[]){ { "cost", "round", 0, 0 },
+					    { "ratio", "ratio", 3, 1 },
+					    { 0 } },
+	.control = { "eventfd" },
+	.cases = sizeof(ways) / sizeof(*ways),
+	.without = processes_without,
+	.measure = measure_processes,
 };
 
 /* ---- eight threads that signal without rest, and one that takes and sleeps ---- */
@@ -233,13 +253,6 @@ static void *receive_all(void *arg)
 	return NULL;
 }
 
-static void start(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-	errno = pthread_create(thread, NULL, run, arg);
-	if (errno)
-		err(EXIT_FAILURE, "pthread_create");
-}
-
 /* Nanoseconds in which all threads have signalled. */
 static uint64_t run_fanin(struct fanin *fanin)
 {
@@ -248,9 +261,9 @@ static uint64_t run_fanin(struct fanin *fanin)
 	uint64_t time;
 
 	pthread_barrier_init(&fanin->begin, NULL, SENDERS + 1);
-	start(&taker, receive_all, fanin);
+	thread_start(&taker, receive_all, fanin);
 	for (i = 0; i < SENDERS; i++)
-		start(&senders[i], send_all, fanin);
+		thread_start(&senders[i], send_all, fanin);
 	pthread_barrier_wait(&fanin->begin);
 	time = clock_now();
 	/* Long enough for all of them on one CPU, with turns of 4 ms. */
@@ -292,7 +305,7 @@ const struct bench bench_fanin = {
 					    { 0 } },
 	.control = { "eventfd" },
 	.cases = CHANNELS,
-	.without = channel_without,
+	.without = without,
 	.measure = measure_fanin,
 };
 
@@ -311,6 +324,7 @@ static const struct channel *const loops[] = {
 	&channel_epoll_eventfd,
 	&channel_epoll_flowfd,
 	&channel_epoll_memory,
+	&channel_ring_eventfd,
 	&channel_post,
 };
 
@@ -318,7 +332,7 @@ static const struct channel *const loops[] = {
 
 static bool loop_without(unsigned int number)
 {
-	return !(loops[number % LOOPS]->is & MODULE);
+	return channel_without(loops[number % LOOPS]);
 }
 
 /**
@@ -367,7 +381,7 @@ static double clock_cost(void)
 static void look(struct loop *loop)
 {
 	uint64_t start = clock_now(), end;
-	bool found = loop->channel->take(loop->self);
+	bool found = loop->channel->take(loop->self) > 0;
 
 	end = clock_now();
 	loop->look[loop->looks++ % SIGNALS] = (double)(end - start);

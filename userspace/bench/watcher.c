@@ -234,21 +234,3 @@ uint64_t watcher_take(struct watcher *watcher, unsigned int count)
 {
 	return watcher->ep >= 0 ? epoll_take(watcher, count) : ring_take(watcher);
 }
-
-/* Sleeps until there is an event, of one file, and takes it. */
-void watcher_wait(struct watcher *watcher)
-{
-	struct flowfd_event event;
-	int result;
-
-	if (watcher->ep >= 0) {
-		if (epoll_wait(watcher->ep, watcher->event, 1, -1) < 0)
-			err(EXIT_FAILURE, "epoll_wait");
-		return;
-	}
-	while (!flowfd_ring_next(&watcher->ring, &event)) {
-		result = flowfd_ring_wait(&watcher->ring, FLOWFD_RING_FOREVER);
-		if (result < 0 && result != -EINTR)
-			errx(EXIT_FAILURE, "ring: %s", flowfd_strerror(result));
-	}
-}

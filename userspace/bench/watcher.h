@@ -54,6 +54,5 @@ void watcher_close(struct watcher *watcher);
 void watcher_add(struct watcher *watcher, const struct files *files);
 void watcher_remove(struct watcher *watcher, const struct files *files);
 uint64_t watcher_take(struct watcher *watcher, unsigned int count);
-void watcher_wait(struct watcher *watcher);
 
 #endif /* FLOWFD_BENCH_WATCHER_H */

@@ -43,7 +43,7 @@ for program in bench run; do
 		libc.so.6 "flowfd-$program needs the C library alone"
 done
 tap_is "$("$bench" --list | cut -d' ' -f1 | xargs)" \
-	"cost ring control others memory post signal wakeup pingpong processes accept fanin loop burst latency coalesce bucket" \
+	"cost ring control others memory pingpong processes accept fanin loop burst latency bucket" \
 	"--list names all benchmarks"
 if [ -e /dev/flowfd ]; then
 	tap_skip "says that the module is missing" "it is loaded"
@@ -56,12 +56,13 @@ fi
 tap_ok "measures what needs no module" "$bench" --short --rounds=2 --time=2 --fallback \
 	--json="$dir/result" --html="$dir/page"
 tap_is "$(facts "$dir/result" 'list(b)')" \
-	"['cost', 'post', 'signal', 'pingpong', 'processes', 'fanin', 'loop']" \
+	"['cost', 'pingpong', 'processes', 'fanin', 'loop']" \
 	"the result holds each such benchmark"
 tap_is "$(facts "$dir/result" '{len(f["values"]) for b in r["benchmarks"]
 	for row in b["rows"] for f in row.values()
 	if isinstance(f, dict)}')" "{2}" "every figure has a value of each round"
-tap_is "$(facts "$dir/result" '[row["channel"] for row in b["signal"]["rows"]]')" \
+tap_is "$(facts "$dir/result" '[row["subject"] for row in b["cost"]["rows"]
+	if row["operation"] == "write + read"]')" \
 	"['eventfd', 'in memory', 'post', 'futex']" "signals without the module"
 tap_is "$(facts "$dir/result" '[row["channel"] for row in b["fanin"]["rows"]
 	if f(row, "calls") < 1]')" "['in memory', 'post', 'futex']" \
@@ -70,10 +71,10 @@ tap_is "$(facts "$dir/result" '[row["channel"] for row in b["pingpong"]["rows"]
 	if f(row, "sleeps") < 0.2]')" "[]" "threads that signal in turn sleep"
 tap_is "$(facts "$dir/result" 'all(bool(row["look"]) == (row["loop"] == "busy")
 	for row in b["loop"]["rows"])')" True "only a busy loop looks"
-tap_is "$("$bench" --short --rounds=1 --time=1 --fallback --json=- signal 2>/dev/null |
+tap_is "$("$bench" --short --rounds=1 --time=1 --fallback --json=- cost 2>/dev/null |
 	facts /dev/stdin 'r["format"], r["version"], len(r["benchmarks"])')" \
 	"('flowfd-bench', 2, 1)" "--json=- gives JSON and nothing else"
-"$bench" --short --rounds=1 --time=1 --fallback --json=/dev/full signal \
+"$bench" --short --rounds=1 --time=1 --fallback --json=/dev/full cost \
 	>/dev/null 2>"$dir/err"
 tap_is "$? $(tail -n 1 "$dir/err")" \
 	"1 flowfd-bench: /dev/full: No space left on device" \

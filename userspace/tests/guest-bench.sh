@@ -29,8 +29,9 @@ tap_is "$(facts '[name for name in b if not b[name]["rows"]]')" "[]" \
 tap_is "$(grep -c '^  goal: ' "$dir/text")" \
 	"$(grep -c '^	{ "' "${0%/*}/../bench/goals.c")" "each goal is checked"
 tap_is "$(grep '^  goal: .*not measured' "$dir/text")" "" "and was measured"
-tap_is "$(facts '[row["channel"] for row in b["signal"]["rows"]]')" \
-	"['eventfd', 'flowfd', 'in memory', 'post', 'futex']" "each way to signal"
+tap_is "$(facts '[row["subject"] for row in b["cost"]["rows"]
+	if row["operation"] == "write + read"]')" \
+	"['eventfd', 'flowfd', '+ bucket', 'in memory', 'post', 'futex']" "each way to signal"
 tap_is "$(facts '[row["channel"] for row in b["fanin"]["rows"]
 	if f(row, "calls") < 1]')" "['in memory', 'post', 'futex']" \
 	"only signals in memory take less than a system call each"
