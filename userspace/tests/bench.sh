@@ -101,8 +101,43 @@ tap_is "$? $(cat "$dir/err")" \
 	"1 flowfd-bench-report: $dir/none/x: No such file or directory" \
 	"a page that cannot be written is an error"
 
-tap_is "$(grep -o '<p>What [^:]*:' "$dir/page" | xargs)" \
-	"<p>What gains: <p>What does not gain:" "the page begins with its conclusion"
+# changed EXPRESSION: the result with each median m replaced, and more done
+changed() {
+	python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+for bench in r["benchmarks"]:
+    for row in bench["rows"]:
+        for f in row.values():
+            if isinstance(f, dict):
+                m = f["median"]
+                f["median"] = eval(sys.argv[2])
+exec(sys.argv[3])
+json.dump(r, sys.stdout)' "$dir/result" "$@"
+}
+# concludes RATIO: the headings of the conclusion if all ratios are that
+concludes() {
+	changed "$1" "" >"$dir/changed"
+	"$report" -o "$dir/other" "$dir/changed"
+	grep -o '<p>What [^:]*:' "$dir/other" | xargs
+}
+tap_is "$(concludes 0.5)" "<p>What gains:" "the page begins with its conclusion: gains"
+tap_is "$(concludes 1.3)" "<p>What does not gain:" "or that there are none"
+tap_is "$(grep -c 'What gains\|What does not' "$dir/page")" 1 "or what was measured"
+# broken WHAT ERROR MEDIAN STATEMENT
+broken() {
+	changed "$3" "$4" >"$dir/changed"
+	"$report" -o "$dir/none" "$dir/changed" 2>"$dir/err"
+	tap_is "$? $(cut -d'(' -f1 "$dir/err")" \
+		"1 flowfd-bench-report: $dir/changed: not a result of flowfd-bench: $2" "$1"
+}
+broken "figures of 0" ZeroDivisionError 0 ""
+broken "a date that is none" AttributeError m 'r["date"] = 5'
+broken "text in place of a figure" TypeError '"x"' ""
+sed 's/"median": [0-9.]*/"median": 1'"$(printf '%05000d' 0)"'/' "$dir/result" >"$dir/changed"
+"$report" -o "$dir/none" "$dir/changed" 2>"$dir/err"
+tap_is "$? $(cut -d'(' -f1 "$dir/err")" \
+	"1 flowfd-bench-report: $dir/changed: not a result of flowfd-bench: ValueError" \
+	"a figure of 5000 digits"
 tap_is "$(grep -o '<div class="bars">' "$dir/page" | wc -l)" 2 \
 	"and plots of what was measured"
 tap_is "$(grep -c 'goal' "$dir/page")" 0 "it has no goals"
