@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <flowfd.h>
@@ -32,7 +31,7 @@ static const struct bench *const benches[] = {
 
 #define BENCHES (sizeof(benches) / sizeof(*benches))
 
-enum { SHORT = 256, JSON, HTML, LIST, CHECK, FALLBACK, INSTRUCTIONS };
+enum { SHORT = 256, JSON, LIST, CHECK, FALLBACK, INSTRUCTIONS };
 
 static const struct argp_option options[] = {
 	{ "short", SHORT, NULL, 0, "Measure everything 3 times, for 4 ms", 0 },
@@ -47,8 +46,6 @@ static const struct argp_option options[] = {
 	{ "json", JSON, "FILE", 0,
 	  "Write the result as JSON; to standard output instead of the tables if FILE is -",
 	  0 },
-	{ "html", HTML, "FILE", 0,
-	  "Write the result as a page with plots (flowfd-bench-report)", 0 },
 	{ "check", CHECK, NULL, 0,
 	  "Print the project's goals for what is measured; exit with 1 if one is missed", 0 },
 	{ "list", LIST, NULL, 0, "List the benchmarks and exit", 0 },
@@ -57,7 +54,6 @@ static const struct argp_option options[] = {
 
 struct arguments {
 	const char *json;
-	const char *html;
 	bool is_short;
 	bool check;
 	bool chosen[BENCHES];
@@ -143,9 +139,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case JSON:
 		arguments->json = arg;
 		break;
-	case HTML:
-		arguments->html = arg;
-		break;
 	case CHECK:
 		arguments->check = true;
 		break;
@@ -230,53 +223,10 @@ static FILE *open_json(const char *path)
 	return file;
 }
 
-static void copy(FILE *from, FILE *file, const char *path)
+static void write_json(FILE *file, const char *path, const char *text, size_t size)
 {
-	char text[4096];
-	size_t length;
-
-	rewind(from);
-	while ((length = fread(text, 1, sizeof(text), from)))
-		fwrite(text, 1, length, file);
-	if (ferror(from) || ferror(file) || fflush(file))
+	if (fwrite(text, 1, size, file) != size || fflush(file))
 		err(EXIT_FAILURE, "%s", path);
-}
-
-/* The report script is in the directory of this program, installed or built. */
-static const char *find_report(void)
-{
-	static const char suffix[] = "-report";
-	static char path[4096 + sizeof(suffix)];
-	ssize_t length = readlink("/proc/self/exe", path, 4096);
-
-	if (length < 0)
-		err(EXIT_FAILURE, "/proc/self/exe");
-	memcpy(path + length, suffix, sizeof(suffix));
-	if (access(path, X_OK))
-		err(EXIT_FAILURE, "%s", path);
-	return path;
-}
-
-/* @result is its standard input. */
-static void report(FILE *result, const char *script, const char *path)
-{
-	int status;
-	pid_t pid;
-
-	rewind(result);
-	pid = fork();
-	if (pid < 0)
-		err(EXIT_FAILURE, "fork");
-	if (!pid) {
-		if (dup2(fileno(result), STDIN_FILENO) < 0)
-			err(EXIT_FAILURE, "dup2");
-		execl(script, script, "-o", path, "-", NULL);
-		err(EXIT_FAILURE, "%s", script);
-	}
-	if (waitpid(pid, &status, 0) != pid)
-		err(EXIT_FAILURE, "waitpid");
-	if (status)
-		errx(EXIT_FAILURE, "%s: cannot make the page", path);
 }
 
 static void need_module(void)
@@ -314,8 +264,9 @@ static bool run_all(const struct arguments *arguments, FILE *result, FILE *text)
 int main(int argc, char **argv)
 {
 	struct arguments arguments = { 0 };
-	const char *script = NULL;
 	FILE *json, *result;
+	char *text;
+	size_t size;
 	bool met;
 
 	output_check_at_exit(EXIT_FAILURE);
@@ -326,21 +277,18 @@ int main(int argc, char **argv)
 	else
 		need_module();
 	json = open_json(arguments.json);
-	if (arguments.html)
-		script = find_report();
-	result = tmpfile();
+	result = open_memstream(&text, &size);
 	if (!result)
-		err(EXIT_FAILURE, "temporary file");
+		err(EXIT_FAILURE, "result");
 	result_begin(result, argv);
 	if (settings.instructions)
 		sleep(3);
 	met = run_all(&arguments, result, json == stdout ? NULL : stdout);
 	result_end(result);
-	if (fflush(result))
-		err(EXIT_FAILURE, "temporary file");
+	if (fclose(result))
+		err(EXIT_FAILURE, "result");
 	if (json)
-		copy(result, json, arguments.json);
-	if (script)
-		report(result, script, arguments.html);
+		write_json(json, arguments.json, text, size);
+	free(text);
 	return met ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Make one HTML page from the JSON of flowfd-bench.
 
-Installed as flowfd-bench-report; flowfd-bench --html runs it. What the JSON does not have
+Installed as flowfd-bench-report. What the JSON does not have
 (benchmarks that did not run, flowfd without its module) is left out.
 """
 

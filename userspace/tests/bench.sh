@@ -54,7 +54,8 @@ else
 fi
 
 tap_ok "measures what needs no module" "$bench" --short --rounds=2 --time=2 --fallback \
-	--json="$dir/result" --html="$dir/page"
+	--json="$dir/result"
+tap_ok "makes a page of it" "$report" -o "$dir/page" "$dir/result"
 tap_is "$(facts "$dir/result" 'list(b)')" \
 	"['cost', 'pingpong', 'processes', 'fanin', 'loop']" \
 	"the result holds each such benchmark"
