@@ -11,40 +11,18 @@
 #undef flowfd_ring_notify
 #undef flowfd_ring_wait
 
-int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role);
-int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value);
-int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value);
-int flowfd_ring_notify(const struct flowfd_ring *ring);
-int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout);
-
 _Thread_local uint64_t calls_made;
 
-int calls_counter_notify(const struct flowfd_counter *c, unsigned int role)
-{
-	calls_made++;
-	return flowfd_counter_notify(c, role);
-}
+#define COUNTED(name, parameters, arguments)            \
+	int flowfd_##name parameters;                   \
+	int calls_##name parameters                     \
+	{                                               \
+		calls_made++;                           \
+		return flowfd_##name arguments;         \
+	}
 
-int calls_counter_write(const struct flowfd_counter *c, uint64_t value)
-{
-	calls_made++;
-	return flowfd_counter_write(c, value);
-}
-
-int calls_counter_read(const struct flowfd_counter *c, uint64_t *value)
-{
-	calls_made++;
-	return flowfd_counter_read(c, value);
-}
-
-int calls_ring_notify(const struct flowfd_ring *ring)
-{
-	calls_made++;
-	return flowfd_ring_notify(ring);
-}
-
-int calls_ring_wait(const struct flowfd_ring *ring, uint64_t timeout)
-{
-	calls_made++;
-	return flowfd_ring_wait(ring, timeout);
-}
+COUNTED(counter_notify, (const struct flowfd_counter *c, unsigned int role), (c, role))
+COUNTED(counter_write, (const struct flowfd_counter *c, uint64_t value), (c, value))
+COUNTED(counter_read, (const struct flowfd_counter *c, uint64_t *value), (c, value))
+COUNTED(ring_notify, (const struct flowfd_ring *ring), (ring))
+COUNTED(ring_wait, (const struct flowfd_ring *ring, uint64_t timeout), (ring, timeout))
