@@ -197,24 +197,13 @@ struct flowfd_create_counter {
  * @set: FLOWFD_SET_* bits: which settings to set; 0: all
  * @reserved: must be 0
  *
- * 72 bytes. Zero in each field is as eventfd(2).
- *
- * A counter is *ready* if its count is not 0, and it reached @read_mark, or @max_delay
- * passed since the count left 0, or was first held back (a @read_mark of 1 ends that), or
- * there was an urgent write or one that did not fit and nothing of it was taken since, or
- * a task sleeps in a write, or a write of @write_mark has no room. Then poll(2) reports
- * EPOLLIN, and readers are woken, through the token bucket. A read that may sleep waits
- * until the counter is ready. One that may not takes what is there, and fails with EAGAIN
- * only if the count is 0: as recv(2) with SO_RCVLOWAT. Poll reports EPOLLOUT if a write of
- * @write_mark fits.
+ * 72 bytes. Zero in each field is as eventfd(2). "Policies" in flowfd(7) says when a
+ * counter is *ready*. Then poll(2) reports EPOLLIN, and readers are woken, through the
+ * token bucket. Poll reports EPOLLOUT if a write of @write_mark fits.
  *
  * With FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP no write waits, and a value
- * that could never fit is lost like any other.
- *
- * A mapped counter has no marks and no delay: memory knows of a count only. Policies for
- * overflow act on calls. An add in memory that fits passes writers that sleep.
- *
- * The marks are SO_RCVLOWAT's and SO_SNDLOWAT's, the delay is VTIME's of termios(3).
+ * that could never fit is lost like any other. Of a mapped counter, policies for overflow
+ * act on calls, and an add in memory that fits passes writers that sleep.
  */
 struct flowfd_flow {
 	__aligned_u64 maximum;
@@ -421,10 +410,8 @@ struct flowfd_counter_stats {
  * another thread creates while it copies: the child can have the memory of a counter and
  * not its descriptor.
  *
- * Pollers that are level-triggered see no difference to an eventfd. Those that are
- * edge-triggered get an EPOLLIN edge for the first add in memory after a take, and must
- * take after each edge; and an EPOLLOUT edge only for room after an add that failed. Each
- * write is an edge, as on an eventfd.
+ * flowfd(7) says what pollers see. An edge-triggered one gets an EPOLLOUT edge only for
+ * room after an add that failed.
  *
  * Whoever has the counter can write any value to the pages of producers and consumers.
  * That disturbs those who use this counter, and nobody else: they can lose counts and
@@ -502,28 +489,10 @@ struct flowfd_bridge {
 };
 
 /*
- * Connects a counter with an eventfd, or ends such a connection. A counter has one source
- * and one sink at most, and an eventfd is in one bridge at most.
- *
- * Source: the count of the eventfd is moved into the counter whenever somebody signals or
- * writes it, and once at the start. So reads of the eventfd find nothing. If not all of it
- * fits below the maximum, the counter is filled; what was taken already waits
- * (flowfd-source-waiting in fdinfo), and what comes later stays in the eventfd, until there
- * is room; or it is lost, if the overflow policy says so. An eventfd with EFD_SEMAPHORE
- * gives 1 at a time: 1024 are moved for a signal, and the rest with the next ones.
- *
- * Sink: when the counter's readers are woken, which its bucket and other settings delay as
- * ever, its count is taken and the eventfd is signalled once. The signal adds the count up
- * to Linux 6.7, and 1 from 6.8 on, as all signals by the kernel do. It never waits: an
- * eventfd stops at ULLONG_MAX and then reports EPOLLERR. Other readers of the counter
- * compete with the sink.
- *
- * A counter with both has no maximum, also while something of a source that was removed
- * waits: the sink would make room for the source, and no program would have to be there.
- *
- * A bridge holds neither file. It ends when the counter's last descriptor is closed, and
- * when the eventfd's is; that of a source after its count was moved. A count that waits
- * when a source ends is added to the counter as soon as there is room.
+ * Connects a counter with an eventfd, or ends such a connection: flowfd_bridge(3). A
+ * counter has one source and one sink at most, and no maximum if it has both, also while
+ * something of a source that was removed waits. An eventfd is in one bridge at most. A
+ * bridge holds neither file, and ends when the last descriptor of either is closed.
  *
  * EBADF: the counter is not open for writing (source) or reading (sink), or @eventfd is no
  * descriptor. EINVAL: the structure is shorter than FLOWFD_BRIDGE_SIZE_VER0; @flags has not
@@ -755,10 +724,10 @@ struct flowfd_ring_item {
  *
  * 24 bytes.
  *
- * FLOWFD_RING_ADD adds a watch, and publishes at once the events that are true now.
- * The last close of a socket, an unnamed pipe or a counter ends its watch. Any other
- * file is pinned: the watch keeps the open file description until FLOWFD_RING_DEL or
- * the end of the ring, and the result has FLOWFD_RING_PINNED.
+ * FLOWFD_RING_ADD adds a watch, and publishes at once the events that are true now. A
+ * file that is not a socket, an unnamed pipe or a counter is pinned: the watch keeps the
+ * open file description until it is removed or the ring ends, and the result has
+ * FLOWFD_RING_PINNED ("Pinned files" in flowfd(7)).
  * EBADF: @fd is not open. EINVAL: no EPOLLET, or EPOLLEXCLUSIVE, EPOLLWAKEUP or an
  * unknown bit. EOPNOTSUPP: the file has more than two wait queues. EPERM: the file
  * cannot be polled, or the answer of its poll method depends on the calling task
@@ -767,11 +736,10 @@ struct flowfd_ring_item {
  * posts, counting posts that were removed before the consumer took them. ENOMEM: no
  * memory.
  *
- * FLOWFD_RING_ADD_PINNED does the same, but also pins sockets, pipes and counters.
- * Such a file must be removed before it is closed. While any ring watches an unpinned
- * socket, every read and write of a socket in the system pays an fsnotify check; the
- * same holds for pipes. A UNIX socket is never pinned, as the ring can be in its
- * queue: the result is 0.
+ * FLOWFD_RING_ADD_PINNED does the same, but also pins sockets, pipes and counters. While
+ * any ring watches an unpinned socket, every read and write of a socket in the system pays
+ * an fsnotify check; the same holds for pipes. A UNIX socket is never pinned, as the ring
+ * can be in its queue: the result is 0.
  *
  * FLOWFD_RING_MOD sets @events and @data, re-arms a watch that EPOLLONESHOT disarmed,
  * drops the events that were not taken, and publishes at once the events that are true
@@ -874,10 +842,7 @@ struct flowfd_ring_wait {
  * stores the number of filled slots as a __u64. It takes no event. EAGAIN: none, and
  * O_NONBLOCK. EINTR: as above. EINVAL: less than 8 bytes.
  *
- * poll(2), epoll(7) and io_uring wait for the same, also in another thread than the
- * one that harvests: a ring has EPOLLIN while @head is not the number of slots that
- * were filled, or the stack or @taken has posts. All pollers are woken, exclusive ones
- * as well.
+ * "Polling a ring" in flowfd(4) says what pollers see.
  *
  * A task that finds nothing sets @armed, looks again, and then sleeps. A poll sets @armed
  * before it looks if the poller is in the ring's wait queue, as with epoll(7).
@@ -997,13 +962,9 @@ struct flowfd_share {
 
 /*
  * On a descriptor that may create counters: returns a new descriptor of the counter or ring
- * that has this key. As if it had been sent over a socket, it is of the same open file
- * description: mode and O_NONBLOCK are those of all others. A process may use a key if it
- * is in the user namespace in which the counter or ring was opened or created, whatever
- * its user is.
- *
- * A key keeps nothing open. It opens nothing any more when the last descriptor and the last
- * mapping are gone, and no other counter or ring ever gets it.
+ * that has this key, as if it had been sent over a socket: of the same open file
+ * description. A process may use a key if it is in the user namespace in which the counter
+ * or ring was opened or created. A key keeps nothing open: flowfd_share(3).
  *
  * ENOENT: no counter or ring has this key, or it is of another user namespace: nothing
  * tells whether the number, the secret or the namespace is wrong. EINVAL, E2BIG: as

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters in memory, of libflowfd: included by <flowfd.h>.
+ * Counters in memory, of libflowfd: included by <flowfd.h>, whose rules apply.
  *
- * A mapped counter (FLOWFD_MAPPED) has its count in memory that processes share.
- * flowfd_add() and flowfd_take() work there, and make a system call only if somebody
- * sleeps or polls, or if there is no room or no count. flowfd(7) says what they cost.
- * read(2), write(2) and poll(2) work on the same count. With a counter that is not
- * mapped the functions make a system call each, so that one program serves both.
+ * flowfd_add() and flowfd_take() work in memory, and make a system call only if somebody
+ * sleeps or polls, or if there is no room or no count. With a counter that is not mapped
+ * they make one each, so that one program serves both: flowfd_counter_map(3).
  *
  * Any number of threads and processes may add and take at any time, also in a signal
  * handler. A struct flowfd_counter does not change until it is unmapped: it may be
  * copied, and used after fork(2). Its descriptor must stay open as long, also in
  * children. Less than 2^64 must be added in all while a call is being made.
- *
- * flowfd_counter_open() gives a program the same calls where the module is not loaded, and
- * flowfd_counter_export() and flowfd_counter_import() pass a counter to another process.
- *
- * The functions return a negative errno on failure and never set errno. All but
- * flowfd_counter_open() are async-signal-safe. Those that may wait (flowfd_add(),
- * flowfd_take(), flowfd_counter_write(), flowfd_counter_read(), and flowfd_add_with() and
- * flowfd_take_with() without the module, or without timeout and flags) are cancellation
- * points while they make a system call; the others are none.
  */
 #ifndef FLOWFD_COUNTER_H
 #define FLOWFD_COUNTER_H
@@ -103,48 +92,13 @@ struct flowfd_counter {
  * flowfd_counter_open - create a counter and map it, with or without the module
  * @c: filled in, if the call succeeds; flowfd_counter_close() ends it
  * @settings: as flowfd_counter_create_from(); FLOWFD_MAPPED is implied where it is
- *            possible: semaphores, and counters of a kernel of 32 bits, are not mapped
+ *            possible
  * @size: sizeof(*settings) in the compiled caller, in bytes
  * @options: FLOWFD_FALLBACK, FLOWFD_OPTIONAL_BUCKET, FLOWFD_ONE_CONSUMER and
  *           FLOWFD_NO_POLL, or 0
  *
- * With FLOWFD_FALLBACK, if the module is not there or out of reach (not loaded, or of
- * another version; the device or a request is refused to this user; RLIMIT_MEMLOCK would
- * be exceeded), the counter is an eventfd(2) and a memfd_create(2). flowfd_add() and
- * flowfd_take() are the same. The
- * descriptor is readable while there is a count (a poll that does not wait can miss it
- * for a moment, while another call settles that), and not writable after a flowfd_add()
- * that found no room, until the next take. But
- *   - the count is in memory alone: the descriptor is only for polling, and read(2) and
- *     write(2) must not be used; another process needs both descriptors, which
- *     flowfd_counter_export() gives
- *   - an add or take in a process that closed the descriptor is not announced until the
- *     next of another process; if the number is another file, that file is read or
- *     written
- *   - of the settings only maximum and overflow can be changed, by
- *     flowfd_counter_set_flow(); FLOWFD_NONBLOCK is as it was created
- *   - edge-triggered pollers get an edge for the first add after a take
- *   - a signal can interrupt a call that waits (-EINTR), also with SA_RESTART
- *   - a process that is killed, stopped or not run in the middle of a call can delay the
- *     wakeup of others until the next take
- *
- * With FLOWFD_ONE_CONSUMER the program says that one thread at a time takes or polls, and
- * that the last take of all, before any thread polls the descriptor or waits in
- * flowfd_take(), has found nothing (-EAGAIN). So a signal handler that takes, and a thread
- * that lets another go on, take until flowfd_try_take() returns -EAGAIN. Without the module
- * this saves two system calls for each take, and one for each sleep in flowfd_take().
- *
- * With FLOWFD_NO_POLL the program says that nobody polls the descriptor: threads sleep in
- * flowfd_add() and flowfd_take() alone. Without the module they sleep on a futex(2), there
- * is no eventfd, and any number of threads may take.
- *
- * The environment variable FLOWFD_BACKEND is for tests of a program that sets
- * FLOWFD_FALLBACK: "module" does not fall back, "fallback" does in any case. Programs
- * that run set-user-ID ignore it. Not async-signal-safe. Returns 0, an error of
- * flowfd_counter_create_from() or flowfd_counter_map(), or
- *   -EINVAL      an unknown option or FLOWFD_BACKEND
- *   -EOPNOTSUPP  only the module has this: a bucket (unless FLOWFD_OPTIONAL_BUCKET is
- *                set), a semaphore with a maximum; or eventfd(2) does not take all values
+ * Returns 0, an error of flowfd_counter_create_from() or flowfd_counter_map(), or
+ * -EINVAL, -EOPNOTSUPP or -EFBIG.
  */
 int flowfd_counter_open(struct flowfd_counter *c,
 			const struct flowfd_create_counter *settings, size_t size,
@@ -155,11 +109,7 @@ int flowfd_counter_open(struct flowfd_counter *c,
  * @c: a counter
  * @fds: receives the descriptors, which stay those of @c
  *
- * Send them by SCM_RIGHTS of unix(7), or let them be inherited, in this order. Whoever
- * has them can add, take, and disturb those who use the counter. Returns their number, 1
- * with the module and 1 or 2 without it, or
- *   -EOPNOTSUPP  a semaphore made without the module: its @fd is an eventfd(2)
- *   -ENODEV      made without the module, and unmapped
+ * Returns their number, 1 with the module and 1 or 2 without it, -EOPNOTSUPP or -ENODEV.
  */
 int flowfd_counter_export(const struct flowfd_counter *c, int fds[FLOWFD_EXPORT_MAX]);
 
@@ -169,28 +119,17 @@ int flowfd_counter_export(const struct flowfd_counter *c, int fds[FLOWFD_EXPORT_
  * @fds: descriptors in the order of flowfd_counter_export(); on success they are @c's
  * @count: their number
  *
- * The counter is as its maker opened it, whether with the module or without it. The sender
- * needs no trust but for the counter itself: files that are not what they must be are
- * refused. Returns 0, an error of flowfd_counter_map(), or
- *   -EINVAL           @count is 0 or above FLOWFD_EXPORT_MAX
- *   -ENOTTY           a descriptor of another kind, or in another order; or memory that
- *                     can still shrink
- *   -EPROTONOSUPPORT  memory of a version that this library does not know
+ * Returns 0, or an error of flowfd_counter_map().
  */
 int flowfd_counter_import(struct flowfd_counter *c, const int *fds, unsigned int count);
 
 /**
  * flowfd_counter_set_flow - as flowfd_set_flow(), also without the module
  * @c: a counter
- * @flow: as flowfd_set_flow()
+ * @flow: as flowfd_set_flow(); without the module only maximum and overflow
  * @size: sizeof(*flow) in the compiled caller, in bytes
  *
- * Without the module a counter has a maximum and what happens to an add that does not
- * fit, and 0 does not say that those who wait for room were told. With the module, a
- * counter in memory has a bucket, too. Returns as flowfd_set_flow(), or
- *   -EOPNOTSUPP  made without the module, and @flow has a mark above 1, a delay, a bucket
- *                or FLOWFD_SEAL; or it is a semaphore
- *   -ENODEV      made without the module, and unmapped
+ * Returns as flowfd_set_flow(), or -EOPNOTSUPP or -ENODEV.
  */
 int flowfd_counter_set_flow(const struct flowfd_counter *c,
 			    const struct flowfd_flow *flow, size_t size);
@@ -198,11 +137,10 @@ int flowfd_counter_set_flow(const struct flowfd_counter *c,
 /**
  * flowfd_counter_get_flow - as flowfd_get_flow(), also without the module
  * @c: a counter
- * @flow: receives settings, count and what was lost
+ * @flow: receives settings, count and what was lost; without the module not of one moment
  * @size: sizeof(*flow) in the compiled caller, in bytes
  *
- * Without the module the fields are not of one moment. Returns as flowfd_get_flow(), or
- * -EOPNOTSUPP or -ENODEV as flowfd_counter_set_flow().
+ * Returns as flowfd_get_flow(), or -EOPNOTSUPP or -ENODEV.
  */
 int flowfd_counter_get_flow(const struct flowfd_counter *c, struct flowfd_flow *flow,
 			    size_t size);
@@ -220,26 +158,14 @@ void flowfd_counter_close(struct flowfd_counter *c);
  * @roles: FLOWFD_PRODUCER, FLOWFD_CONSUMER or both: what this process does in memory;
  *         the other is done by system calls
  *
- * A counter that is not mapped is no error: flowfd_counter_is_mapped() tells. Whoever
- * has the descriptor of a mapped counter can disturb those who use it, but cannot
- * harm them otherwise. Returns 0, or
- *   -EINVAL           no role, or an unknown one
- *   -ENOTTY           not a counter of flowfd
- *   -EBADF            not a descriptor
- *   -EACCES           in memory, and not open for reading and writing
- *   -EPROTONOSUPPORT  a counter of a version that this library does not know
- *   -EPERM            on older kernels, with the personality READ_IMPLIES_EXEC; or a
- *                     filter of seccomp(2) refuses a call, such as fstatfs(2)
- *   -ENOMEM           no memory, or RLIMIT_MEMLOCK would be exceeded after mlockall(2)
+ * A counter that is not mapped is no error: flowfd_counter_is_mapped() tells. Returns 0,
+ * -EINVAL, -ENOTTY, -EBADF, -EACCES, -EPROTONOSUPPORT, -EPERM or -ENOMEM.
  */
 int flowfd_counter_map(struct flowfd_counter *c, int fd, unsigned int roles);
 
 /**
  * flowfd_counter_unmap - unmap a counter
- * @c: a counter that no other function uses
- *
- * The descriptor stays open, and further calls with @c are system calls. But if it was
- * made without the module, they return -ENODEV, and flowfd_features() is 0.
+ * @c: a counter that no other function uses; its descriptor stays open
  */
 void flowfd_counter_unmap(struct flowfd_counter *c);
 
@@ -248,7 +174,7 @@ void flowfd_counter_unmap(struct flowfd_counter *c);
  * @c: a counter
  * @value: as flowfd_write()
  *
- * flowfd_add() calls it if there is no room. Waits and returns as that.
+ * flowfd_add() calls it if there is no room. Returns as that.
  */
 int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value);
 
@@ -257,7 +183,7 @@ int flowfd_counter_write(const struct flowfd_counter *c, uint64_t value);
  * @c: a counter
  * @value: receives the count
  *
- * flowfd_take() calls it if there is no count. Waits and returns as that.
+ * flowfd_take() calls it if there is no count. Returns as that.
  */
 int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value);
 
@@ -266,7 +192,7 @@ int flowfd_counter_read(const struct flowfd_counter *c, uint64_t *value);
  * @c: a counter
  * @value: receives the count
  *
- * flowfd_try_take() calls it if there is no count. Returns as flowfd_try_take().
+ * flowfd_try_take() calls it if there is no count. Returns as that.
  */
 int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
 
@@ -274,14 +200,11 @@ int flowfd_counter_try_read(const struct flowfd_counter *c, uint64_t *value);
  * flowfd_add_with - add, with a timeout or urgently
  * @c: a counter
  * @value: as flowfd_add()
- * @timeout: as flowfd_write_with()
+ * @timeout: as flowfd_write_with(), in ns
  * @flags: as flowfd_write_with()
  *
- * Adds in memory if there is room, unless it is urgent. Without timeout and flags it is
- * flowfd_add(), for which any module is new enough. Returns as flowfd_write_with(), or
- * -EPERM as flowfd_add().
- * Without the module an add is urgent in any case, and a semaphore knows neither
- * @timeout nor FLOWFD_NONBLOCK (-EOPNOTSUPP), unless its descriptor is non-blocking.
+ * Returns as flowfd_write_with(), or -EPERM: it was added, but nobody was told; or
+ * -EOPNOTSUPP or -ENODEV.
  */
 int flowfd_add_with(const struct flowfd_counter *c, uint64_t value, uint64_t timeout,
 		    unsigned int flags);
@@ -290,12 +213,10 @@ int flowfd_add_with(const struct flowfd_counter *c, uint64_t value, uint64_t tim
  * flowfd_take_with - take, with a timeout
  * @c: a counter
  * @value: receives the count
- * @timeout: as flowfd_read_with()
+ * @timeout: as flowfd_read_with(), in ns
  * @flags: as flowfd_read_with()
  *
- * Takes what is in memory, and waits as flowfd_read_with() if there is nothing. Without
- * timeout and flags it is flowfd_take(). Returns as flowfd_read_with(), or
- *   -EOPNOTSUPP  a semaphore made without the module, before Linux 5.8
+ * Returns as flowfd_read_with(), or -EOPNOTSUPP or -ENODEV.
  */
 int flowfd_take_with(const struct flowfd_counter *c, uint64_t *value, uint64_t timeout,
 		     unsigned int flags);
@@ -306,8 +227,7 @@ int flowfd_take_with(const struct flowfd_counter *c, uint64_t *value, uint64_t t
  * @value: receives the count
  * @ns: how long to look, in ns; a second at most, as a signal does not end it
  *
- * For a count that comes sooner than a thread falls asleep and is woken, on a processor
- * that no other thread needs meanwhile. Then it is flowfd_take(), and returns as that.
+ * Returns as flowfd_take().
  */
 int flowfd_take_spin(const struct flowfd_counter *c, uint64_t *value, uint64_t ns);
 
@@ -317,12 +237,8 @@ int flowfd_take_spin(const struct flowfd_counter *c, uint64_t *value, uint64_t n
  * @role: FLOWFD_PRODUCER: the caller has added; FLOWFD_CONSUMER: it has taken
  *
  * flowfd_add() and flowfd_take() call it if somebody sleeps or polls. It is also for
- * programs that change the words of a mapped counter themselves; see <linux/flowfd.h>.
- * Wakes those who can proceed; if nobody can, it does nothing. Returns 0, or
- *   -ENODEV  not mapped
- *   -EPERM   nobody was told: the descriptor was closed, or a filter of seccomp(2)
- *            refuses the calls that tell. Without the module only if there was
- *            somebody to tell
+ * programs that change the words of a mapped counter themselves. Returns 0, -ENODEV or
+ * -EPERM.
  */
 int flowfd_counter_notify(const struct flowfd_counter *c, unsigned int role);
 
@@ -343,11 +259,7 @@ FLOWFD_INLINE int flowfd_counter_is_mapped(const struct flowfd_counter *c);
  * flowfd_features - what a counter can do
  * @c: a counter
  *
- * Returns FLOWFD_HAS_* bits. A counter of the module has all, but FLOWFD_HAS_MEMORY
- * only if it is mapped, and FLOWFD_HAS_FLOW and FLOWFD_HAS_OVERFLOW only with
- * FLOWFD_FEATURE_FLOW. One that flowfd_counter_open() made without the module has
- * FLOWFD_HAS_MEMORY, FLOWFD_HAS_OVERFLOW and, without FLOWFD_NO_POLL, FLOWFD_HAS_POLL; if
- * it is a semaphore, it has FLOWFD_HAS_CALLS and FLOWFD_HAS_POLL.
+ * Returns FLOWFD_HAS_* bits.
  */
 FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
 
@@ -356,20 +268,9 @@ FLOWFD_INLINE unsigned int flowfd_features(const struct flowfd_counter *c);
  * @c: a counter
  * @value: 0 to ULLONG_MAX - 1
  *
- * Waits until count + @value is below the maximum, if the descriptor is blocking. What
- * fits at once overtakes writers that wait. All that was stored before is visible to who
- * takes. Returns 0, or
- *   -EPERM   the value was added, but nobody was told: the descriptor was closed, or a
- *            filter of seccomp(2) refuses the calls that tell. After any other error
- *            nothing was added
- *   -EAGAIN  it does not fit, and the descriptor is non-blocking or the policy is to
- *            fail. Without the module also if others change the count at each look, of
- *            which there is a limited number
- *   -EINTR   interrupted by a signal
- *   -EINVAL  @value is ULLONG_MAX, or not below the maximum: it could never fit
- *   -EBADF   it does not fit, and the descriptor was closed
- *   -EACCES  it does not fit, and a filter of seccomp(2) refuses a call
- *   -ENODEV  made without the module, and unmapped
+ * Waits until count + @value is below the maximum, if the descriptor is blocking. Returns
+ * 0, -EPERM (it was added, but nobody was told), -EAGAIN, -EINTR, -EINVAL, -EBADF, -EACCES
+ * or -ENODEV.
  */
 FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);
 
@@ -378,14 +279,8 @@ FLOWFD_INLINE int flowfd_add(const struct flowfd_counter *c, uint64_t value);
  * @c: a counter
  * @value: receives the count, which becomes 0 (of a semaphore: as flowfd_read())
  *
- * Waits until the count is above 0, if the descriptor is blocking. With a read mark
- * (flowfd_set_flow()) it takes what there is, too, and if that is nothing, it waits until
- * the counter is ready. Returns 0, or
- *   -EAGAIN  the count is 0 and the descriptor is non-blocking
- *   -EINTR   interrupted by a signal
- *   -EBADF   there is no count, and the descriptor was closed
- *   -EACCES  there is no count, and a filter of seccomp(2) refuses a call
- *   -ENODEV  made without the module, and unmapped
+ * Waits until the count is above 0, if the descriptor is blocking. Returns 0, -EAGAIN,
+ * -EINTR, -EBADF, -EACCES or -ENODEV.
  */
 FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
 
@@ -394,14 +289,7 @@ FLOWFD_INLINE int flowfd_take(const struct flowfd_counter *c, uint64_t *value);
  * @c: a counter
  * @value: receives the count, which becomes 0 (of a semaphore: as flowfd_read())
  *
- * Never waits, also if the descriptor is blocking. To find no count takes no system
- * call, but without the module a read(2) each 64th time. If the counter is not mapped,
- * it is a preadv2(2) with RWF_NOWAIT, which eventfd(2) has since Linux 5.8. Returns 0, or
- *   -EAGAIN      the count is 0
- *   -EBADF       a system call was needed, and the descriptor was closed
- *   -EACCES      there is no count, and a filter of seccomp(2) refuses a call
- *   -ENODEV      made without the module, and unmapped
- *   -EOPNOTSUPP  a semaphore made without the module, before Linux 5.8
+ * Never waits. Returns 0, -EAGAIN, -EBADF, -EACCES, -ENODEV or -EOPNOTSUPP.
  */
 FLOWFD_INLINE int flowfd_try_take(const struct flowfd_counter *c, uint64_t *value);
 

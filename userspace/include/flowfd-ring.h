@@ -1,30 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring of libflowfd: included by <flowfd.h>.
- *
- * A ring watches files as edge-triggered epoll(7) does and leaves their events
- * in memory that it shares with its consumer, which takes them without a system
- * call. Source of the idea: Roman Penyaev's uepoll patches to epoll (2019);
- * flowfd(7) says what is different.
+ * The ring of libflowfd: included by <flowfd.h>, whose rules apply.
  *
  * Watched files must be non-blocking and must be read or written until EAGAIN: an
  * event says what the file announced, and the file may have nothing to read by the
  * time the event is taken.
  *
- * Threads: only one thread at a time may take events (flowfd_ring_next(),
- * flowfd_ring_harvest(), a cursor from its begin to its end), revive posts
- * (flowfd_ring_revive_post()) or wait (flowfd_ring_wait(), flowfd_ring_wait_with());
- * threads may hand all of that over under a lock of their own. Programs compiled with
- * FLOWFD_DEBUG defined abort if two threads take events at the same time, and if a file is
- * added that blocks. Any thread may
- * poll the descriptor, post, and add, change and remove files and posts, at any time.
- * flowfd_ring_destroy() must be called when no other function uses the ring. All
- * functions except flowfd_ring_strerror() are async-signal-safe, but a signal handler
- * counts as another consumer; of a ring without the module, only harvests and posts are.
- *
- * flowfd_ring_create() gives a program the same calls where the module is not loaded.
- *
- * The functions return a negative errno on failure and never set errno.
+ * Only one thread at a time may take events, revive posts or wait; see THREADS in
+ * flowfd(7). A signal handler counts as another consumer. Of a ring without the module,
+ * only harvests and posts are async-signal-safe.
  */
 #ifndef FLOWFD_RING_H
 #define FLOWFD_RING_H
@@ -58,10 +42,7 @@ extern "C" {
  * @fd: its descriptor, for poll(2), epoll(7), io_uring(7), or to send to another
  *      process; all other members are the library's
  *
- * It may be moved (copied, and the original not used any more) while no function
- * uses it and no cursor is open. Two copies must not both take events, as each has
- * its own position in the index; the same is true of parent and child after fork(2).
- * Any number of copies may post, if they are made while no function takes events.
+ * flowfd_ring_create(3) says when it may be moved and copied.
  */
 struct flowfd_ring {
 	int fd;
@@ -101,35 +82,8 @@ struct flowfd_event {
  * @max_items: how many files and posts it can have, 1 to FLOWFD_RING_ITEMS_MAX
  * @flags: FLOWFD_KEEP_ON_EXEC, FLOWFD_FALLBACK, or 0
  *
- * With FLOWFD_FALLBACK, if the module is not there or out of reach (as for
- * flowfd_counter_open(), or no ring can be mapped: -EPERM below), the ring is an epoll(7), an eventfd(2) for posts, and memory. Events are taken as from any ring, and
- * posts are the same. But
- *   - events arrive with a wait alone. Before it polls the descriptor, a consumer must
- *     have taken all; after that, it calls flowfd_ring_wait(), perhaps with a timeout of
- *     0. One that gets posts without end does so from time to time
- *   - no file is pinned. Once a file is closed everywhere, epoll forgets it, but an event
- *     that a wait has found before is taken: remove a file before it is closed.
- *     Otherwise each add to a full ring reads a list of all files: a millisecond for 1000
- *   - the bits of an event are all for which the file was ready at the wait
- *   - only this process has the ring, and a child after fork(2) may only post to it
- *     (-ECHILD); a child that is killed as it posts can delay the wakeup until the next
- *     post or event
- *   - the ring has a second descriptor. Neither the program nor a child that posts may
- *     close it: what has its number then would be read, or 8 bytes be written to it, and
- *     a post would wake nobody
- *   - flowfd_ring_control(), and all that adds, changes or removes, is not
- *     async-signal-safe; nor is a wait
- * flowfd_ring_features() tells. FLOWFD_BACKEND in the environment: see
- * flowfd_counter_open(). With FLOWFD_FALLBACK this function is not async-signal-safe.
- *
- * Returns 0, an error of opening the device as flowfd_counter_create(), or
- *   -EPROTONOSUPPORT  module and library do not match, or the module has no rings
- *   -EINVAL           @max_items out of range, or an unknown flag or FLOWFD_BACKEND
- *   -ENOMEM           no memory, or RLIMIT_MEMLOCK would be exceeded
- *   -EPERM            on older kernels, with the personality READ_IMPLIES_EXEC
- *   -EMFILE -ENFILE   no descriptor left
- *   -ENOSPC           without the module: max_user_watches of epoll(7) is reached
- *   -EOPNOTSUPP       only the module has this: FLOWFD_KEEP_ON_EXEC
+ * Returns 0, -ENODEV, -EACCES, -EPROTONOSUPPORT, -EINVAL, -ENOMEM, -EPERM, -EMFILE,
+ * -ENFILE, -ENOSPC or -EOPNOTSUPP.
  */
 int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned int flags);
 
@@ -138,25 +92,15 @@ int flowfd_ring_create(struct flowfd_ring *ring, uint32_t max_items, unsigned in
  * @ring: filled in, if the call succeeds
  * @fd: its descriptor as it was received; @ring owns it after success
  *
- * Continues where the previous consumer stopped. That consumer must not take events any
- * more. If it was killed in the middle of a harvest, perhaps nothing more can be taken from
- * this ring: poll(2) reports events, and a harvest finds none. Make a new one then, and add
- * the files to it. A process may also attach only to post. Processes that map a ring must
- * trust each other: each can write its memory, and harvesting uses the numbers in the index
- * unchecked. Returns 0, or
- *   -EPROTONOSUPPORT  a ring of a version that this library does not know
- *   -ENOTTY           not a ring, or one without the module
- *   -EBADF            not a descriptor
- *   -ENOMEM           no memory
+ * Processes that map a ring must trust each other: each can write its memory, and
+ * harvesting uses the numbers in the index unchecked. Returns 0, -EPROTONOSUPPORT,
+ * -ENOTTY, -EBADF, -EPERM or -ENOMEM.
  */
 int flowfd_ring_attach(struct flowfd_ring *ring, int fd);
 
 /**
  * flowfd_ring_destroy - unmap a ring and close its descriptor
- * @ring: created or attached
- *
- * Its watches end with the last descriptor and the last mapping, including those
- * of forked children.
+ * @ring: created or attached; no other function uses it
  */
 void flowfd_ring_destroy(struct flowfd_ring *ring);
 
@@ -168,23 +112,10 @@ void flowfd_ring_destroy(struct flowfd_ring *ring);
  *          include EPOLLONESHOT
  * @data: returned with each event
  *
- * If the file is ready now, there is an event at once. The watch of a socket, an
- * unnamed pipe or a counter ends when the file is closed. Any other file is pinned:
- * the watch keeps it open, so remove it before you close it, or with
- * flowfd_ring_del_data() afterwards. Returns 0, or
- *   -EBADF       not a descriptor
- *   -EINVAL      no EPOLLET, or a bit that is not allowed
- *   -EOPNOTSUPP  the file has more than two wait queues
- *   -EPERM       this kind of file cannot be watched
- *   -ELOOP       a ring or an epoll; with the module also an io_uring
- *   -EEXIST      watched already
- *   -ENOSPC      the ring has max_items files and posts, counting posts that were
- *                removed before they were taken
- *   -EMFILE or -ENFILE  without the module: the ring is full, and no descriptor is left
- *                to look whether files were closed
- *   -ENOMEM      no memory
- * flowfd_ring_strerror() describes them. To learn whether the file is pinned, use
- * flowfd_ring_control(): the result of the entry then has FLOWFD_RING_PINNED.
+ * A file other than a socket, an unnamed pipe or a counter is pinned: the watch keeps it
+ * open, so remove it before you close it. Returns 0, -EBADF, -EINVAL, -EOPNOTSUPP, -EPERM,
+ * -ELOOP, -EEXIST, -ENOSPC, -EMFILE, -ENFILE, -ENOMEM or -ECHILD, which
+ * flowfd_ring_strerror() describes.
  */
 int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data);
@@ -196,9 +127,7 @@ int flowfd_ring_add(const struct flowfd_ring *ring, int fd, uint32_t events,
  * @events: as flowfd_ring_add()
  * @data: as flowfd_ring_add()
  *
- * As flowfd_ring_add(), but sockets other than UNIX sockets, pipes and counters
- * are pinned, too: the peer of a socket does not see a close before the removal.
- * That is cheaper, as the kernel need not watch for a close.
+ * Cheaper than flowfd_ring_add(): all but UNIX sockets are pinned. Returns as that.
  */
 int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd, uint32_t events,
 			   uint64_t data);
@@ -210,10 +139,7 @@ int flowfd_ring_add_pinned(const struct flowfd_ring *ring, int fd, uint32_t even
  * @events: as flowfd_ring_add()
  * @data: as flowfd_ring_add()
  *
- * Events that were not taken are dropped; if the file is ready now, there is an
- * event at once. With a kernel of 32 bits, an event that another thread takes during this
- * call may have half of the old data and half of the new. Returns 0, -EBADF, -EINVAL, or
- * -ENOENT if @fd is not watched.
+ * Returns 0, -EBADF, -EINVAL, -ENOENT or -ECHILD.
  */
 int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
 		    uint64_t data);
@@ -223,8 +149,7 @@ int flowfd_ring_mod(const struct flowfd_ring *ring, int fd, uint32_t events,
  * @ring: ring
  * @fd: watched
  *
- * No event of this file is taken afterwards. Returns 0, -EBADF, or -ENOENT if @fd
- * is not watched.
+ * Returns 0, -EBADF, -ENOENT or -ECHILD.
  */
 int flowfd_ring_del(const struct flowfd_ring *ring, int fd);
 
@@ -233,9 +158,7 @@ int flowfd_ring_del(const struct flowfd_ring *ring, int fd);
  * @ring: ring
  * @data: as given to flowfd_ring_add(), flowfd_ring_mod() or flowfd_ring_add_post()
  *
- * Use it to remove a file that was closed while it was pinned. It examines all
- * items of the ring, so flowfd_ring_del() is cheaper. Returns 0, or -ENOENT if no
- * watch or post has this data.
+ * Returns 0, -ENOENT or -ECHILD.
  */
 int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data);
 
@@ -244,22 +167,16 @@ int flowfd_ring_del_data(const struct flowfd_ring *ring, uint64_t data);
  * @ring: ring
  * @data: returned with each event
  *
- * A post takes the place of an eventfd by which other threads and processes tell the
- * consumer of something: the consumer gets it among the events of the files. Returns the
- * number of the item, 0 or more, to be given to flowfd_ring_post(), or
- *   -ENOSPC  as flowfd_ring_add(), also counting files that were removed or closed before
- *            their events were taken
- *   -EINVAL  the module has no posts (FLOWFD_FEATURE_POSTS)
+ * Returns the number of the item, 0 or more, or -ENOSPC, -EINVAL or -ECHILD.
  */
 int flowfd_ring_add_post(const struct flowfd_ring *ring, uint64_t data);
 
 /**
- * flowfd_ring_del_post - remove such an item
+ * flowfd_ring_del_post - remove such an item, which nobody may post any more
  * @ring: ring
  * @item: its number
  *
- * No event of it is taken afterwards. Nobody may post it any more, as its number will be
- * that of another item. Returns 0, or -ENOENT if @item is not a post.
+ * Returns 0, -ENOENT, -EINVAL or -ECHILD.
  */
 int flowfd_ring_del_post(const struct flowfd_ring *ring, uint32_t item);
 
@@ -268,11 +185,8 @@ int flowfd_ring_del_post(const struct flowfd_ring *ring, uint32_t item);
  * @ring: ring; the caller is its consumer
  * @item: a post, which may have been removed
  *
- * A process that is killed in the middle of flowfd_ring_post() can leave the item
- * silent: it is marked as posted, but the consumer does not find it. Call this when a
- * process has died that posted the item; others may post it at the same time. It looks
- * at all items that are posted. Returns 1 if the item was silent and its bits are now
- * posted, 0 if there was nothing to do, or -EINVAL if @item is out of range.
+ * Returns 1 if the item was silent and its bits are now posted, 0 if there was nothing to
+ * do, or -EINVAL.
  */
 int flowfd_ring_revive_post(struct flowfd_ring *ring, uint32_t item);
 
@@ -283,10 +197,7 @@ int flowfd_ring_revive_post(struct flowfd_ring *ring, uint32_t item);
  *           result
  * @count: length of @entries, at most FLOWFD_RING_ITEMS_MAX
  *
- * Returns how many entries failed, or
- *   -EINVAL  too many entries
- *   -EFAULT  bad address; the entries before it were carried out (without the module:
- *            only NULL gives that, others are as for a function of the program's own)
+ * Returns how many entries failed, or -EINVAL, -EFAULT or -ECHILD.
  */
 int flowfd_ring_control(const struct flowfd_ring *ring, struct flowfd_ring_entry *entries,
 			uint32_t count);
@@ -297,10 +208,8 @@ int flowfd_ring_control(const struct flowfd_ring *ring, struct flowfd_ring_entry
  * @timeout: nanoseconds to wait at most, as FLOWFD_MS(50); 0: do not wait;
  *           FLOWFD_RING_FOREVER: no limit
  *
- * Call it when there is nothing to harvest; otherwise it returns at once. Returns
- * how many entries the index has, 1 or more (an entry has no event if its file was
- * removed, so a harvest can take fewer), 1 if there are only posts, 0 after the timeout,
- * or -EINTR if a signal interrupted it.
+ * Call it when there is nothing to harvest. Returns how many entries the index has, 1 if
+ * there are only posts, 0 after the timeout, or -EINTR or -ECHILD.
  */
 int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout);
 
@@ -310,14 +219,8 @@ int flowfd_ring_wait(const struct flowfd_ring *ring, uint64_t timeout);
  * @args: how to wait
  * @size: sizeof(*args) in the compiled caller, in bytes
  *
- * Any post ends the wait, whatever @min_events of @args says.
- *
  * Returns as flowfd_ring_wait(), after the timeout how many entries there are, or
- *   -EINVAL           an unknown flag, a reserved field that is not zero, more
- *                     events than the ring has slots, a wrong size of the mask,
- *                     or an impossible @size
- *   -EFAULT           bad address of the mask
- *   -EPROTONOSUPPORT  the module is too old for what @args asks for
+ * -EINVAL, -EFAULT or -EPROTONOSUPPORT.
  */
 int flowfd_ring_wait_with(const struct flowfd_ring *ring,
 			  const struct flowfd_ring_wait *args, size_t size);
@@ -328,20 +231,14 @@ int flowfd_ring_wait_with(const struct flowfd_ring *ring,
  * @stats: receives the numbers; those that the module does not know become 0
  * @size: sizeof(*stats) in the compiled caller, in bytes
  *
- * Returns 0, or
- *   -EINVAL           @size is too small or too large
- *   -EOPNOTSUPP       a ring without the module: nothing is counted
- *   -EPROTONOSUPPORT  the module does not know the request: see FLOWFD_FEATURE_STATS
+ * Returns 0, -EINVAL, -EFAULT, -EOPNOTSUPP or -EPROTONOSUPPORT.
  */
 int flowfd_ring_stats(const struct flowfd_ring *ring, struct flowfd_ring_stats *stats,
 		      size_t size);
 
 /**
  * flowfd_ring_strerror - describe an error of a function of a ring
- * @error: a negative errno
- *
- * For an error of flowfd_ring_add() the text is its cause, for others that of
- * flowfd_strerror(), whose rules apply.
+ * @error: as flowfd_strerror(), which describes other errors
  */
 const char *flowfd_ring_strerror(int error);
 
@@ -366,15 +263,7 @@ FLOWFD_INLINE unsigned int flowfd_ring_features(const struct flowfd_ring *ring);
 /**
  * struct flowfd_cursor - the position of a consumer while it takes events
  *
- * All members are the library's. This is the cheapest way to take events: as a local
- * variable the cursor lives in registers, and events need not be stored.
- *
- *	struct flowfd_cursor cursor = flowfd_cursor_begin(&ring);
- *	struct flowfd_event event;
- *
- *	while (flowfd_cursor_next(&cursor, &event))
- *		handle(&event);
- *	flowfd_cursor_end(&cursor);
+ * All members are the library's. As a local variable it lives in registers.
  */
 struct flowfd_cursor {
 	/* private: */
@@ -392,13 +281,11 @@ struct flowfd_cursor {
 static inline struct flowfd_cursor flowfd_cursor_begin(struct flowfd_ring *ring);
 
 /**
- * flowfd_cursor_next - take one event, without a system call
+ * flowfd_cursor_next - take one event, as flowfd_ring_next()
  * @cursor: begun
  * @event: receives it
  *
- * Files may be added and removed between two calls: events of a removed file are
- * not taken any more. Posts are taken where there is no event of a file, and each time
- * the cursor has gone around the index. Returns 1, or 0 if there is none.
+ * Returns 1, or 0 if there is none.
  */
 FLOWFD_ALWAYS_INLINE int flowfd_cursor_next(struct flowfd_cursor *cursor,
 					    struct flowfd_event *event);
@@ -418,10 +305,8 @@ static inline void flowfd_cursor_end(const struct flowfd_cursor *cursor);
  * @events: receives them
  * @count: length of @events
  *
- * Returns how many events were taken; 0: there are none. @events can hold an event of
- * a file that the program removes while it handles an earlier one; and, unlike
- * epoll_wait(2), two events of one file, if the second was announced meanwhile.
- * With flowfd_ring_next() neither happens.
+ * @events can hold an event of a file that is removed because of an earlier one. Returns
+ * how many events were taken; 0: there are none.
  */
 FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
 					       struct flowfd_event *events,
@@ -432,11 +317,7 @@ FLOWFD_INLINE unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
  * @ring: ring
  * @event: receives it
  *
- * Files may be added and removed between two calls: events of a removed file are
- * not taken any more. Returns 1, or 0 if there is none.
- *
- *	while (flowfd_ring_next(&ring, &event))
- *		handle(&event);
+ * Returns 1, or 0 if there is none.
  */
 FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event *event);
 
@@ -446,20 +327,8 @@ FLOWFD_INLINE int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event
  * @item: from flowfd_ring_add_post()
  * @bits: of the program's own choice; 0: nothing is posted
  *
- * In any thread of any process that has mapped the ring, and in a signal handler. The
- * consumer gets one event with all bits that were posted since the last. Posts arrive in
- * the order in which their items were first posted; a post that the consumer has not
- * taken yet keeps its place. What the caller has stored before, the consumer sees.
- *
- * Only if somebody sleeps on the ring or polls it, this calls the kernel. While a thread
- * is stopped in the middle of a post, what others post to the same item may have to wait
- * for it. Returns 0, or
- *   -EINVAL  @item is out of range
- *   -EBADF   the ring's descriptor was closed: the item is posted, but nobody was woken
- *            (without the module, closing it alone does not prevent a wakeup)
- * or another error of ioctl(2) on what has the number of the descriptor, with the same
- * effect: -ENOTTY if it was used again for another file. (Without the module this
- * concerns the second descriptor, and that file is written to: flowfd_ring_create().)
+ * In any thread of any process that has mapped the ring, and in a signal handler. Returns
+ * 0, -EINVAL, or -EBADF or another error of ioctl(2): posted, but nobody was woken.
  */
 FLOWFD_INLINE int flowfd_ring_post(const struct flowfd_ring *ring, uint32_t item,
 				   uint32_t bits);

@@ -36,7 +36,7 @@ plain() {
 
 # The list of requests is that of the header.
 header=$top/../uapi/linux/flowfd.h
-tap_is "$(sed -n '/^\.SS Requests/,/^\.SS Reading/s/^\.B \([A-Z_]*\)$/\1/p' \
+tap_is "$(sed -n '/^\.SS Requests/,/^\.SS Reading/s/^\([A-Z]*_IOC_[A-Z_]*\)	.*/\1/p' \
 	"$top/man/flowfd.4" | sort)" \
 	"$(sed -n 's/^#define \([A-Z]*_IOC_[A-Z_]*\).*/\1/p' "$header" | sort | grep .)" \
 	"flowfd(4): requests"
@@ -69,7 +69,7 @@ for page in "$top"/man/*.3; do
 			grep -q "^\.BR $function ()" "$page"
 	done
 done
-tap_is "$(sed -n 's/.*\(flowfd_[a-z_]*\) (3).*/\1/p' "$@" |
+tap_is "$(sed -n 's/.*\(flowfd_[a-z_]*\)\( \|\\fP\)(3).*/\1/p' "$@" |
 	grep -vxF "$documented")" "" "references to section 3"
 
 # members FILE STRUCT: types and names, as a program's compiler sees them
