@@ -15,14 +15,17 @@
  *
  * Structures grow at their end only. The kernel takes the caller's size from
  * the ioctl number: it extends a shorter structure with zeros, and accepts a longer
- * one if the tail that it does not know is zero (-E2BIG otherwise). Zero means "as
- * eventfd(2)" in every field of a counter.
+ * one if the tail that it does not know is zero. Where it returns a structure, it zeroes
+ * that tail. Zero means "as eventfd(2)" in every field of a counter.
  *
  * All numbers are in native byte order. 32-bit and 64-bit callers use the same
  * requests and layouts.
  *
- * Errors of every request: ENOTTY, the descriptor does not know the request; EFAULT,
- * bad pointer. ioctl(2) returns 0 unless a request says otherwise.
+ * Errors of every request: ENOTTY, the descriptor does not know the request; EFAULT, bad
+ * pointer; EINVAL, the structure is shorter than its first version (FLOWFD_*_SIZE_VER0), or
+ * has an unknown flag or a @reserved that is not 0; E2BIG, it asks for something that this
+ * module does not know. Others are with each request. ioctl(2) returns 0 unless a request
+ * says otherwise.
  */
 #ifndef _UAPI_LINUX_FLOWFD_H
 #define _UAPI_LINUX_FLOWFD_H
@@ -115,10 +118,7 @@ struct flowfd_query {
 	__aligned_u64 features;
 };
 
-/*
- * Fills in the structure, and zeroes the tail of one that is longer than the module's.
- * EINVAL: the structure is shorter than FLOWFD_QUERY_SIZE_VER0.
- */
+/* Fills in the structure. */
 #define FLOWFD_IOC_QUERY       _IOR('J', 0x10, struct flowfd_query)
 #define FLOWFD_QUERY_SIZE_VER0 16
 
@@ -151,12 +151,10 @@ struct flowfd_create_counter {
 
 /*
  * Creates a counter and returns its descriptor.
- * EINVAL: the structure is shorter than FLOWFD_CREATE_COUNTER_SIZE_VER0; an unknown
- * flag; @reserved is not 0; @initial is not below the maximum; EFD_IOC_SET_QOS
- * would refuse @qos; or FLOWFD_MAPPED with FLOWFD_SEMAPHORE, or without
- * FLOWFD_FEATURE_MAPPED. E2BIG: the structure asks for something that this module does
- * not know. EMFILE, ENFILE, ENOMEM: as eventfd(2). ENOMEM also: RLIMIT_MEMLOCK would be
- * exceeded by a mapped counter. EPERM: the descriptor is not from open(), or was set up.
+ * EINVAL: @initial is not below the maximum; EFD_IOC_SET_QOS would refuse @qos; or
+ * FLOWFD_MAPPED with FLOWFD_SEMAPHORE, or without FLOWFD_FEATURE_MAPPED. EMFILE, ENFILE,
+ * ENOMEM: as eventfd(2). ENOMEM also: RLIMIT_MEMLOCK would be exceeded by a mapped
+ * counter. EPERM: the descriptor is not from open(), or was set up.
  */
 #define FLOWFD_IOC_CREATE_COUNTER	_IOW('J', 0x11, struct flowfd_create_counter)
 #define FLOWFD_CREATE_COUNTER_SIZE_VER0 32
@@ -166,9 +164,9 @@ struct flowfd_create_counter {
  * to create. Must be done before the counter is used, and once. @flags must not have
  * FLOWFD_NONBLOCK and FLOWFD_KEEP_ON_EXEC: for these, open() has flags of its own. Nor
  * FLOWFD_MAPPED: a mapped counter must be created.
- * EINVAL, E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EINVAL also: one of these flags. EBUSY:
- * the counter was created or set up, its count is not 0, or it was given settings or a
- * bridge. EPERM: its settings are sealed.
+ * EINVAL: as FLOWFD_IOC_CREATE_COUNTER, or one of these flags. EBUSY: the counter was
+ * created or set up, its count is not 0, or it was given settings or a bridge. EPERM: its
+ * settings are sealed.
  */
 #define FLOWFD_IOC_SETUP_COUNTER _IOW('J', 0x15, struct flowfd_create_counter)
 
@@ -233,19 +231,17 @@ struct flowfd_flow {
  * @lost, FLOWFD_SEMAPHORE and FLOWFD_MAPPED are ignored. Nothing is changed if it fails. With
  * FLOWFD_SEAL in @flags no request changes them from then on, by whatever descriptor: all
  * descriptors of a counter share one open file description, so their modes separate nobody.
- * EINVAL: the structure is shorter than FLOWFD_FLOW_SIZE_VER0; an unknown bit in @set or
- * @flags; @reserved is not 0; EFD_IOC_SET_MAXIMUM would refuse @maximum;
+ * EINVAL: an unknown bit in @set; EFD_IOC_SET_MAXIMUM would refuse @maximum;
  * EFD_IOC_SET_QOS would refuse @qos; @max_delay is above FLOWFD_MAX_DELAY_MAX; an unknown
  * @overflow; the counter is a semaphore and would have @read_mark above 1, @max_delay or a
- * bucket; or it is mapped and would have a mark above 1 or @max_delay. E2BIG: the structure
- * asks for something that this module does not know. EPERM: the settings are sealed.
+ * bucket; or it is mapped and would have a mark above 1 or @max_delay. EPERM: the settings
+ * are sealed.
  */
 #define FLOWFD_IOC_SET_FLOW _IOW('J', 0x1a, struct flowfd_flow)
 /*
  * Returns settings and count of one moment, of a mark that was not set 1, of a maximum that
- * was not set 2^64 - 1, with @set 0, and zeroes the tail of a structure that is
- * longer than the module's. The count of a mapped counter can be too high while others take in
- * memory. EINVAL: it is shorter than FLOWFD_FLOW_SIZE_VER0.
+ * was not set 2^64 - 1, with @set 0. The count of a mapped counter can be too high while
+ * others take in memory.
  */
 #define FLOWFD_IOC_GET_FLOW   _IOR('J', 0x1b, struct flowfd_flow)
 #define FLOWFD_FLOW_SIZE_VER0 72
@@ -273,9 +269,8 @@ struct flowfd_transfer {
  * As write(2) and read(2) of 8 bytes, with a timeout. FLOWFD_URGENT makes the counter
  * ready and wakes readers past mark, delay and bucket, for which it takes no token; a
  * deferred wakeup becomes part of this one. A write that is lost is not urgent.
- * EINVAL: the structure is shorter than FLOWFD_TRANSFER_SIZE_VER0; an unknown flag;
- * @reserved is not 0; or as write(2). E2BIG: as FLOWFD_IOC_SET_FLOW. EAGAIN: it would
- * sleep, and the descriptor, @flags or FLOWFD_OVERFLOW_FAIL says that it must not.
+ * EINVAL: as write(2). EAGAIN: it would sleep, and the descriptor, @flags or
+ * FLOWFD_OVERFLOW_FAIL says that it must not.
  * ETIMEDOUT: @timeout passed. EINTR: a signal came, and there is a timeout; without one,
  * as write(2) and read(2). EBADF: the descriptor is not open for writing, or reading.
  * EFAULT of a read: nothing was taken.
@@ -323,10 +318,7 @@ struct flowfd_counter_stats {
 	__aligned_u64 lost;
 };
 
-/*
- * Returns the numbers of one moment, and zeroes the tail of a structure that is longer than
- * the module's. EINVAL: it is shorter than FLOWFD_COUNTER_STATS_SIZE_VER0.
- */
+/* Returns the numbers of one moment. */
 #define FLOWFD_IOC_COUNTER_STATS       _IOR('J', 0x1e, struct flowfd_counter_stats)
 #define FLOWFD_COUNTER_STATS_SIZE_VER0 80
 
@@ -495,13 +487,12 @@ struct flowfd_bridge {
  * bridge holds neither file, and ends when the last descriptor of either is closed.
  *
  * EBADF: the counter is not open for writing (source) or reading (sink), or @eventfd is no
- * descriptor. EINVAL: the structure is shorter than FLOWFD_BRIDGE_SIZE_VER0; @flags has not
- * one of the first two, or an unknown bit; @eventfd is no eventfd; the counter is a
- * semaphore (sink); or it would have a source, a sink and a maximum. E2BIG: as
- * FLOWFD_IOC_CREATE_COUNTER. EBUSY: the counter has a source or a sink already, or the
- * eventfd is in another bridge. EINTR: the caller is killed. ENOENT: there is nothing to
- * remove. ENOMEM: no memory, or RLIMIT_MEMLOCK would be exceeded, to which the bridges of a
- * counter are charged as one page.
+ * descriptor. EINVAL: @flags has not one of the first two; @eventfd is no eventfd; the
+ * counter is a semaphore (sink); or it would have a source, a sink and a maximum. EBUSY:
+ * the counter has a source or a sink already, or the eventfd is in another bridge. EINTR:
+ * the caller is killed. ENOENT: there is nothing to remove. ENOMEM: no memory, or
+ * RLIMIT_MEMLOCK would be exceeded, to which the bridges of a counter are charged as one
+ * page.
  */
 #define FLOWFD_IOC_COUNTER_BRIDGE _IOW('J', 0x20, struct flowfd_bridge)
 #define FLOWFD_BRIDGE_SIZE_VER0	  8
@@ -535,10 +526,9 @@ struct flowfd_create_ring {
  * Penyaev, 2019). The ring lives until its last descriptor is closed and its last
  * mapping is unmapped. Its memory is charged to the memory control group and, without
  * CAP_IPC_LOCK, to the user's RLIMIT_MEMLOCK.
- * EINVAL: the structure is shorter than FLOWFD_CREATE_RING_SIZE_VER0; an unknown
- * flag; or @max_items is out of range. E2BIG, EPERM: as FLOWFD_IOC_CREATE_COUNTER.
- * ENOMEM: no memory, or RLIMIT_MEMLOCK would be exceeded. EMFILE, ENFILE: no
- * descriptor is left in the process or in the system.
+ * EINVAL: @max_items is out of range. EPERM: as FLOWFD_IOC_CREATE_COUNTER. ENOMEM: no
+ * memory, or RLIMIT_MEMLOCK would be exceeded. EMFILE, ENFILE: no descriptor is left in the
+ * process or in the system.
  */
 #define FLOWFD_IOC_CREATE_RING	     _IOWR('J', 0x12, struct flowfd_create_ring)
 #define FLOWFD_CREATE_RING_SIZE_VER0 24
@@ -793,10 +783,8 @@ struct flowfd_ring_control {
 /*
  * Carries out the entries in order, each on its own, and returns the number of
  * entries that failed.
- * EINVAL: the structure is shorter than FLOWFD_RING_CONTROL_SIZE_VER0; an unknown
- * flag; or @count is too large. E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EFAULT: the
- * entries before the bad address were carried out. EINTR: the task was killed
- * meanwhile.
+ * EINVAL: @count is too large. EFAULT: the entries before the bad address were carried out.
+ * EINTR: the task was killed meanwhile.
  */
 #define FLOWFD_IOC_RING_CONTROL	      _IOW('J', 0x13, struct flowfd_ring_control)
 #define FLOWFD_RING_CONTROL_SIZE_VER0 16
@@ -834,9 +822,8 @@ struct flowfd_ring_wait {
  * or 1 if there are none but posts: at once if there are enough, or when the timeout
  * expires; then it may be 0 or less than @min_events. It reads @head and @taken, so the
  * consumer must store these first.
- * EINVAL: the structure is shorter than FLOWFD_RING_WAIT_SIZE_VER0; an unknown flag;
- * @reserved is not 0; @min_events is too large; or @sigmask_size is wrong. E2BIG: as
- * FLOWFD_IOC_CREATE_COUNTER. EINTR: a signal came before the events; never restarted.
+ * EINVAL: @min_events is too large; or @sigmask_size is wrong. EINTR: a signal came before
+ * the events; never restarted.
  *
  * read(2) of 8 bytes or more waits the same way for one slot, without a timeout, and
  * stores the number of filled slots as a __u64. It takes no event. EAGAIN: none, and
@@ -853,9 +840,7 @@ struct flowfd_ring_wait {
 /*
  * Fills in the structure as FLOWFD_IOC_CREATE_RING did, with 0 in @flags, so that a
  * process which received the descriptor can map the ring. Other processes can change
- * the header in the mapping, but not this. Zeroes the tail of a structure that is
- * longer than the module's.
- * EINVAL: the structure is shorter than FLOWFD_CREATE_RING_SIZE_VER0.
+ * the header in the mapping, but not this.
  */
 #define FLOWFD_IOC_RING_INFO _IOR('J', 0x16, struct flowfd_create_ring)
 
@@ -876,10 +861,7 @@ struct flowfd_ring_stats {
 	__aligned_u64 sleeps;
 };
 
-/*
- * Returns the numbers, which are not of one moment, and zeroes the tail of a structure that
- * is longer than the module's. EINVAL: it is shorter than FLOWFD_RING_STATS_SIZE_VER0.
- */
+/* Returns the numbers, which are not of one moment. */
 #define FLOWFD_IOC_RING_STATS	    _IOR('J', 0x1f, struct flowfd_ring_stats)
 #define FLOWFD_RING_STATS_SIZE_VER0 32
 
@@ -917,10 +899,9 @@ struct flowfd_balance {
  * /proc/PID/fdinfo has the number of wakeups and of workers that were moved.
  *
  * EBADF: @fd is not open. ENOTSOCK: it is not a socket. EINVAL: it does not listen, or is
- * of another protocol; an unknown flag; the structure is shorter than
- * FLOWFD_BALANCE_SIZE_VER0. E2BIG: as FLOWFD_IOC_CREATE_COUNTER. EBUSY: the socket is
- * balanced already. EOPNOTSUPP: this kernel wakes waiters in another way. EPERM: as
- * FLOWFD_IOC_CREATE_COUNTER. ENOMEM, EMFILE, ENFILE: as eventfd(2).
+ * of another protocol. EBUSY: the socket is balanced already. EOPNOTSUPP: this kernel wakes
+ * waiters in another way. EPERM: as FLOWFD_IOC_CREATE_COUNTER. ENOMEM, EMFILE, ENFILE: as
+ * eventfd(2).
  */
 #define FLOWFD_IOC_BALANCE	 _IOW('J', 0x21, struct flowfd_balance)
 #define FLOWFD_BALANCE_SIZE_VER0 8
@@ -954,9 +935,7 @@ struct flowfd_share {
 /*
  * On a counter or ring: returns its key, the same each time, which is made by the first
  * request. Waits at boot until there are random numbers.
- * EINVAL: the structure is shorter than FLOWFD_SHARE_SIZE_VER0; an unknown flag; @reserved
- * is not 0. E2BIG: as FLOWFD_IOC_CREATE_COUNTER. ENOMEM: no memory. EINTR: a signal came
- * while it waited.
+ * ENOMEM: no memory. EINTR: a signal came while it waited.
  */
 #define FLOWFD_IOC_SHARE _IOWR('J', 0x22, struct flowfd_share)
 
@@ -967,9 +946,9 @@ struct flowfd_share {
  * or ring was opened or created. A key keeps nothing open: flowfd_share(3).
  *
  * ENOENT: no counter or ring has this key, or it is of another user namespace: nothing
- * tells whether the number, the secret or the namespace is wrong. EINVAL, E2BIG: as
- * FLOWFD_IOC_SHARE. EPERM: as FLOWFD_IOC_CREATE_COUNTER. EMFILE, ENOMEM: as dup(2).
- * EACCES: a security module does not allow it, as with recvmsg(2).
+ * tells whether the number, the secret or the namespace is wrong. EPERM: as
+ * FLOWFD_IOC_CREATE_COUNTER. EMFILE, ENOMEM: as dup(2). EACCES: a security module does not
+ * allow it, as with recvmsg(2).
  */
 #define FLOWFD_IOC_OPEN	       _IOW('J', 0x23, struct flowfd_share)
 #define FLOWFD_SHARE_SIZE_VER0 32
