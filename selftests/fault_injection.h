@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KINDS "/sys/kernel/debug/"
+#define DEBUGFS "/sys/kernel/debug/"
 
 static inline bool store_text(const char *path, const char *text)
 {
@@ -28,13 +28,13 @@ static inline bool store_text(const char *path, const char *text)
 /* Also for allocations that may sleep, and without a message in the log. */
 static inline bool faults_can_be_asked_for(void)
 {
-	return store_text(KINDS "failslab/ignore-gfp-wait", "N") &&
-	       store_text(KINDS "failslab/verbose", "0") &&
-	       store_text(KINDS "fail_page_alloc/ignore-gfp-wait", "N") &&
-	       store_text(KINDS "fail_page_alloc/ignore-gfp-highmem", "N") &&
-	       store_text(KINDS "fail_page_alloc/min-order", "0") &&
-	       store_text(KINDS "fail_page_alloc/verbose", "0") &&
-	       store_text(KINDS "fail_usercopy/verbose", "0");
+	return store_text(DEBUGFS "failslab/ignore-gfp-wait", "N") &&
+	       store_text(DEBUGFS "failslab/verbose", "0") &&
+	       store_text(DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N") &&
+	       store_text(DEBUGFS "fail_page_alloc/ignore-gfp-highmem", "N") &&
+	       store_text(DEBUGFS "fail_page_alloc/min-order", "0") &&
+	       store_text(DEBUGFS "fail_page_alloc/verbose", "0") &&
+	       store_text(DEBUGFS "fail_usercopy/verbose", "0");
 }
 
 /* @nth: descriptor of fail-nth of this thread; @step: 0: nothing fails */

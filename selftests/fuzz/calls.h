@@ -44,79 +44,63 @@ __u32 any_events(__u32 a);
 void *any_address(__u32 a, const void *good, size_t size);
 size_t any_size(__u32 a);
 
-/* files.c */
-void call_open(const __u32 *a);
-void call_eventfd(const __u32 *a);
-void call_timer(const __u32 *a);
-void call_terminal(const __u32 *a);
-void call_pipe(const __u32 *a);
-void call_sockets(const __u32 *a);
-void call_other_file(const __u32 *a);
-void call_close(const __u32 *a);
-void call_dup(const __u32 *a);
-void call_shutdown(const __u32 *a);
-void call_send(const __u32 *a);
-void call_receive(const __u32 *a);
-void call_flags(const __u32 *a);
-void call_fdinfo(const __u32 *a);
-
-/* counters.c */
-void call_create_counter(const __u32 *a);
-void call_setup_counter(const __u32 *a);
-void call_read(const __u32 *a);
-void call_write(const __u32 *a);
-void call_read_parts(const __u32 *a);
-void call_write_parts(const __u32 *a);
-void call_set_maximum(const __u32 *a);
-void call_get_maximum(const __u32 *a);
-void call_set_qos(const __u32 *a);
-void call_get_qos(const __u32 *a);
-void call_set_flow(const __u32 *a);
-void call_get_flow(const __u32 *a);
-void call_transfer(const __u32 *a);
-void call_stats(const __u32 *a);
-void call_bridge(const __u32 *a);
-void call_splice(const __u32 *a);
-
-/* rings.c */
-void call_create_ring(const __u32 *a);
-void call_add(const __u32 *a);
-void call_change(const __u32 *a);
-void call_delete(const __u32 *a);
-void call_add_post(const __u32 *a);
-void call_delete_post(const __u32 *a);
-void call_notify_ring(const __u32 *a);
-void call_control(const __u32 *a);
-void call_wait(const __u32 *a);
-void call_query(const __u32 *a);
-void call_notify(const __u32 *a);
-void call_any_ioctl(const __u32 *a);
-
-/* memory.c */
-void call_map(const __u32 *a);
-void call_map_counter(const __u32 *a);
-void call_count(const __u32 *a);
-void call_unmap(const __u32 *a);
-void call_remap(const __u32 *a);
-void call_protect(const __u32 *a);
-void call_advise(const __u32 *a);
-void call_scribble(const __u32 *a);
-void call_post(const __u32 *a);
-void call_take_posts(const __u32 *a);
-void call_harvest(const __u32 *a);
-
 /* waiting.c */
 void waiting_clear(void);
-void call_poll(const __u32 *a);
-void call_epoll(const __u32 *a);
-void call_epoll_add(const __u32 *a);
-void call_epoll_wait(const __u32 *a);
-void call_aio_poll(const __u32 *a);
-void call_uring_poll(const __u32 *a);
-void call_uring_transfer(const __u32 *a);
-void call_uring_wait(const __u32 *a);
-void call_pause(const __u32 *a);
-void call_signal(const __u32 *a);
-void call_fork(const __u32 *a);
+
+/* The calls, with weights for choosing, in the order of the files that have them. */
+#define CALLS(CALL) \
+	CALL(open, 3) \
+	CALL(eventfd, 2) \
+	CALL(timer, 2) \
+	CALL(terminal, 2) \
+	CALL(pipe, 3) \
+	CALL(sockets, 3) \
+	CALL(other_file, 2) \
+	CALL(close, 6) \
+	CALL(dup, 2) \
+	CALL(shutdown, 1) \
+	CALL(send, 3) \
+	CALL(receive, 2) \
+	CALL(flags, 2) \
+	CALL(fdinfo, 2) \
+	CALL(create_counter, 5) \
+	CALL(setup_counter, 2) \
+	CALL(read, 5) \
+	CALL(write, 6) \
+	CALL(read_parts, 2) \
+	CALL(write_parts, 2) \
+	CALL(set_maximum, 3) \
+	CALL(set_qos, 4) \
+	CALL(set_flow, 4) \
+	CALL(transfer, 5) \
+	CALL(bridge, 5) \
+	CALL(splice, 1) \
+	CALL(create_ring, 5) \
+	CALL(control, 25) \
+	CALL(batch, 3) \
+	CALL(wait, 3) \
+	CALL(any_ioctl, 10) \
+	CALL(map, 8) \
+	CALL(unmap, 2) \
+	CALL(remap, 1) \
+	CALL(protect, 1) \
+	CALL(advise, 1) \
+	CALL(scribble, 8) \
+	CALL(harvest, 5) \
+	CALL(poll, 3) \
+	CALL(epoll, 2) \
+	CALL(epoll_add, 4) \
+	CALL(epoll_wait, 2) \
+	CALL(aio_poll, 2) \
+	CALL(uring_poll, 3) \
+	CALL(uring_transfer, 2) \
+	CALL(uring_wait, 1) \
+	CALL(pause, 2) \
+	CALL(signal, 1) \
+	CALL(fork, 2)
+
+#define DECLARE(name, weight) void call_##name(const __u32 *a);
+CALLS(DECLARE)
+#undef DECLARE
 
 #endif /* CALLS_H */

@@ -22,9 +22,9 @@ static __u32 some_flags(__u32 a)
 	return some[a % 2];
 }
 
-void call_create_counter(const __u32 *a)
+static struct flowfd_create_counter any_counter(const __u32 *a)
 {
-	struct flowfd_create_counter args = {
+	return (struct flowfd_create_counter){
 		.initial = any_value(a[1]),
 		.maximum = a[2] % 3 ? any_value(a[2]) : 0,
 		.flags = a[3] % 8 ? some_flags(a[3] % 8) : a[3] / 8,
@@ -33,6 +33,11 @@ void call_create_counter(const __u32 *a)
 			.token_rate = a[2] % 5 ? 0 : any_value(a[3] / 3),
 		},
 	};
+}
+
+void call_create_counter(const __u32 *a)
+{
+	struct flowfd_create_counter args = any_counter(a);
 	int creator = open_creator(a[0] / FILES + 1);
 
 	place_fd(ioctl(creator, FLOWFD_IOC_CREATE_COUNTER, &args),
@@ -42,17 +47,10 @@ void call_create_counter(const __u32 *a)
 
 void call_setup_counter(const __u32 *a)
 {
-	struct flowfd_create_counter args = {
-		.initial = any_value(a[1]),
-		.maximum = a[2] % 3 ? any_value(a[2]) : 0,
-		.flags = a[3] % 4 ? some_flags(a[3] % 4) & ~FLOWFD_NONBLOCK :
-				    a[3] / 4,
-		.qos = {
-			.token_capacity = a[2] % 5 ? 0 : any_value(a[3]),
-			.token_rate = a[2] % 5 ? 0 : any_value(a[3] / 3),
-		},
-	};
+	struct flowfd_create_counter args = any_counter(a);
 
+	if (a[3] % 8)
+		args.flags &= ~FLOWFD_NONBLOCK;
 	ioctl(any_fd(a[0]), FLOWFD_IOC_SETUP_COUNTER, &args);
 }
 
@@ -114,28 +112,12 @@ void call_set_maximum(const __u32 *a)
 	      any_address(a[2], &maximum, sizeof(maximum)));
 }
 
-void call_get_maximum(const __u32 *a)
-{
-	__u64 maximum = 0;
-
-	ioctl(any_fd(a[0]), EFD_IOC_GET_MAXIMUM,
-	      any_address(a[1], &maximum, sizeof(maximum)));
-}
-
 void call_set_qos(const __u32 *a)
 {
 	struct eventfd_qos qos = { any_value(a[1]), any_value(a[2]) };
 
 	ioctl(any_fd(a[0]), EFD_IOC_SET_QOS,
 	      any_address(a[3], &qos, sizeof(qos)));
-}
-
-void call_get_qos(const __u32 *a)
-{
-	struct eventfd_qos qos = { 0 };
-
-	ioctl(any_fd(a[0]), EFD_IOC_GET_QOS,
-	      any_address(a[1], &qos, sizeof(qos)));
 }
 
 void call_set_flow(const __u32 *a)
@@ -159,14 +141,6 @@ void call_set_flow(const __u32 *a)
 	      any_address(a[3] / 512, &flow, sizeof(flow)));
 }
 
-void call_get_flow(const __u32 *a)
-{
-	struct flowfd_flow flow = { 0 };
-
-	ioctl(any_fd(a[0]), FLOWFD_IOC_GET_FLOW,
-	      any_address(a[1], &flow, sizeof(flow)));
-}
-
 /* A write or a read that sleeps for 20 ms at most, and now and then with any flags. */
 void call_transfer(const __u32 *a)
 {
@@ -179,29 +153,6 @@ void call_transfer(const __u32 *a)
 
 	ioctl(any_fd(a[0]), a[3] % 2 ? FLOWFD_IOC_COUNTER_WRITE : FLOWFD_IOC_COUNTER_READ,
 	      any_address(a[3] / 2, &args, sizeof(args)));
-}
-
-void call_notify(const __u32 *a)
-{
-	ioctl(any_fd(a[0]), FLOWFD_IOC_COUNTER_NOTIFY);
-	ioctl(any_fd(a[0]), FLOWFD_IOC_COUNTER_ID);
-}
-
-void call_stats(const __u32 *a)
-{
-	union {
-		struct flowfd_counter_stats counter;
-		struct flowfd_ring_stats ring;
-		__u64 space[16];
-	} stats;
-	size_t size = a[3] % 4 ? 8 * (a[3] / 4 % 16) : any_size(a[3] / 4) % sizeof(stats);
-
-	if (a[1] % 2)
-		ioctl(any_ring(a[0]), _IOC(_IOC_READ, 'J', 0x1f, size),
-		      any_address(a[2], &stats, sizeof(stats)));
-	else
-		ioctl(any_fd(a[0]), _IOC(_IOC_READ, 'J', 0x1e, size),
-		      any_address(a[2], &stats, sizeof(stats)));
 }
 
 /* Mostly valid: one of the two, and now and then its end. */

@@ -91,51 +91,42 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-void call_other_file(const __u32 *a)
+static int open_other(__u32 a)
 {
 	const int flags = O_RDWR | O_NONBLOCK | O_CLOEXEC;
-	int fd;
+	const int type = SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
-	switch (a[1] % 12) {
+	switch (a % 12) {
 	case 0:
-		fd = open("/dev/null", flags);
-		break;
+		return open("/dev/null", flags);
 	case 1:
-		fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
-		break;
+		return open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
 	case 2:
-		fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-		break;
+		return inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	case 3:
-		fd = open_signals();
-		break;
+		return open_signals();
 	case 4:
-		fd = syscall(SYS_userfaultfd, O_NONBLOCK | O_CLOEXEC);
-		break;
+		return syscall(SYS_userfaultfd, O_NONBLOCK | O_CLOEXEC);
 	case 5:
-		fd = syscall(SYS_pidfd_open, getpid(), 0);
-		break;
+		return syscall(SYS_pidfd_open, getpid(), 0);
 	case 6:
-		fd = listen_on_loopback();
-		break;
+		return listen_on_loopback();
 	case 7:
-		fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			    0);
-		break;
+		return socket(AF_INET, type, 0);
 	case 8:
-		fd = syscall(SYS_memfd_create, "fuzz", 1);
-		break;
+		return syscall(SYS_memfd_create, "fuzz", 1);
 	case 9:
-		fd = open("/dev/flowfd", O_PATH | O_CLOEXEC);
-		break;
+		return open("/dev/flowfd", O_PATH | O_CLOEXEC);
 	case 10:
-		fd = open("/dev/ptmx", O_RDONLY | O_NOCTTY | O_CLOEXEC);
-		break;
+		return open("/dev/ptmx", O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	default:
-		fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK |
-			    SOCK_CLOEXEC, 0);
+		return socket(AF_PACKET, type, 0);
 	}
-	place_fd(fd, any_file(a[0]));
+}
+
+void call_other_file(const __u32 *a)
+{
+	place_fd(open_other(a[1]), any_file(a[0]));
 }
 
 void call_close(const __u32 *a)

@@ -29,20 +29,17 @@ struct program {
 	struct call call[CALLS_MAX];
 };
 
-/* random.c */
-void random_seed(__u64 seed);
-__u32 random_number(void);
-__u32 random_below(__u32 n);
-
 /* kinds.c */
 unsigned int kind_random(void);
-unsigned int kind_count(void);
 const char *kind_name(unsigned int kind);
 int kind_find(const char *name);
+void kind_open(void);
 void kind_init(void);
 void kind_call(const struct call *call);
 
 /* program.c */
+void random_seed(__u64 seed);
+__u32 random_below(__u32 n);
 void program_make(struct program *p);
 void program_change(struct program *p, const struct program *other);
 void program_print(const struct program *p, FILE *f);
@@ -60,21 +57,8 @@ void cover_forget(void);
 int cover_take(void);
 int cover_total(void);
 
-/* corpus.c */
-void corpus_add(const struct program *p);
-const struct program *corpus_any(void);
-int corpus_size(void);
-
 /* log.c: NULL, or a report of the kernel since the last look */
 bool log_open(const char *splats);
 const char *log_complaint(void);
-
-/* fault.c */
-void fault_open(void);
-void fault_arm(unsigned int step);
-void fault_disarm(void);
-
-/* shrink.c: returns an exit status */
-int shrink(const char *path, unsigned int rounds);
 
 #endif /* FUZZ_H */

@@ -2,7 +2,6 @@
 /*
  * fuzz [-t SECONDS] [-s SEED] [-k LAST] SPLATS: makes programs and runs them
  * fuzz -r FILE [-n ROUNDS] SPLATS: runs a printed program again and again
- * fuzz -m FILE [-n ROUNDS] SPLATS: makes a failing program shorter
  *
  * SPLATS has the regular expressions of reports in the log of the kernel. The last
  * programs are stored in LAST.0 to LAST.3, in case the machine dies.
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #define KEPT 4		/* an earlier program may have caused the failure */
+#define CORPUS 1024
 
 struct options {
 	unsigned int seconds;
@@ -23,12 +23,34 @@ struct options {
 	__u64 seed;
 	const char *last;
 	const char *replay;
-	const char *shrink;
 };
 
 static struct program kept[KEPT];
 static unsigned long programs, calls;
 static bool guided;
+
+/*
+ * The programs that reached new code, in memory only: the result of a run is the
+ * program that it prints when something fails.
+ */
+static struct program corpus[CORPUS];
+static int corpus_size;
+
+/* A full corpus replaces one of its programs. */
+static void corpus_add(const struct program *p)
+{
+	int at = corpus_size < CORPUS ? corpus_size++ : (int)random_below(CORPUS);
+
+	corpus[at] = *p;
+}
+
+static const struct program *corpus_any(void)
+{
+	/* Later programs tend to reach further: half of the time take a late one. */
+	if (corpus_size > 16 && random_below(2))
+		return &corpus[corpus_size - 1 - random_below(corpus_size / 8)];
+	return corpus_size ? &corpus[random_below(corpus_size)] : NULL;
+}
 
 static void keep(const struct program *p, const char *path)
 {
@@ -85,7 +107,7 @@ static void report(time_t start)
 	printf("%4ld s: %lu programs, %lu calls", (long)(time(NULL) - start),
 	       programs, calls);
 	if (guided)
-		printf(", %d kept, %d edges of the module", corpus_size(),
+		printf(", %d kept, %d edges of the module", corpus_size,
 		       cover_total());
 	printf("\n");
 	fflush(stdout);
@@ -162,7 +184,7 @@ static bool parse(struct options *o, int argc, char **argv)
 
 	*o = (struct options){ .seconds = 60, .rounds = 100,
 			       .seed = time(NULL) };
-	while ((option = getopt(argc, argv, "t:s:k:r:m:n:")) != -1) {
+	while ((option = getopt(argc, argv, "t:s:k:r:n:")) != -1) {
 		switch (option) {
 		case 't':
 			o->seconds = strtoul(optarg, NULL, 10);
@@ -175,9 +197,6 @@ static bool parse(struct options *o, int argc, char **argv)
 			break;
 		case 'r':
 			o->replay = optarg;
-			break;
-		case 'm':
-			o->shrink = optarg;
 			break;
 		case 'n':
 			o->rounds = strtoul(optarg, NULL, 10);
@@ -195,7 +214,7 @@ int main(int argc, char **argv)
 
 	if (!parse(&o, argc, argv)) {
 		fprintf(stderr, "usage: fuzz [-t SECONDS] [-s SEED] [-k LAST] SPLATS\n"
-				"       fuzz {-r|-m} FILE [-n ROUNDS] SPLATS\n");
+				"       fuzz -r FILE [-n ROUNDS] SPLATS\n");
 		return 2;
 	}
 	if (!log_open(argv[optind])) {
@@ -203,9 +222,7 @@ int main(int argc, char **argv)
 			argv[optind]);
 		return 2;
 	}
-	fault_open();
+	kind_open();
 	guided = cover_open();
-	if (o.replay)
-		return replay(&o);
-	return o.shrink ? shrink(o.shrink, o.rounds) : fuzz(&o);
+	return o.replay ? replay(&o) : fuzz(&o);
 }

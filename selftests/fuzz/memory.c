@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls on the memory of rings and mapped counters. Another thread may unmap it meanwhile, which ends the
- * call, see kinds.c.
+ * Calls on the memory of rings and mapped counters. Another thread may unmap it
+ * meanwhile, which ends the call, see kinds.c.
  */
 #include "calls.h"
 
@@ -9,52 +9,23 @@
 
 #define PAGE ((unsigned long)sysconf(_SC_PAGESIZE))
 
+/* Mostly the page of a ring that has its header, or those of producers and consumers. */
 void call_map(const __u32 *a)
 {
+	bool ring = a[2] % 2 == 0, any = a[3] % 8 == 7;
 	struct map *m = any_map(a[1]);
-	size_t size = PAGE * (a[2] % 8 ? 1 : a[2] / 8 % 8);
-	int protection = a[3] % 8 ? PROT_READ | PROT_WRITE : a[3] / 8 % 8;
-	char *at = mmap(NULL, size, protection,
-			a[3] % 16 ? MAP_SHARED : MAP_PRIVATE, any_ring(a[0]),
-			a[2] % 8 ? 0 : PAGE * (a[2] / 64 % 4));
+	size_t first = a[2] % 32 > 27 ? a[2] / 32 % 4 : ring ? 0 : 1 + a[2] / 2 % 2;
+	size_t size = PAGE * (any ? a[3] / 8 % 8 : 1);
+	int protection = any ? a[3] / 64 % 8 : PROT_READ | PROT_WRITE;
+	int sharing = a[3] % 16 == 15 ? MAP_PRIVATE : MAP_SHARED;
+	int fd = ring ? any_ring(a[0]) : any_file(a[0]);
+	char *at = mmap(NULL, size, protection, sharing, fd, PAGE * first);
 
 	if (at == MAP_FAILED)
 		return;
 	if (m->at)
 		munmap(m->at, m->size);
 	*m = (struct map){ at, size };
-}
-
-/* Mostly the pages of producers and consumers. */
-void call_map_counter(const __u32 *a)
-{
-	struct map *m = any_map(a[1]);
-	size_t first = a[2] % 8 ? 1 + a[2] % 2 : a[2] / 8 % 4;
-	size_t size = PAGE * (a[3] % 8 ? 1 : a[3] / 8 % 4);
-	char *at = mmap(NULL, size,
-			first ? PROT_READ | PROT_WRITE : (int)(a[3] / 32 % 4),
-			MAP_SHARED, any_file(a[0]), first * PAGE);
-
-	if (at == MAP_FAILED)
-		return;
-	if (m->at)
-		munmap(m->at, m->size);
-	*m = (struct map){ at, size };
-}
-
-/* Half an add or take in memory, or bits: what is missing, another call may do. */
-void call_count(const __u32 *a)
-{
-	struct map *m = any_map(a[0]);
-	struct flowfd_counter_consumer *c = (void *)m->at;
-
-	if (!m->at)
-		return;
-	if (a[1] % 4 == 3)
-		__atomic_fetch_or(&c->armed, a[2] % 8, __ATOMIC_SEQ_CST);
-	else
-		__atomic_add_fetch(&c->consumed, a[2] % 8 ? a[2] % 8 :
-				   any_value(a[2] / 8), __ATOMIC_SEQ_CST);
 }
 
 void call_unmap(const __u32 *a)
@@ -118,50 +89,6 @@ void call_scribble(const __u32 *a)
 	for (__u32 i = 0; i <= a[3] % 64; i++)
 		__atomic_store_n((__u32 *)(m->at + offset),
 				 (__u32)any_value(a[2] + i), __ATOMIC_RELAXED);
-}
-
-/*
- * Half a post, of the first items, perhaps without the look at @armed: what is missing,
- * another call may do.
- */
-void call_post(const __u32 *a)
-{
-	struct map *m = any_map(a[0]);
-	struct flowfd_ring_header *header = (void *)m->at;
-	struct flowfd_ring_item *item = (void *)(header + 1);
-	__u32 number = a[1] % 8, top, none = 0;
-
-	if (!m->at)
-		return;
-	item += number;
-	__atomic_fetch_or(&item->ready, a[2], __ATOMIC_SEQ_CST);
-	top = __atomic_load_n(&header->posted, __ATOMIC_SEQ_CST);
-	if (!__atomic_compare_exchange_n(&item->queued, &none,
-					 top << 2 | FLOWFD_RING_IN_STACK, false,
-					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		return;
-	__atomic_compare_exchange_n(&header->posted, &top, number + 1, false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	if (a[3] % 4 && __atomic_load_n(&header->armed, __ATOMIC_SEQ_CST))
-		call_notify_ring(a + 3);
-}
-
-/* Takes the stack, and clears the marks of a few items. */
-void call_take_posts(const __u32 *a)
-{
-	struct map *m = any_map(a[0]);
-	struct flowfd_ring_header *header = (void *)m->at;
-	struct flowfd_ring_item *items = (void *)(header + 1);
-	__u32 number;
-
-	if (!m->at)
-		return;
-	number = __atomic_exchange_n(&header->posted, 0, __ATOMIC_SEQ_CST);
-	for (__u32 i = 0; i < 8 && number && number <= 8; i++) {
-		header->taken = a[1] % 8 ? 0 : number;
-		number = __atomic_exchange_n(&items[number - 1].queued, 0,
-					     __ATOMIC_SEQ_CST) >> 2;
-	}
 }
 
 /* The harvest of <linux/flowfd.h>; several threads may do it at the same time. */

@@ -41,86 +41,52 @@ static void control(int ring, struct flowfd_ring_entry *entries, __u32 count,
 	ioctl(ring, FLOWFD_IOC_RING_CONTROL, &args);
 }
 
-void call_add(const __u32 *a)
+/* What most operations take; some take no file, or no events. */
+static struct flowfd_ring_entry any_entry(__u32 op, __u32 a, __u32 data)
 {
-	struct flowfd_ring_entry entry = {
-		.op = FLOWFD_RING_ADD,
-		.fd = any_fd(a[1]),
-		.events = any_events(a[2]) | EPOLLET,
-		.data = a[3],
-	};
+	struct flowfd_ring_entry entry = { .op = op, .fd = any_fd(a), .data = data };
 
-	control(any_ring(a[0]), &entry, 1, 0);
-}
-
-void call_change(const __u32 *a)
-{
-	struct flowfd_ring_entry entry = {
-		.op = FLOWFD_RING_MOD,
-		.fd = any_fd(a[1]),
-		.events = any_events(a[2]) | EPOLLET,
-		.data = a[3],
-	};
-
-	control(any_ring(a[0]), &entry, 1, 0);
-}
-
-void call_delete(const __u32 *a)
-{
-	struct flowfd_ring_entry entry = {
-		.op = FLOWFD_RING_DEL,
-		.fd = any_fd(a[1]),
-	};
-
-	control(any_ring(a[0]), &entry, 1, 0);
-}
-
-void call_add_post(const __u32 *a)
-{
-	struct flowfd_ring_entry entry = {
-		.op = FLOWFD_RING_ADD_POST,
-		.fd = -1,
-		.data = a[1] % 4,
-	};
-
-	control(any_ring(a[0]), &entry, 1, 0);
-}
-
-void call_delete_post(const __u32 *a)
-{
-	struct flowfd_ring_entry entry = {
-		.op = FLOWFD_RING_DEL_POST,
-		.fd = a[1] % 8 ? (__s32)(a[1] / 8 % 8) : (__s32)any_value(a[1] / 8),
-	};
-
-	control(any_ring(a[0]), &entry, 1, 0);
-}
-
-void call_notify_ring(const __u32 *a)
-{
-	ioctl(any_ring(a[0]), FLOWFD_IOC_RING_NOTIFY);
+	switch (op) {
+	case FLOWFD_RING_DEL:
+		entry.data = 0;
+		break;
+	case FLOWFD_RING_DEL_POST:
+		entry.fd = a % 8;
+		entry.data = 0;
+		break;
+	case FLOWFD_RING_DEL_DATA:
+	case FLOWFD_RING_ADD_POST:
+		entry.fd = -1;
+		break;
+	default:
+		entry.events = any_events(a / 8) | EPOLLET;
+	}
+	return entry;
 }
 
 void call_control(const __u32 *a)
 {
-	struct flowfd_ring_entry entries[4] = { 0 };
+	static const __u32 ops[] = {
+		FLOWFD_RING_ADD, FLOWFD_RING_DEL, FLOWFD_RING_MOD,
+		FLOWFD_RING_ADD, FLOWFD_RING_ADD_POST, FLOWFD_RING_ADD,
+		FLOWFD_RING_DEL, FLOWFD_RING_DEL_POST, FLOWFD_RING_MOD,
+		FLOWFD_RING_ADD, FLOWFD_RING_DEL_DATA, FLOWFD_RING_ADD_PINNED,
+	};
+	struct flowfd_ring_entry entry =
+		any_entry(ops[a[2] % (sizeof(ops) / sizeof(*ops))], a[1], a[3] % 4);
+
+	if (entry.events)
+		entry.events = any_events(a[3]) | EPOLLET;
+	control(any_ring(a[0]), &entry, 1, 0);
+}
+
+void call_batch(const __u32 *a)
+{
+	struct flowfd_ring_entry entries[4];
 	__u32 bits = a[1];
 
-	for (int i = 0; i < 4; i++, bits /= 8) {
-		entries[i].op = bits % 8;
-		entries[i].fd = any_fd(bits + i * a[2]);
-		if (entries[i].op == FLOWFD_RING_DEL_POST)
-			entries[i].fd = bits / 8 % 8;
-		if (entries[i].op == FLOWFD_RING_DEL ||
-		    entries[i].op == FLOWFD_RING_DEL_POST)
-			continue;
-		entries[i].data = i;
-		if (entries[i].op == FLOWFD_RING_DEL_DATA ||
-		    entries[i].op == FLOWFD_RING_ADD_POST)
-			entries[i].fd = -1;
-		else
-			entries[i].events = any_events(bits) | EPOLLET;
-	}
+	for (int i = 0; i < 4; i++, bits /= 8)
+		entries[i] = any_entry(bits % 8, bits / 8 + i * a[2], i);
 	control(any_ring(a[0]), entries, 1 + a[2] % 4, a[3]);
 }
 
@@ -142,99 +108,76 @@ void call_wait(const __u32 *a)
 	ioctl(any_ring(a[0]), FLOWFD_IOC_RING_WAIT, &args);
 }
 
-void call_query(const __u32 *a)
-{
-	struct flowfd_query query[4];
-	unsigned int size = any_size(a[1]) % sizeof(query);
-
-	ioctl(any_fd(a[0]), _IOC(_IOC_READ, 'J', 0x10, size),
-	      any_address(a[2], query, size));
-}
-
-/* A valid structure of a request; returns its size. */
-static size_t good_structure(unsigned int request, void *at)
+/* What a request needs to succeed, beside zeros. */
+static void make_good(unsigned int request, void *at)
 {
 	switch (request) {
-	case FLOWFD_IOC_CREATE_COUNTER:
-		*(struct flowfd_create_counter *)at =
-			(struct flowfd_create_counter){ .initial = 1 };
-		return sizeof(struct flowfd_create_counter);
 	case FLOWFD_IOC_CREATE_RING:
 		*(struct flowfd_create_ring *)at =
 			(struct flowfd_create_ring){ .max_items = 4 };
-		return sizeof(struct flowfd_create_ring);
-	case FLOWFD_IOC_RING_CONTROL:
-		return sizeof(struct flowfd_ring_control);
+		break;
 	case FLOWFD_IOC_RING_WAIT:
 		*(struct flowfd_ring_wait *)at =
 			(struct flowfd_ring_wait){ .timeout = 1000 };
-		return sizeof(struct flowfd_ring_wait);
-	case FLOWFD_IOC_SET_FLOW:
-	case FLOWFD_IOC_GET_FLOW:
-		return sizeof(struct flowfd_flow);
+		break;
 	case FLOWFD_IOC_COUNTER_WRITE:
 	case FLOWFD_IOC_COUNTER_READ:
 		*(struct flowfd_transfer *)at =
 			(struct flowfd_transfer){ .value = 1, .timeout = 1000 };
-		return sizeof(struct flowfd_transfer);
-	case FLOWFD_IOC_COUNTER_STATS:
-		return sizeof(struct flowfd_counter_stats);
-	case FLOWFD_IOC_RING_STATS:
-		return sizeof(struct flowfd_ring_stats);
+		break;
 	case FLOWFD_IOC_COUNTER_BRIDGE:
 		*(struct flowfd_bridge *)at =
 			(struct flowfd_bridge){ .flags = FLOWFD_BRIDGE_SOURCE };
-		return sizeof(struct flowfd_bridge);
-	case FLOWFD_IOC_BALANCE:
-		return sizeof(struct flowfd_balance);
-	case FLOWFD_IOC_SHARE:
-	case FLOWFD_IOC_OPEN:
-		return sizeof(struct flowfd_share);
-	default:
-		return 16;
 	}
 }
 
-/* Any request of any size; up to two words of its structure are damaged. */
+/*
+ * Any request, now and then of another size, direction or type; up to two words of its
+ * structure are damaged. The first of the list have no call of their own.
+ */
 void call_any_ioctl(const __u32 *a)
 {
 	static const unsigned int requests[] = {
+		FLOWFD_IOC_COUNTER_NOTIFY,
+		FLOWFD_IOC_RING_NOTIFY,
+		FLOWFD_IOC_SHARE,
+		FLOWFD_IOC_OPEN,
+		FLOWFD_IOC_BALANCE,
+		FLOWFD_IOC_COUNTER_STATS,
+		FLOWFD_IOC_RING_STATS,
+		FLOWFD_IOC_GET_FLOW,
+		FLOWFD_IOC_RING_INFO,
 		FLOWFD_IOC_QUERY,
+		FLOWFD_IOC_COUNTER_ID,
+		EFD_IOC_GET_MAXIMUM,
+		EFD_IOC_GET_QOS,
+		EFD_IOC_SET_MAXIMUM,
+		EFD_IOC_SET_QOS,
 		FLOWFD_IOC_CREATE_COUNTER,
 		FLOWFD_IOC_CREATE_RING,
 		FLOWFD_IOC_RING_CONTROL,
 		FLOWFD_IOC_RING_WAIT,
 		FLOWFD_IOC_SETUP_COUNTER,
-		FLOWFD_IOC_RING_INFO,
-		FLOWFD_IOC_COUNTER_NOTIFY,
-		FLOWFD_IOC_RING_NOTIFY,
-		FLOWFD_IOC_COUNTER_ID,
 		FLOWFD_IOC_SET_FLOW,
-		FLOWFD_IOC_GET_FLOW,
 		FLOWFD_IOC_COUNTER_WRITE,
 		FLOWFD_IOC_COUNTER_READ,
-		FLOWFD_IOC_COUNTER_STATS,
-		FLOWFD_IOC_RING_STATS,
 		FLOWFD_IOC_COUNTER_BRIDGE,
-		FLOWFD_IOC_BALANCE,
-		FLOWFD_IOC_SHARE,
-		FLOWFD_IOC_OPEN,
 		0,
 	};
 	/* The kernel writes as much as the largest size that a request can have. */
 	__u64 space[1 << _IOC_SIZEBITS >> 3] = { 0 };
 	unsigned int request = requests[a[1] % (sizeof(requests) / sizeof(*requests))];
-	unsigned int number = _IOC_NR(request);
-	size_t size = good_structure(request, space);
+	unsigned int type = _IOC_TYPE(request) ^ (a[1] / 32 % 4 == 3 ? 'J' ^ 'E' : 0);
+	unsigned int direction = a[2] % 8 ? _IOC_DIR(request) : a[2] / 8 % 4;
+	size_t size = a[2] % 4 == 3 ? any_size(a[2] / 4) : _IOC_SIZE(request);
 	int fd;
 
+	make_good(request, space);
 	if (request == FLOWFD_IOC_BALANCE)
 		memcpy(space, &(__s32){ any_file(a[3] / 96) }, sizeof(__s32));
 	if (request == FLOWFD_IOC_OPEN)
 		ioctl(a[3] / 96 % 2 ? any_ring(a[3] / 192) : any_fd(a[3] / 192),
 		      FLOWFD_IOC_SHARE, space);
-	if (a[2] % 2)
-		size = any_size(a[2] / 2);
 	if (a[3] % 4)
 		space[a[3] / 4 % 6] = any_value(a[3] / 24);
 	if (a[3] % 4 > 2)
@@ -243,7 +186,7 @@ void call_any_ioctl(const __u32 *a)
 	if (request == FLOWFD_IOC_CREATE_RING && (__u32)space[0] > 1 << 16)
 		space[0] |= 1 << 30;
 	fd = ioctl(a[0] % 2 ? any_ring(a[0] / 2) : any_fd(a[0] / 2),
-		   _IOC(a[1] / 8 % 4, a[1] % 16 ? 'J' : 'E', number, size),
+		   _IOC(direction, type, _IOC_NR(request), size),
 		   any_address(a[2] / 64, space, size));
 	if (fd > 2 && fd < FILE_BASE && (request == FLOWFD_IOC_CREATE_COUNTER ||
 					   request == FLOWFD_IOC_BALANCE ||

@@ -175,7 +175,7 @@ void call_fork(const __u32 *a)
 		if (a[0] / 2 % 2)
 			call_scribble(a);
 		if (a[0] / 4 % 2)
-			call_delete(a + 1);
+			call_control(a);
 		if (a[0] / 8 % 2)
 			call_pause(a + 1);
 		_exit(0);
