@@ -33,13 +33,11 @@ TEST_F(bridge, source_and_sink)
 /* The sink would make room for the source, and no program would have to be there. */
 TEST_F(bridge, no_maximum_between_eventfds)
 {
-	const unsigned int remove = FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE;
-
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
 	ASSERT_EQ(0, source(self->fd, self->in));
 	EXPECT_EQ(-EINVAL, sink(self->fd, self->out));
 	EXPECT_EQ(NO_EVENTFD, bridged_id(self->fd, "flowfd-sink"));
-	ASSERT_EQ(0, bridge(self->fd, -1, remove));
+	ASSERT_EQ(0, remove_source(self->fd));
 	ASSERT_EQ(0, sink(self->fd, self->out));
 	EXPECT_EQ(-EINVAL, source(self->fd, self->in));
 	EXPECT_EQ(NO_EVENTFD, bridged_id(self->fd, "flowfd-source"));
@@ -53,7 +51,7 @@ TEST_F(bridge, no_maximum_between_eventfds)
 	/* What failed changed nothing. */
 	EXPECT_EQ(8, add(self->in, 20));
 	EXPECT_TRUE(count_becomes(self->out, signalled(20)));
-	ASSERT_EQ(0, bridge(self->fd, -1, remove));
+	ASSERT_EQ(0, remove_source(self->fd));
 	EXPECT_EQ(0, set_maximum(self->fd, 10));
 }
 
@@ -65,7 +63,7 @@ TEST_F(bridge, no_maximum_while_something_waits)
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
 	ASSERT_EQ(0, source(self->fd, self->in));
 	EXPECT_EQ(8, add(self->in, 25));
-	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	ASSERT_EQ(0, remove_source(self->fd));
 	EXPECT_EQ(16, waiting_of(self->fd));
 	EXPECT_EQ(-EINVAL, sink(self->fd, self->out));
 	while (sum < 25 && poll_for(self->fd, POLLIN, PATIENCE_MS) == POLLIN) {
@@ -114,58 +112,24 @@ TEST_F(bridge, huge_semaphore_moves_once_for_a_signal)
 	close(in);
 }
 
-TEST_F(bridge, source_and_sink_through_the_bucket)
-{
-	__u64 value, sum = 0, written = 0, begin;
-	unsigned int signals = 0;
-
-	ASSERT_EQ(0, set_qos(self->fd, 1, 1000));
-	ASSERT_EQ(0, source(self->fd, self->in));
-	ASSERT_EQ(0, sink(self->fd, self->out));
-	begin = now_ns();
-	while (now_ns() < begin + 300000000) {
-		ASSERT_EQ(8, add(self->in, 3));
-		written += 3;
-		if (take(self->out, &value) == 8) {
-			signals++;
-			sum += value;
-		}
-	}
-	EXPECT_LE(signals, (now_ns() - begin) / 1000000 + 2);
-	EXPECT_TRUE(count_becomes(self->fd, 0));
-	if (signals_have_values())
-		EXPECT_TRUE(count_becomes(self->out, written - sum));
-}
-
-/* A signal would wake each of the others, which is a product of two limits. */
-TEST_F(bridge, sinks_share_no_eventfd)
-{
-	int second = open_counter(variant->origin, 0, EFD_NONBLOCK);
-
-	ASSERT_EQ(0, sink(self->fd, self->out));
-	EXPECT_EQ(-EBUSY, sink(second, self->out));
-	EXPECT_EQ(NO_EVENTFD, bridged_id(second, "flowfd-sink"));
-	/* A refusal leaves nothing behind. */
-	ASSERT_EQ(0, sink(second, self->in));
-	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE));
-	ASSERT_EQ(0, bridge(second, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE));
-	ASSERT_EQ(0, sink(second, self->out));
-	EXPECT_EQ(8, add(second, 1));
-	EXPECT_TRUE(count_becomes(self->out, 1));
-	close(second);
-}
-
-/* So no bridge leads to another one: there are no chains, and no cycles. */
+/*
+ * So no bridge leads to another one: there are no chains, and no cycles. And no signal
+ * wakes many others, which would be a product of two limits.
+ */
 TEST_F(bridge, eventfd_in_one_bridge)
 {
 	int second = open_counter(variant->origin, 0, EFD_NONBLOCK);
 	int other = new_eventfd();
 
 	ASSERT_EQ(0, source(self->fd, self->in));
+	EXPECT_EQ(-EBUSY, source(self->fd, self->in));
+	EXPECT_EQ(-EBUSY, source(self->fd, other));
 	EXPECT_EQ(-EBUSY, sink(self->fd, self->in));
 	EXPECT_EQ(-EBUSY, sink(second, self->in));
 	EXPECT_EQ(-EBUSY, source(second, self->in));
 	ASSERT_EQ(0, sink(self->fd, self->out));
+	EXPECT_EQ(-EBUSY, sink(self->fd, self->out));
+	EXPECT_EQ(-EBUSY, sink(self->fd, other));
 	EXPECT_EQ(-EBUSY, source(second, self->out));
 	EXPECT_EQ(-EBUSY, sink(second, self->out));
 	EXPECT_EQ(NO_EVENTFD, bridged_id(second, "flowfd-source"));
@@ -177,12 +141,12 @@ TEST_F(bridge, eventfd_in_one_bridge)
 	EXPECT_EQ(8, add(self->in, 2));
 	EXPECT_TRUE(count_becomes(self->out, signalled(2)));
 	/* An end that is removed, or whose counter is closed, makes the eventfd free. */
-	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE));
+	ASSERT_EQ(0, remove_sink(self->fd));
 	EXPECT_EQ(0, sink(second, self->out));
 	close(second);
 	EXPECT_EQ(0, sink(self->fd, self->out));
 	EXPECT_EQ(-EBUSY, source(self->fd, other));
-	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	ASSERT_EQ(0, remove_source(self->fd));
 	EXPECT_EQ(0, source(self->fd, other));
 	close(other);
 }
@@ -228,8 +192,7 @@ TEST(limit_of_bridges)
 		if (source(fds[2], ins[2]) != -ENOMEM || sink(fds[0], ins[3]))
 			_exit(3);
 		/* With the counter. */
-		if (bridge(fds[0], -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE) ||
-		    source(fds[2], ins[2]) != -ENOMEM)
+		if (remove_source(fds[0]) || source(fds[2], ins[2]) != -ENOMEM)
 			_exit(4);
 		_exit(0);
 	}
@@ -261,10 +224,8 @@ TEST_F(bridge, wrong_flags)
 				  FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_SINK));
 	EXPECT_EQ(-EINVAL, bridge(self->fd, self->in, FLOWFD_BRIDGE_SOURCE | 8));
 	EXPECT_EQ(-EINVAL, bridge(self->fd, self->in, FLOWFD_BRIDGE_SINK | 1U << 31));
-	EXPECT_EQ(-ENOENT, bridge(self->fd, -1,
-				  FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE));
-	EXPECT_EQ(-ENOENT, bridge(self->fd, -1,
-				  FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	EXPECT_EQ(-ENOENT, remove_sink(self->fd));
+	EXPECT_EQ(-ENOENT, remove_source(self->fd));
 }
 
 TEST_F(bridge, wrong_descriptors)
@@ -287,22 +248,6 @@ TEST_F(bridge, wrong_descriptors)
 	close(ep);
 	close(ends[0]);
 	close(ends[1]);
-}
-
-TEST_F(bridge, busy)
-{
-	int second = open_counter(variant->origin, 0, EFD_NONBLOCK);
-
-	ASSERT_EQ(0, source(self->fd, self->in));
-	EXPECT_EQ(-EBUSY, source(self->fd, self->in));
-	EXPECT_EQ(-EBUSY, source(self->fd, self->out));
-	EXPECT_EQ(-EBUSY, source(second, self->in));
-	ASSERT_EQ(0, sink(self->fd, self->out));
-	EXPECT_EQ(-EBUSY, sink(self->fd, self->out));
-	/* The first are as they were. */
-	EXPECT_EQ(8, add(self->in, 2));
-	EXPECT_TRUE(count_becomes(self->out, signalled(2)));
-	close(second);
 }
 
 TEST_F(bridge, semaphore)
@@ -329,7 +274,7 @@ TEST_F(bridge, set_up_later)
 	EXPECT_EQ(0, source(fd, self->in));
 	EXPECT_EQ(-EBUSY, sink(fd, self->in));
 	EXPECT_EQ(-EBUSY, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
-	EXPECT_EQ(0, bridge(fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	EXPECT_EQ(0, remove_source(fd));
 	EXPECT_EQ(0, result_of(ioctl(fd, FLOWFD_IOC_SETUP_COUNTER, &args)));
 	close(fd);
 	/* One that was refused is none. */
@@ -376,16 +321,6 @@ TEST_F(bridge, sizes)
 	EXPECT_EQ(NO_EVENTFD, bridged_id(self->fd, "flowfd-source"));
 	args.unknown = 0;
 	EXPECT_EQ(0, result_of(ioctl(self->fd, longer, &args)));
-}
-
-TEST(feature)
-{
-	struct flowfd_query query = { 0 };
-	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
-
-	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_QUERY, &query));
-	EXPECT_NE(0, query.features & FLOWFD_FEATURE_BRIDGE);
-	close(fd);
 }
 
 /* Life. */
@@ -451,31 +386,6 @@ TEST_F(bridge, fork_and_exit)
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 	EXPECT_TRUE(end_goes(self->fd, "flowfd-source"));
-}
-
-TEST_F(bridge, exec_closes)
-{
-	pid_t child;
-	int hold[2];
-
-	ASSERT_EQ(0, source(self->fd, self->in));
-	ASSERT_EQ(0, pipe(hold));
-	child = fork();
-	if (!child) {
-		dup2(hold[0], STDIN_FILENO);
-		close(hold[0]);
-		close(hold[1]);
-		execlp("cat", "cat", NULL);
-		_exit(127);
-	}
-	close(self->in);
-	self->in = -1;
-	EXPECT_TRUE(end_goes(self->fd, "flowfd-source"));
-	EXPECT_EQ(0, kill(child, 0));
-	EXPECT_EQ(1, write(hold[1], "x", 1));
-	close(hold[1]);
-	close(hold[0]);
-	waitpid(child, NULL, 0);
 }
 
 TEST_HARNESS_MAIN

@@ -249,7 +249,7 @@ static void do_source(struct scene *s)
 
 static void do_remove_source(struct scene *s)
 {
-	bridge(s->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE);
+	remove_source(s->fd);
 }
 
 static void do_close_source(struct scene *s)

@@ -277,8 +277,7 @@ TEST_F(bridge_kvm, irqfd_takes_all)
 		ASSERT_EQ(8, add(s->irq, 3));
 		EXPECT_EQ(8, take(s->fd, &value));
 		EXPECT_EQ(3, value);
-		ASSERT_EQ(0, bridge(s->fd, -1,
-				    FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+		ASSERT_EQ(0, remove_source(s->fd));
 		ASSERT_EQ(0, guest_irqfd(&s->guest, s->irq, 0));
 		ASSERT_EQ(0, source(s->fd, s->irq));
 	}
@@ -344,8 +343,8 @@ static void end_back(struct scene *s)
 
 static void end_bridges(struct scene *s)
 {
-	bridge(s->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE);
-	bridge(s->fd, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE);
+	remove_source(s->fd);
+	remove_sink(s->fd);
 }
 
 /* The machine goes with its processor. */

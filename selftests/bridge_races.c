@@ -86,12 +86,12 @@ static void do_sink(struct scene *s)
 
 static void do_remove_source(struct scene *s)
 {
-	bridge(s->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE);
+	remove_source(s->fd);
 }
 
 static void do_remove_sink(struct scene *s)
 {
-	bridge(s->fd, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE);
+	remove_sink(s->fd);
 }
 
 /* Takes the eventfds for the other ends, if they are free. */
@@ -99,8 +99,8 @@ static void do_other(struct scene *s)
 {
 	source(s->other, s->out);
 	sink(s->other, s->in);
-	bridge(s->other, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE);
-	bridge(s->other, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE);
+	remove_source(s->other);
+	remove_sink(s->other);
 }
 
 static void do_close_counter(struct scene *s)

@@ -17,7 +17,9 @@ TEST_F(bridge, source_moves_the_count)
 	/* At once: no work item was needed. */
 	EXPECT_EQ(3, count_of(self->fd));
 	EXPECT_EQ(8, add(self->in, 4));
+	/* For readers of the eventfd nothing is left. */
 	EXPECT_EQ(-EAGAIN, take(self->in, &value));
+	EXPECT_EQ(0, poll_for(self->in, POLLIN, 0));
 	ASSERT_EQ(8, take(self->fd, &value));
 	EXPECT_EQ(7, value);
 	/* Others may write to the counter as before. */
@@ -36,12 +38,15 @@ TEST_F(bridge, source_takes_what_is_there)
 
 TEST_F(bridge, source_wakes_readers)
 {
-	pthread_t reader = start_reader(&self->fd);
 	int ep = epoll_on(self->fd, EPOLLIN | EPOLLET);
+	struct call reader;
 
+	set_nonblock(self->fd, false);
+	ASSERT_TRUE(start_read(&reader, self->fd));
 	ASSERT_EQ(0, source(self->fd, self->in));
 	EXPECT_EQ(8, add(self->in, 9));
-	EXPECT_EQ(9, reader_result(reader));
+	ASSERT_TRUE(call_join(&reader));
+	EXPECT_EQ(9, reader.value);
 	/* The reader has taken it. */
 	EXPECT_EQ(0, epoll_take(ep, 0));
 	EXPECT_EQ(8, add(self->in, 1));
@@ -153,7 +158,7 @@ TEST_F(bridge, source_beside_sleeping_readers)
 	EXPECT_EQ(25, drained(self->fd, 1, self->in, 25));
 	EXPECT_EQ(25, drained(self->fd, 2, self->in, 25));
 	EXPECT_EQ(0, waiting_of(self->fd));
-	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	ASSERT_EQ(0, remove_source(self->fd));
 	ASSERT_EQ(0, source(self->fd, in));
 	EXPECT_EQ(25, drained(self->fd, 1, in, 25));
 	EXPECT_EQ(25, drained(self->fd, 2, in, 25));
@@ -186,17 +191,11 @@ TEST_F(bridge, source_leaves_wakeups_to_others)
 	syscall(SYS_io_destroy, context);
 }
 
-static void *write_late(void *arg)
-{
-	return (void *)add(*(int *)arg, 5);
-}
-
 /* The eventfd was full: taking its count makes room for those that write to it. */
 TEST_F(bridge, source_makes_room_in_the_eventfd)
 {
+	struct call writer;
 	__u64 value;
-	pthread_t writer;
-	void *written;
 
 	ASSERT_EQ(8, add(self->fd, 9));
 	ASSERT_EQ(0, set_maximum(self->fd, 10));
@@ -204,11 +203,10 @@ TEST_F(bridge, source_makes_room_in_the_eventfd)
 	ASSERT_EQ(8, add(self->in, ULLONG_MAX - 1));
 	EXPECT_EQ(-EAGAIN, add(self->in, 1));
 	set_nonblock(self->in, false);
-	ASSERT_EQ(0, pthread_create(&writer, NULL, write_late, &self->in));
-	sleep_ms(QUIET_MS);
+	ASSERT_TRUE(start_write(&writer, self->in, 5));
 	ASSERT_EQ(8, take(self->fd, &value));
-	pthread_join(writer, &written);
-	EXPECT_EQ(8, (long)written);
+	ASSERT_TRUE(call_join(&writer));
+	EXPECT_EQ(8, writer.result);
 	EXPECT_TRUE(count_becomes(self->in, 5));
 	EXPECT_EQ(ULLONG_MAX - 1 - 9, waiting_of(self->fd));
 }
@@ -250,7 +248,7 @@ TEST_F(bridge, source_is_removed)
 	ASSERT_EQ(0, source(self->fd, self->in));
 	EXPECT_EQ(8, add(self->in, 15));
 	EXPECT_EQ(8, add(self->in, 1));
-	ASSERT_EQ(0, bridge(self->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	ASSERT_EQ(0, remove_source(self->fd));
 	EXPECT_EQ(NO_EVENTFD, bridged_id(self->fd, "flowfd-source"));
 	/* What was taken is the counter's, the rest the eventfd's. */
 	EXPECT_EQ(6, waiting_of(self->fd));
@@ -272,8 +270,7 @@ TEST_F(bridge, source_is_closed)
 	self->in = -1;
 	EXPECT_TRUE(end_goes(self->fd, "flowfd-source"));
 	EXPECT_EQ(2, count_of(self->fd));
-	EXPECT_EQ(-ENOENT, bridge(self->fd, -1,
-				  FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE));
+	EXPECT_EQ(-ENOENT, remove_source(self->fd));
 }
 
 /* Another takes its place at once. */
@@ -312,16 +309,6 @@ TEST_F(bridge, source_is_closed_before_there_is_room)
 	}
 	EXPECT_EQ(35, sum);
 	EXPECT_TRUE(end_goes(self->fd, "flowfd-source"));
-}
-
-/* A reader that sleeps on the eventfd competes, and finds nothing. */
-TEST_F(bridge, source_leaves_nothing_to_readers)
-{
-	ASSERT_EQ(0, source(self->fd, self->in));
-	for (int i = 0; i < 100; i++)
-		ASSERT_EQ(8, add(self->in, 1));
-	EXPECT_EQ(0, poll_for(self->in, POLLIN, 0));
-	EXPECT_EQ(100, count_of(self->fd));
 }
 
 /* Takes in memory make room for a source. */

@@ -34,6 +34,16 @@ static inline long sink(int fd, int eventfd)
 	return bridge(fd, eventfd, FLOWFD_BRIDGE_SINK);
 }
 
+static inline long remove_source(int fd)
+{
+	return bridge(fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE);
+}
+
+static inline long remove_sink(int fd)
+{
+	return bridge(fd, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE);
+}
+
 /* The eventfd-id of a source or sink; NO_EVENTFD: there is none. */
 static inline int bridged_id(int fd, const char *end)
 {

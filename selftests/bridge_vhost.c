@@ -353,8 +353,8 @@ static void end_sink(struct scene *s)
 
 static void end_bridges(struct scene *s)
 {
-	bridge(s->fd, -1, FLOWFD_BRIDGE_SOURCE | FLOWFD_BRIDGE_REMOVE);
-	bridge(s->fd, -1, FLOWFD_BRIDGE_SINK | FLOWFD_BRIDGE_REMOVE);
+	remove_source(s->fd);
+	remove_sink(s->fd);
 }
 
 static void end_call(struct scene *s)
