@@ -23,11 +23,7 @@ static int take_descriptors(void)
 	return fd == -EMFILE ? 0 : 1;
 }
 
-TEST_F(attack, descriptors)
-{
-	ASSERT_EQ(0, start_attack(self, take_descriptors));
-	EXPECT_LT(0, work(ATTACK_MS));
-}
+ATTACK(descriptors, take_descriptors)
 
 /* Gets as many pages as RLIMIT_MEMLOCK allows and no more, nor by a user namespace. */
 static int take_rings(void)
@@ -46,11 +42,7 @@ static int take_rings(void)
 	return ring_create(&args) == -ENOMEM ? 0 : 2;
 }
 
-TEST_F(attack, rings)
-{
-	ASSERT_EQ(0, start_attack(self, take_rings));
-	EXPECT_LT(0, work(ATTACK_MS));
-}
+ATTACK(rings, take_rings)
 
 /*
  * As many watches as there are descriptors, all of one file, so that one write wakes
@@ -76,11 +68,7 @@ static int take_watches(void)
 	return watches < DESCRIPTORS - 100;
 }
 
-TEST_F(attack, watches)
-{
-	ASSERT_EQ(0, start_attack(self, take_watches));
-	EXPECT_LT(0, work(ATTACK_MS));
-}
+ATTACK(watches, take_watches)
 
 /*
  * Buckets of every rate, each with a reader and a writer that never stops. Only a write
@@ -108,11 +96,7 @@ static int storm_timers(void)
 	}
 }
 
-TEST_F(attack, timers)
-{
-	ASSERT_EQ(0, start_attack(self, storm_timers));
-	EXPECT_LT(0, work(ATTACK_MS));
-}
+ATTACK(timers, storm_timers)
 
 /* The same page of the memory very often, and all of it gone by one call: in us. */
 static __u64 time_to_replace_mappings(int fd, int n)
@@ -202,11 +186,7 @@ static int heal_often(void)
 	return 0;
 }
 
-TEST_F(attack, mappings)
-{
-	ASSERT_EQ(0, start_attack(self, heal_often));
-	EXPECT_LT(0, work(ATTACK_MS));
-}
+ATTACK(mappings, heal_often)
 
 static struct user_ring storm_ring;
 
@@ -274,11 +254,7 @@ static int storm_wakeups(void)
 	}
 }
 
-TEST_F(attack, wakeups)
-{
-	ASSERT_EQ(0, start_attack(self, storm_wakeups));
-	EXPECT_LT(0, work(ATTACK_MS));
-}
+ATTACK(wakeups, storm_wakeups)
 
 /*
  * Rings and counters in flight over sockets that the rings watch, with no other
@@ -353,10 +329,6 @@ static int die_often(void)
 	}
 }
 
-TEST_F(attack, deaths)
-{
-	ASSERT_EQ(0, start_attack(self, die_often));
-	EXPECT_LT(0, work(ATTACK_MS));
-}
+ATTACK(deaths, die_often)
 
 TEST_HARNESS_MAIN

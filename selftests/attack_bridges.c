@@ -14,18 +14,6 @@
 #define BRIDGES 2
 #define POLLERS 50
 
-/* The share of its processor, in percent, that a process without rest gets. */
-static int share_of_processor(void)
-{
-	struct timespec before, after;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-	spin_ns(ATTACK_MS * 1000000ULL);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-	return ((after.tv_sec - before.tv_sec) * 1000 +
-		(after.tv_nsec - before.tv_nsec) / 1000000) * 100 / ATTACK_MS;
-}
-
 /* For each write a worker of the kernel wakes these pollers. */
 static int bridge_to_pollers(void)
 {

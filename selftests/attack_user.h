@@ -32,6 +32,24 @@ static inline void become(uid_t uid)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+/* Processor time of the calling thread: with interrupts off, but not while others run. */
+static inline __u64 thread_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* In percent: how much of its processor a task without rest gets. */
+static inline int share_of_processor(void)
+{
+	__u64 start = now_ns(), used = thread_ns();
+
+	spin_ns(ATTACK_MS * 1000000ULL);
+	return 100 * (thread_ns() - used) / (now_ns() - start);
+}
+
 /* Processor time of kernel threads that did work of the module last, by their priority. */
 struct worker_ticks {
 	unsigned long usual;
@@ -180,5 +198,13 @@ static inline int start_attack(FIXTURE_DATA(attack) *self, int (*attack)(void))
 	(void)!read(self->answer[0], &result, sizeof(result));
 	return result;
 }
+
+/* A test: another user can work beside this attack. */
+#define ATTACK(name, attack_function)                              \
+	TEST_F(attack, name)                                       \
+	{                                                          \
+		ASSERT_EQ(0, start_attack(self, attack_function)); \
+		EXPECT_LT(0, work(ATTACK_MS));                     \
+	}
 
 #endif /* ATTACK_USER_H */

@@ -3,14 +3,11 @@
  * The balance of a listening socket: EPOLLEXCLUSIVE workers are woken in turn, other
  * waiters as before, and no connection is lost while workers come and go.
  */
-#include <stddef.h>
 #include <stdatomic.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "selftest.h"
+#include "sockets.h"
 
 #define WORKERS 8
 
@@ -34,38 +31,6 @@ static long balance(int listener, unsigned int flags)
 	long fd = result_of(ioctl(device, FLOWFD_IOC_BALANCE, &args));
 
 	close(device);
-	return fd;
-}
-
-static int make_listener(int family, int type)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	int fd = socket(family, type | SOCK_CLOEXEC, 0);
-
-	/* An abstract name that the kernel chooses. */
-	if (family == AF_UNIX)
-		bind(fd, (struct sockaddr *)&un, sizeof(sa_family_t));
-	else
-		bind(fd, (struct sockaddr *)&in, sizeof(in));
-	return listen(fd, 1024) ? -errno : fd;
-}
-
-/* Returns a connection to the listener. */
-static int connect_to(int listener)
-{
-	struct sockaddr_storage address;
-	socklen_t size = sizeof(address);
-	int type, fd;
-
-	getsockname(listener, (struct sockaddr *)&address, &size);
-	getsockopt(listener, SOL_SOCKET, SO_TYPE, &type, &(socklen_t){ sizeof(type) });
-	fd = socket(address.ss_family, type | SOCK_CLOEXEC, 0);
-	if (connect(fd, (struct sockaddr *)&address, size)) {
-		close(fd);
-		return -errno;
-	}
 	return fd;
 }
 
@@ -156,7 +121,7 @@ FIXTURE_VARIANT_ADD(balance, unix_seqpacket) { .family = AF_UNIX, .type = SOCK_S
 FIXTURE_SETUP(balance)
 {
 	self->workers = 0;
-	self->listener = make_listener(variant->family, variant->type);
+	self->listener = listener_open(variant->family, variant->type, 1024);
 	ASSERT_GE(self->listener, 0);
 	ending = false;
 }
@@ -251,20 +216,6 @@ TEST_F(balance, one_for_each_socket)
 	ASSERT_GE(fd, 0);
 	EXPECT_FALSE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
-}
-
-TEST_F(balance, socket_is_closed)
-{
-	int fd = balance(self->listener, 0);
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	ASSERT_GE(fd, 0);
-	EXPECT_EQ(0, poll(&p, 1, 0));
-	close(self->listener);
-	EXPECT_EQ(1, poll(&p, 1, PATIENCE_MS));
-	EXPECT_EQ(POLLHUP, p.revents);
-	close(fd);
-	self->listener = make_listener(variant->family, variant->type);
 }
 
 /* It is its holder's: a killed holder takes it away. */
@@ -395,11 +346,9 @@ struct sleeper {
 static void *wait_exclusively(void *argument)
 {
 	struct sleeper *s = argument;
-	struct epoll_event event = { .events = EPOLLIN | EPOLLEXCLUSIVE };
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	int epoll = epoll_on(s->fd, EPOLLIN | EPOLLEXCLUSIVE);
 
-	epoll_ctl(epoll, EPOLL_CTL_ADD, s->fd, &event);
-	s->events = epoll_wait(epoll, &event, 1, PATIENCE_MS) == 1 ? event.events : 0;
+	s->events = epoll_take(epoll, PATIENCE_MS);
 	close(epoll);
 	return NULL;
 }
@@ -417,13 +366,15 @@ TEST_F(balance, all_are_told_of_the_close)
 	}
 	/* So that both sleep. */
 	usleep(100000);
+	EXPECT_EQ(0, poll_for(fd, POLLIN, 0));
 	close(self->listener);
 	for (i = 0; i < 2; i++) {
 		pthread_join(sleeper[i].thread, NULL);
 		EXPECT_EQ(EPOLLHUP, sleeper[i].events);
 	}
+	EXPECT_EQ(POLLHUP, poll_for(fd, POLLIN, 0));
 	close(fd);
-	self->listener = make_listener(variant->family, variant->type);
+	self->listener = listener_open(variant->family, variant->type, 1024);
 }
 
 /* The arguments are checked in this order, and nothing is balanced after an error. */

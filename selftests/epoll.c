@@ -5,20 +5,6 @@
  */
 #include "fixtures.h"
 
-TEST_F(counter, level_triggered)
-{
-	int ep = epoll_on(self->fd, EPOLLIN);
-	__u64 value;
-
-	EXPECT_EQ(0, epoll_take(ep, 0));
-	ASSERT_EQ(8, add(self->fd, 1));
-	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
-	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
-	ASSERT_EQ(8, take(self->fd, &value));
-	EXPECT_EQ(0, epoll_take(ep, 0));
-	close(ep);
-}
-
 TEST_F(counter, every_write_is_an_edge)
 {
 	int ep = epoll_on(self->fd, EPOLLIN | EPOLLET);
@@ -37,31 +23,6 @@ TEST_F(counter, every_write_is_an_edge)
 	close(ep);
 }
 
-TEST_F(counter, present_count_is_an_edge_on_add)
-{
-	int ep;
-
-	ASSERT_EQ(8, add(self->fd, 1));
-	ep = epoll_on(self->fd, EPOLLIN | EPOLLET);
-	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
-	EXPECT_EQ(0, epoll_take(ep, 0));
-	close(ep);
-}
-
-TEST_F(counter, one_shot)
-{
-	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT };
-	int ep = epoll_on(self->fd, event.events);
-
-	ASSERT_EQ(8, add(self->fd, 1));
-	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
-	ASSERT_EQ(8, add(self->fd, 1));
-	EXPECT_EQ(0, epoll_take(ep, 0));
-	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_MOD, self->fd, &event));
-	EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
-	close(ep);
-}
-
 TEST_F(counter, nested)
 {
 	int inner = epoll_on(self->fd, EPOLLIN | EPOLLET);
@@ -74,26 +35,6 @@ TEST_F(counter, nested)
 	EXPECT_EQ(0, epoll_take(outer, 0));
 	close(outer);
 	close(inner);
-}
-
-TEST_F(counter, close_removes_it)
-{
-	int ep = epoll_on(self->fd, EPOLLIN);
-
-	ASSERT_EQ(8, add(self->fd, 1));
-	close(self->fd);
-	EXPECT_EQ(0, epoll_take(ep, 0));
-	close(ep);
-	self->fd = -1;
-}
-
-TEST_F(counter, epoll_goes_first)
-{
-	int ep = epoll_on(self->fd, EPOLLIN);
-
-	close(ep);
-	ASSERT_EQ(8, add(self->fd, 1));
-	EXPECT_EQ(1, count_of(self->fd));
 }
 
 /* Threads that wait, each on its own epoll, and a count of those that were woken. */

@@ -1,42 +1,72 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sockets for tests: TCP connections over loopback, and passing descriptors over UNIX
+ * Sockets for tests: listeners and connections to them, and passing descriptors over UNIX
  * sockets.
  */
 #ifndef SOCKETS_H
 #define SOCKETS_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
-/* A listening socket of loopback, and its address; -1: no loopback. */
-static inline int tcp_listener(struct sockaddr_in *address)
+/* Of loopback, or of a name that the kernel chooses (autobind); or -errno. */
+static inline int listener_open(int family, int type, int backlog)
 {
-	socklen_t size = sizeof(*address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int fd = socket(family, type | SOCK_CLOEXEC, 0), err;
 
-	*address = (struct sockaddr_in){ .sin_family = AF_INET };
-	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(fd, (void *)address, size) || listen(fd, 4) ||
-	    getsockname(fd, (void *)address, &size)) {
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	err = family == AF_UNIX ? bind(fd, (void *)&un, sizeof(un.sun_family)) :
+				  bind(fd, (void *)&in, sizeof(in));
+	if (err || listen(fd, backlog)) {
+		err = -errno;
 		close(fd);
-		return -1;
+		return err;
 	}
 	return fd;
 }
 
+/* A connection to a listening socket, or -errno. */
+static inline int connect_to(int listener)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+	int type, fd, err;
+
+	getsockname(listener, (void *)&address, &size);
+	getsockopt(listener, SOL_SOCKET, SO_TYPE, &type, &(socklen_t){ sizeof(type) });
+	fd = socket(address.ss_family, type | SOCK_CLOEXEC, 0);
+	if (connect(fd, (void *)&address, size)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* And its address; -1: no loopback. */
+static inline int tcp_listener(struct sockaddr_in *address)
+{
+	socklen_t size = sizeof(*address);
+	int fd = listener_open(AF_INET, SOCK_STREAM, 4);
+
+	return fd >= 0 && !getsockname(fd, (void *)address, &size) ? fd : -1;
+}
+
 static inline int tcp_pair(int ends[2])
 {
-	struct sockaddr_in address;
-	int listener = tcp_listener(&address);
+	int listener = listener_open(AF_INET, SOCK_STREAM, 4);
 
 	if (listener < 0)
 		return -1;
-	ends[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (connect(ends[1], (void *)&address, sizeof(address)))
+	ends[1] = connect_to(listener);
+	if (ends[1] < 0)
 		return -1;
 	ends[0] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	close(listener);

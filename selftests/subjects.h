@@ -15,7 +15,6 @@
 #include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 
 /* A watched file and its other side, which is a file or a process. */
 struct subject {
@@ -205,24 +204,21 @@ static inline bool open_slave(struct subject *s)
 	return terminal_open(&s->other, &s->fd, 0);
 }
 
-static inline bool open_tcp_listener(struct subject *s)
+static inline bool open_listener(struct subject *s, int family)
 {
-	struct sockaddr_in address;
-
-	s->fd = tcp_listener(&address);
+	s->fd = listener_open(family, SOCK_STREAM, 4);
 	s->other = -1;
 	return s->fd >= 0;
 }
 
+static inline bool open_tcp_listener(struct subject *s)
+{
+	return open_listener(s, AF_INET);
+}
+
 static inline bool open_unix_listener(struct subject *s)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	s->other = -1;
-	/* Only the family: the kernel chooses a name (autobind). */
-	return !bind(s->fd, (void *)&address, sizeof(address.sun_family)) &&
-	       !listen(s->fd, 4);
+	return open_listener(s, AF_UNIX);
 }
 
 static inline bool ready_by_write(struct subject *s)
@@ -280,13 +276,8 @@ static inline bool ready_by_exit(struct subject *s)
 
 static inline bool ready_by_connect(struct subject *s)
 {
-	struct sockaddr_storage address;
-	socklen_t size = sizeof(address);
-
-	if (getsockname(s->fd, (void *)&address, &size))
-		return false;
-	s->other = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	return !connect(s->other, (void *)&address, size);
+	s->other = connect_to(s->fd);
+	return s->other >= 0;
 }
 
 /* Data in flight can fill the other end of a connection once more. */

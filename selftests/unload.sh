@@ -54,9 +54,9 @@ loaded || insert || exit 1
 tap_ok "refused while a counter is open" refused_while_open
 tap_ok "goes when it is closed" goes_when_closed
 tap_ok "again and again" goes_after write_to_it
-tap_ok "goes after a timer" goes_after "$called/armed"
-tap_ok "goes after bridges" goes_after "$called/bridged"
-tap_ok "goes after a ring" goes_after "$called/watching"
+tap_ok "goes after a timer" goes_after "$called/left" timers
+tap_ok "goes after bridges" goes_after "$called/left" bridges
+tap_ok "goes after a ring" goes_after "$called/left" rings
 loaded || insert
 tap_ok "goes" goes_when_closed
 # The loader's own allocations are among those that fail.
