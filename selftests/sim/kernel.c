@@ -222,7 +222,6 @@ void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags)
 static struct file *files[FILES];
 static int file_count_;
 
-void sim_kernel_begin(void);
 void sim_kernel_begin(void)
 {
 	history++;
@@ -295,13 +294,11 @@ int flowfd_memory_map(const struct flowfd_memory *m, struct vm_area_struct *vma)
 	return 0;
 }
 
-int flowfd_memory_charge(struct flowfd_memory *m, unsigned long pages);
 int flowfd_memory_charge(struct flowfd_memory *m, unsigned long pages)
 {
 	return 0;
 }
 
-void flowfd_memory_uncharge(struct flowfd_memory *m);
 void flowfd_memory_uncharge(struct flowfd_memory *m)
 {
 }

@@ -42,21 +42,15 @@ typedef unsigned int gfp_t;
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define static_assert _Static_assert
-#define fallthrough __attribute__((fallthrough))
 #define __user
 #define __percpu
 #define __force
-#define __init
-#define __exit
 #define __must_hold(lock)
-#define __acquires(lock)
 #define __releases(lock)
-#define __printf(a, b)
 #define ____cacheline_aligned_in_smp
 #define THIS_MODULE NULL
 #define U32_MAX UINT32_MAX
 #define U64_MAX UINT64_MAX
-#define NSEC_PER_SEC 1000000000L
 #define ERESTARTSYS 512
 #define CONFIG_64BIT 1
 #define CONFIG_PARISC 0
@@ -74,7 +68,6 @@ typedef unsigned int gfp_t;
 #define IS_ERR(p) ((uintptr_t)(p) >= (uintptr_t)-4095)
 #define ERR_CAST(p) ((void *)(p))
 #define WARN_ON_ONCE(x) ({ bool x_ = (x); if (x_) sim_fail("WARN_ON: " #x); x_; })
-#define WARN_ON(x) WARN_ON_ONCE(x)
 
 #define clamp(v, low, high) min(max(v, low), high)
 #define ALIGN(x, a) (((x) + (a) - 1) / (a) * (a))
@@ -95,11 +88,8 @@ static inline u32 order_base_2(u32 n) { return n > 1 ? 32 - __builtin_clz(n - 1)
 #define xchg(p, v) ({ sim_step(); typeof(*(p)) x_ = *(p); *(p) = (v); x_; })
 #define cmpxchg(p, old, new) ({ sim_step(); typeof(*(p)) x_ = *(p); \
 	if (x_ == (old)) *(p) = (new); x_; })
-#define try_cmpxchg(p, old, new) ({ typeof(*(p)) o_ = *(old); \
-	*(old) = cmpxchg(p, o_, new); *(old) == o_; })
 #define smp_mb() sim_step()
 #define smp_rmb() sim_step()
-#define smp_wmb() sim_step()
 #define smp_mb__before_atomic() ((void)0)
 #define smp_mb__after_atomic() sim_step()
 #define barrier() ((void)0)
@@ -124,15 +114,12 @@ static inline u32 order_base_2(u32 n) { return n > 1 ? 32 - __builtin_clz(n - 1)
 	{ sim_step(); type x = a->counter; a->counter = v; return x; }		\
 	static inline type name##_cmpxchg(name##_t *a, type old, type new)	\
 	{ sim_step(); type x = a->counter; if (x == old) a->counter = new; return x; } \
-	static inline bool name##_try_cmpxchg(name##_t *a, type *old, type new)	\
-	{ type x = name##_cmpxchg(a, *old, new); bool done = x == *old; *old = x; return done; } \
 	static inline void name##_or(type v, name##_t *a) { name##_fetch_or(v, a); } \
 	static inline void name##_and(type v, name##_t *a) { name##_fetch_andnot(~v, a); } \
 	static inline void name##_andnot(type v, name##_t *a) { name##_fetch_andnot(v, a); } \
 	static inline void name##_add(type v, name##_t *a) { name##_fetch_add(v, a); } \
 	static inline void name##_sub(type v, name##_t *a) { name##_fetch_add(-v, a); } \
 	static inline type name##_fetch_inc(name##_t *a) { return name##_fetch_add(1, a); } \
-	static inline type name##_inc_return(name##_t *a) { return name##_fetch_add(1, a) + 1; } \
 	static inline void name##_inc(name##_t *a) { name##_fetch_add(1, a); }	\
 	static inline void name##_dec(name##_t *a) { name##_fetch_add(-1, a); }	\
 	static inline bool name##_dec_and_test(name##_t *a)			\
@@ -141,7 +128,6 @@ SIM_ATOMIC(atomic, int)
 SIM_ATOMIC(atomic_long, long)
 SIM_ATOMIC(atomic64, s64)
 
-#define ATOMIC64_INIT(n) { n }
 typedef struct { atomic_t refs; } refcount_t;
 static inline void refcount_set(refcount_t *r, int n) { atomic_set(&r->refs, n); }
 static inline void refcount_inc(refcount_t *r) { atomic_inc(&r->refs); }
@@ -162,8 +148,6 @@ struct list_head {
 	struct list_head *next, *prev;
 };
 
-#define LIST_HEAD_INIT(name) { &(name), &(name) }
-#define LIST_HEAD(name) struct list_head name = LIST_HEAD_INIT(name)
 #define list_entry(p, type, member) container_of(p, type, member)
 #define list_first_entry(head, type, member) list_entry((head)->next, type, member)
 #define list_last_entry(head, type, member) list_entry((head)->prev, type, member)
@@ -207,11 +191,6 @@ static inline void list_move(struct list_head *entry, struct list_head *head)
 	list_del(entry);
 	list_add(entry, head);
 }
-static inline void list_move_tail(struct list_head *entry, struct list_head *head)
-{
-	list_del(entry);
-	list_add_tail(entry, head);
-}
 static inline bool list_is_head(const struct list_head *entry, const struct list_head *head)
 {
 	return entry == head;
@@ -236,7 +215,6 @@ struct rb_root_cached { struct rb_root rb_root; };
 #define rb_entry(p, type, member) container_of(p, type, member)
 struct rb_node *rb_first(const struct rb_root *root);
 struct rb_node *rb_first_cached(const struct rb_root_cached *root);
-struct rb_node *rb_next(const struct rb_node *node);
 void rb_add_cached(struct rb_node *node, struct rb_root_cached *root,
 		   bool (*less)(struct rb_node *, const struct rb_node *));
 void rb_erase_cached(struct rb_node *node, struct rb_root_cached *root);
@@ -255,7 +233,6 @@ struct mutex { struct sim_lock lock; };
 #define mutex_init(m) ((void)((m)->lock = (struct sim_lock){ }))
 #define mutex_lock(m) sim_mutex_lock(&(m)->lock)
 #define mutex_lock_killable(m) (sim_mutex_lock(&(m)->lock), 0)
-#define mutex_trylock(m) sim_trylock(&(m)->lock)
 #define mutex_unlock(m) sim_mutex_unlock(&(m)->lock)
 #define lockdep_assert_held(l) sim_assert_held(SIM_LOCK(l))
 #define SIM_LOCK(l) ((struct sim_lock *)(l)) /* a mutex begins with it */
@@ -292,7 +269,6 @@ typedef s64 ktime_t;
 #define ktime_add_safe(a, b) ((ktime_t)min((u64)(a) + (u64)(b), (u64)KTIME_MAX))
 #define ns_to_ktime(ns) ((ktime_t)(ns))
 #define jiffies ((unsigned long)(sim_now / 4000000))
-#define time_after(a, b) ((long)((b) - (a)) < 0)
 static inline u64 ktime_get_ns(void) { return sim_now; }
 static inline ktime_t ktime_get(void) { return sim_now; }
 enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
@@ -321,7 +297,6 @@ static inline void schedule(void)
 {
 	sim_sleep(UINT64_MAX);
 }
-struct timer_list { int not_used; };
 
 /* wait.h, poll.h */
 typedef struct wait_queue_entry wait_queue_entry_t;
@@ -415,7 +390,6 @@ struct work_struct {
 	bool pending;
 	struct workqueue_struct *queue;
 };
-#define WQ_UNBOUND 1
 #define WQ_MEM_RECLAIM 2
 #define WQ_CPU_INTENSIVE 4
 #define WQ_HIGHPRI 8
@@ -430,7 +404,6 @@ bool cancel_work_sync(struct work_struct *work);
 /* Memory. */
 #define PAGE_SIZE 4096UL
 #define PAGE_SHIFT 12
-#define GFP_KERNEL 0
 #define GFP_KERNEL_ACCOUNT 0
 #define SLAB_HWCACHE_ALIGN 0
 #define SLAB_ACCOUNT 0
@@ -440,7 +413,6 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align
 void kmem_cache_destroy(struct kmem_cache *cache);
 void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags);
 #define kmem_cache_free(cache, p) free(p)
-#define kmalloc(size, flags) malloc(size)
 #define kzalloc(size, flags) calloc(1, size)
 #define kfree(p) free((void *)(p))
 #define kvfree kfree
@@ -449,7 +421,6 @@ void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags);
 #define alloc_percpu_gfp(type, flags) ((type *)calloc(1, sizeof(type)))
 #define free_percpu kfree
 #define PAGE_ALIGN(x) ALIGN(x, PAGE_SIZE)
-struct ida { int next; };
 #define TASK_COMM_LEN 16
 #define xa_erase(xa, id) ((void)(xa), (void)(id))
 struct xarray { void *entry; };
@@ -523,9 +494,7 @@ static inline size_t copy_to_iter(const void *from, size_t n, struct iov_iter *i
 #define IOCSIZE_MASK (_IOC_SIZEMASK << _IOC_SIZESHIFT)
 typedef void *fl_owner_t;
 struct file_lock;
-struct super_block { unsigned long s_magic; };
-struct inode { struct super_block *i_sb; };
-struct dentry { struct { const char *name; } d_name; };
+struct inode;
 struct seq_file { char *buf; size_t size, count; };
 void seq_printf(struct seq_file *m, const char *format, ...);
 struct kiocb { struct file *ki_filp; int ki_flags; };
@@ -551,22 +520,19 @@ struct file {
 	const struct file_operations *f_op;
 	void *private_data;
 	bool allocated;
-	struct { struct dentry *dentry; } f_path;
-	struct inode *f_inode;
 };
 #define vfs_poll(file, table) ((file)->f_op->poll(file, table))
-#define file_inode(file) ((file)->f_inode)
-#define ANON_INODE_FS_MAGIC 0x09041934
 #define compat_ptr_ioctl NULL
 #define noop_llseek NULL
 #define file_count(file) 1L
-#define seq_puts(m, text) seq_printf(m, "%s", text)
 struct file *anon_inode_getfile(const char *name, const struct file_operations *ops,
 				void *data, int flags);
 int get_unused_fd_flags(unsigned int flags);
 void fd_install(int fd, struct file *file);
 struct file *fget(unsigned int fd);
 void fput(struct file *file);
+/* Begins a history. */
+void sim_kernel_begin(void);
 
 /* Users. */
 typedef struct { unsigned int val; } kuid_t;

@@ -16,8 +16,6 @@
 #define ITEMS 4 /* the last is a post */
 #define WAITERS 4
 
-void sim_kernel_begin(void);
-
 static struct file *file;
 static struct vm_area_struct vma;
 static struct flowfd_watch watches[ITEMS];

@@ -17,8 +17,6 @@ int flowfd_counter_init(void);
 int flowfd_work_class_init(void);
 long flowfd_counter_create(const void *argp, size_t size);
 
-void sim_kernel_begin(void);
-
 struct subject subject;
 
 static struct file *file, nonblocking;
