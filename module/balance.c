@@ -10,6 +10,7 @@
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/in.h>
+#include <linux/magic.h>
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
@@ -19,6 +20,7 @@
 #include "abi.h"
 #include "balance.h"
 #include "closing.h"
+#include "compat.h"
 #include "flowfd.h"
 
 /* A turn looks at so many entries for the first exclusive one; the walk calls all. */
@@ -226,6 +228,24 @@ static long balance_install(struct flowfd_balance_file *b, u32 flags)
 	return PTR_ERR(file);
 }
 
+/*
+ * Returns the socket's own file. The descriptor may be an O_PATH one, which keeps no
+ * socket open: its file is another, and the socket may be closed meanwhile.
+ */
+static struct file *balance_get_file(int fd)
+{
+	struct file *given = fget_raw(fd), *file = ERR_PTR(-ENOTSOCK);
+	struct inode *inode;
+
+	if (!given)
+		return ERR_PTR(-EBADF);
+	inode = file_inode(given);
+	if (inode->i_sb->s_magic == SOCKFS_MAGIC)
+		file = get_file_active(&SOCKET_I(inode)->file) ?: ERR_PTR(-EBADF);
+	fput(given);
+	return file;
+}
+
 /* FLOWFD_IOC_BALANCE. Returns a descriptor or a negative errno. */
 long flowfd_balance_create(const void __user *argp, size_t size)
 {
@@ -242,13 +262,11 @@ long flowfd_balance_create(const void __user *argp, size_t size)
 		return -EINVAL;
 	if (!walk_is_known)
 		return -EOPNOTSUPP;
-	file = fget(args.fd);
-	if (!file)
-		return -EBADF;
+	file = balance_get_file(args.fd);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
 	sock = sock_from_file(file);
-	if (!sock)
-		b = ERR_PTR(-ENOTSOCK);
-	else if (balance_may_have(sock))
+	if (balance_may_have(sock))
 		b = balance_alloc(file, sock);
 	fput(file);
 	return IS_ERR(b) ? PTR_ERR(b) : balance_install(b, args.flags);

@@ -106,11 +106,18 @@ static inline void eventfd_signal_count(struct eventfd_ctx *eventfd, u64 count)
 #endif
 }
 
-/* 6.7: a file can be freed and used again under RCU. Here it is not: see share.c. */
+/* 6.7: the memory of a file can be that of another one under RCU. Before, it is not. */
 #ifndef HAVE_get_file_active
-static inline struct file *get_file_active(struct file **file)
+static inline struct file *get_file_active(struct file **where)
 {
-	return get_file_rcu(*file) ? *file : NULL;
+	struct file *file;
+
+	rcu_read_lock();
+	file = READ_ONCE(*where);
+	if (file && !get_file_rcu(file))
+		file = NULL;
+	rcu_read_unlock();
+	return file;
 }
 #endif
 

@@ -377,6 +377,82 @@ TEST_F(balance, all_are_told_of_the_close)
 	self->listener = listener_open(variant->family, variant->type, 1024);
 }
 
+/* As a tool has another process' socket, which it must not keep open. */
+TEST_F(balance, of_a_path)
+{
+	struct pollfd end = { .events = 0 };
+	char name[32];
+	int path;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", self->listener);
+	path = open(name, O_PATH | O_CLOEXEC);
+	ASSERT_GE(path, 0);
+	end.fd = balance(path, 0);
+	ASSERT_GE(end.fd, 0);
+	EXPECT_EQ(-EBUSY, balance(self->listener, 0));
+	EXPECT_EQ(0, poll(&end, 1, 0));
+	close(self->listener);
+	EXPECT_EQ(1, poll(&end, 1, PATIENCE_MS));
+	EXPECT_EQ(POLLHUP, end.revents);
+	EXPECT_EQ(-EBADF, balance(path, 0));
+	close(path);
+	close(end.fd);
+	self->listener = listener_open(variant->family, variant->type, 1024);
+}
+
+struct paths {
+	pthread_t thread;
+	int *listener;
+	unsigned long balanced;
+	unsigned long other;
+};
+
+static void *balance_paths(void *argument)
+{
+	struct paths *p = argument;
+	char name[32];
+
+	while (!ending) {
+		int path, fd;
+
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", *p->listener);
+		path = open(name, O_PATH | O_CLOEXEC);
+		fd = balance(path, 0);
+		p->balanced += fd >= 0;
+		p->other += path < 0 || (fd < 0 && fd != -EBADF && fd != -EBUSY);
+		if (fd >= 0)
+			close(fd);
+		close(path);
+		rest();
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(balance, of_a_path_that_is_closed_meanwhile, 300)
+{
+	struct paths paths[2] = { 0 };
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < 2; i++) {
+		paths[i].listener = &self->listener;
+		pthread_create(&paths[i].thread, NULL, balance_paths, &paths[i]);
+	}
+	for (i = 0; i < 1000; i++) {
+		fd = listener_open(variant->family, variant->type, 1024);
+		ASSERT_GE(fd, 0);
+		ASSERT_EQ(self->listener, dup3(fd, self->listener, O_CLOEXEC));
+		close(fd);
+		rest();
+	}
+	ending = true;
+	for (i = 0; i < 2; i++) {
+		pthread_join(paths[i].thread, NULL);
+		EXPECT_LT(0, paths[i].balanced);
+		EXPECT_EQ(0, paths[i].other);
+	}
+}
+
 /* The arguments are checked in this order, and nothing is balanced after an error. */
 TEST(errors)
 {
@@ -389,12 +465,14 @@ TEST(errors)
 	struct sockaddr_in in = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int udp = socket(AF_INET, SOCK_DGRAM, 0), tcp = socket(AF_INET, SOCK_STREAM, 0);
+	int path = open("/dev/null", O_PATH | O_CLOEXEC);
 	int pair[2], counter;
 
 	ASSERT_EQ(0, bind(tcp, (struct sockaddr *)&in, sizeof(in)));
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	EXPECT_EQ(-EBADF, balance(-1, 0));
 	EXPECT_EQ(-ENOTSOCK, balance(device, 0));
+	EXPECT_EQ(-ENOTSOCK, balance(path, 0));
 	EXPECT_EQ(-EINVAL, balance(udp, 0));
 	EXPECT_EQ(-EINVAL, balance(tcp, 0));
 	EXPECT_EQ(-EINVAL, balance(pair[0], 0));

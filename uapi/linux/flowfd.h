@@ -877,7 +877,8 @@ struct flowfd_ring_stats {
 
 /**
  * struct flowfd_balance - a listening socket whose workers are woken in turn
- * @fd: socket, listening: of TCP, or a UNIX socket with connections
+ * @fd: socket, listening: of TCP, or a UNIX socket with connections; also an O_PATH
+ *	descriptor, by open() of /proc/PID/fd/N, which does not keep the socket open
  * @flags: FLOWFD_KEEP_ON_EXEC or 0
  *
  * 8 bytes.
@@ -898,10 +899,10 @@ struct flowfd_balance {
  * The descriptor does not keep the socket open. It has EPOLLHUP once the socket is closed.
  * /proc/PID/fdinfo has the number of wakeups and of workers that were moved.
  *
- * EBADF: @fd is not open. ENOTSOCK: it is not a socket. EINVAL: it does not listen, or is
- * of another protocol. EBUSY: the socket is balanced already. EOPNOTSUPP: this kernel wakes
- * waiters in another way. EPERM: as FLOWFD_IOC_CREATE_COUNTER. ENOMEM, EMFILE, ENFILE: as
- * eventfd(2).
+ * EBADF: @fd is not open, or the socket of an O_PATH descriptor is closed. ENOTSOCK: it is
+ * not a socket. EINVAL: it does not listen, or is of another protocol. EBUSY: the socket is
+ * balanced already. EOPNOTSUPP: this kernel wakes waiters in another way. EPERM: as
+ * FLOWFD_IOC_CREATE_COUNTER. ENOMEM, EMFILE, ENFILE: as eventfd(2).
  */
 #define FLOWFD_IOC_BALANCE	 _IOW('J', 0x21, struct flowfd_balance)
 #define FLOWFD_BALANCE_SIZE_VER0 8

@@ -3,7 +3,7 @@
 """flowfdctl balance on a server of four processes that wait with EPOLLEXCLUSIVE."""
 import json
 import os
-import re
+import resource
 import select
 import signal
 import socket
@@ -265,38 +265,50 @@ def check_sockets(first):
                 "--listen", name_of(other), *pid)
 
 
-def check_false_line(listener):
-    """The name of a UNIX socket that looks like a line of the kernel's, with the number of
-    a connection: that is not fetched."""
-    client = socket.create_connection(listener.getsockname())
-    while True:
-        try:
-            connection = listener.accept()[0]
-            break
-        except BlockingIOError:
-            time.sleep(0.01)
-    inode = os.fstat(connection.fileno()).st_ino
-    false = socket.socket(socket.AF_UNIX)
-    false.bind(f"\0a\n0: 00000002 00000000 00010000 0001 01 {inode} @x".encode())
-    trace = "/sys/kernel/tracing/"
-    event = trace + "events/syscalls/sys_enter_pidfd_getfd/enable"
-    write_to(event, "1")
+def check_names(listener):
+    """The name of a UNIX socket that looks like a line of the kernel's; a name of full
+    length."""
+    false = listen_abstract(b"\0a\n0: 00000002 00000000 00010000 0001 01 %d @x" %
+                            os.fstat(listener.fileno()).st_ino)
+    full = listen_abstract(b"\0" + b"b" * 107)
+    answer = json.loads(start("--once", "--json", "--interval=0.1", "--pid",
+                              str(os.getpid())).communicate()[0])
+    expected = [name_of(listener), "unix:@" + "b" * 107, r"unix:@a\x0a0: 00000002 "
+                f"00000000 00010000 0001 01 {os.fstat(listener.fileno()).st_ino} @x"]
+    report(sorted(answer["listeners"]) == sorted(expected), "names", answer)
+    false.close()
+    full.close()
+
+
+def check_namespace():
+    """A server in a network namespace of its own."""
+    program = ("import socket, sys; s = socket.create_server(('', 7)); print('', flush=True);"
+               "sys.stdin.read()")
+    with subprocess.Popen(["unshare", "--net", sys.executable, "-c", program],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        server.stdout.readline()
+        process = start("--pid", str(server.pid))
+        line = process.stdout.readline()
+        report(line == "0.0.0.0:7: balanced\n", "another network namespace", line)
+        server.stdin.close()
+        output, error = process.communicate(timeout=PATIENCE)
+        report((process.returncode, error) == (0, ""), "it ends with its server",
+               (output, error))
+
+
+def check_many():
+    """More sockets than are balanced: an error, and the others are."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 4096))
+    sockets = [listen_abstract(b"\0many%d" % i) for i in range(1100)]
     process = start("--pid", str(os.getpid()))
-    line = process.stdout.readline()
+    lines = [process.stdout.readline() for i in range(1024)]
+    report(all(line.endswith(": balanced\n") for line in lines) and
+           "more listening sockets than the 1,024" in process.stderr.readline(),
+           "more sockets than are balanced", lines[-1])
     process.kill()
     process.communicate()
-    write_to(event, "0")
-    with open(trace + "trace", encoding="ascii") as file:
-        fetched = re.findall(r"sys_pidfd_getfd\(.* fd: (\w+)", file.read())
-    report(line and [int(fd, 16) for fd in fetched] == [listener.fileno()],
-           "a false line fetches no connection", (line, fetched))
-    for end in client, connection, false:
+    for end in sockets:
         end.close()
-
-
-def write_to(path, text):
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
 
 
 def check_left(listener):
@@ -331,8 +343,8 @@ def check_descriptors(listener):
     limited = subprocess.run(["prlimit", "--nofile=5:5", PROGRAM, "balance", *pid],
                              text=True, capture_output=True, check=False)
     report((limited.returncode, limited.stdout) == (1, "") and
-           f"{name_of(listener)}: Too many open files" in limited.stderr,
-           "too few descriptors for the sockets", limited)
+           f"process {os.getpid()}: Too many open files" in limited.stderr,
+           "too few descriptors to look", limited)
     with subprocess.Popen(["prlimit", "--nofile=23:23", PROGRAM, "balance",
                            "--interval=0.1", *pid], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:
@@ -394,7 +406,9 @@ def main():
         tcp.setblocking(False)
         check_uncounted(tcp)
         check_sockets(tcp)
-        check_false_line(tcp)
+        check_names(tcp)
+        check_namespace()
+        check_many()
         check_left(tcp)
         check_descriptors(tcp)
         check_threads(tcp)

@@ -93,24 +93,20 @@ static const struct argp argp = {
 
 static const char *look_error(int error)
 {
-	if (error == -EPERM || error == -EACCES)
+	switch (error) {
+	case -EPERM:
+	case -EACCES:
 		return "only a user who may trace it may balance its sockets: run this as"
-		       " root, with CAP_SYS_PTRACE and kernel.yama.ptrace_scope below 3";
-	return strerror(-error);
-}
-
-/* What a server that is only to be counted has. */
-static int find_listeners(struct server *server)
-{
-	struct listener *found;
-	size_t count, i;
-	int error = listeners_find(server, &found, &count);
-
-	for (i = 0; i < count; i++)
-		close(found[i].fd);
-	server->listeners = found;
-	server->count = count;
-	return error;
+		       " root, with CAP_SYS_PTRACE, and CAP_SYS_ADMIN if it has a network"
+		       " namespace of its own";
+	case -EPROTONOSUPPORT:
+		return "the kernel does not tell which sockets listen: it needs its modules"
+		       " tcp_diag and unix_diag";
+	case -E2BIG:
+		return "it has more listening sockets than the 1,024 that are balanced";
+	default:
+		return strerror(-error);
+	}
 }
 
 /* Once for each error, which comes again at each look. Others are balanced. */
@@ -124,8 +120,9 @@ static void tell_error(struct session *s, int error)
 static void first_look(struct session *s)
 {
 	struct server *server = &s->server;
-	int error = s->a.once ? find_listeners(server) :
-				balances_update(server, !s->counts);
+	int error = s->a.once ?
+			    listeners_find(server, &server->listeners, &server->count) :
+			    balances_update(server, !s->counts);
 
 	tell_error(s, error);
 	if (error && !server->count)

@@ -8,22 +8,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* A path of full length has a 0 byte at its end, too. */
+#define UNIX_NAME_MAX 109
 /* "unix:" and a path, of which each byte can become four. */
-#define ADDRESS_SIZE 440
+#define ADDRESS_SIZE 448
+/* What a server has more of is not balanced. */
+#define LISTENERS_MAX 1024
 
 /**
  * struct listener - a listening socket of a server
- * @fd: descriptor of this process, until the socket is balanced
+ * @number: its descriptor in the server
  * @balance: descriptor of its balance, or the negative errno why it has none
  * @inode: number of the socket, the same in all processes that have it
- * @reuseport: others may have the same address
  * @address: as text: "127.0.0.1:80", "[::]:80", "unix:/run/server.sock"
  */
 struct listener {
-	int fd;
+	int number;
 	int balance;
 	uint64_t inode;
-	bool reuseport;
 	char address[ADDRESS_SIZE];
 };
 
@@ -68,9 +70,14 @@ struct workers {
 	size_t count;
 };
 
+/* listening.c */
+typedef void listening_function(void *argument, uint64_t inode, const char *address);
+int listening_dump(pid_t pid, listening_function *each, void *argument);
+
 /* listeners.c */
 int listeners_find(const struct server *server, struct listener **listeners,
 		   size_t *count);
+int listener_open(const struct server *server, const struct listener *l);
 bool listener_is_of_one_worker(const struct listener *l, const struct listener *all,
 			       size_t count);
 bool process_has_listener(pid_t pid, const struct server *server);

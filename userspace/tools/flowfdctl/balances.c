@@ -56,10 +56,17 @@ static void add(struct server *s, const struct listener *l)
 static int balance(const struct server *known, const struct listener *l,
 		   const struct listener *found, size_t count)
 {
+	int fd, ret;
+
 	if (listener_is_of_one_worker(l, found, count) ||
 	    listener_is_of_one_worker(l, known->listeners, known->count))
 		return DISTRIBUTED;
-	return flowfd_balance(l->fd, 0);
+	fd = listener_open(known, l);
+	if (fd < 0)
+		return fd;
+	ret = flowfd_balance(fd, 0);
+	close(fd);
+	return ret;
 }
 
 static bool is_closed(const struct listener *l)
@@ -119,10 +126,10 @@ int balances_update(struct server *server, bool say)
 	error = listeners_find(&next, &found, &count);
 	for (i = 0; i < count; i++)
 		found[i].balance = balance(&next, &found[i], found, count);
-	/* Before it prints, which may take long. */
-	for (i = 0; i < count; i++)
-		close(found[i].fd);
 	for (i = 0; i < count; i++) {
+		/* It was closed meanwhile. */
+		if (found[i].balance == -EBADF)
+			continue;
 		if (!was_said(&next, &found[i]))
 			tell(server, &found[i], say);
 		add(&next, &found[i]);

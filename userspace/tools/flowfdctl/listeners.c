@@ -1,218 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The listening sockets of a process, fetched with pidfd_getfd(2). */
-#include <arpa/inet.h>
+/*
+ * The listening sockets of a process. They are opened with O_PATH: a descriptor of the
+ * server's own, by pidfd_getfd(2), would keep the socket open, and a server can have
+ * replaced the socket meanwhile by a file whose close waits for the server (FUSE). The
+ * open itself waits for such a file only where rules of audit(8) are loaded.
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "balance.h"
 #include "flowfdctl.h"
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-	struct sockaddr_un un;
-};
-
-static void unix_text(char out[ADDRESS_SIZE], const struct sockaddr_un *un,
-		      socklen_t size)
-{
-	size_t i, length = size - offsetof(struct sockaddr_un, sun_path);
-	char path[sizeof(un->sun_path) + 1] = "";
-
-	/* A path of full length has no 0 byte at its end, but is counted with one. */
-	if (length > sizeof(un->sun_path))
-		length = sizeof(un->sun_path);
-	memcpy(path, un->sun_path, length);
-	/* A name that is not in the file system begins with a 0 byte, and can have more. */
-	for (i = 0; length && !*un->sun_path && i < length; i++)
-		if (!path[i])
-			path[i] = '@';
-	strcpy(out, "unix:");
-	text_escape(out + 5, ADDRESS_SIZE - 5, path);
-}
-
-static bool address_text(char out[ADDRESS_SIZE], int fd)
-{
-	char host[INET6_ADDRSTRLEN];
-	union address a = { 0 };
-	socklen_t size = sizeof(a);
-
-	if (getsockname(fd, &a.any, &size))
-		return false;
-	switch (a.any.sa_family) {
-	case AF_INET:
-		snprintf(out, ADDRESS_SIZE, "%s:%u",
-			 inet_ntop(AF_INET, &a.in.sin_addr, host, sizeof(host)),
-			 ntohs(a.in.sin_port));
-		return true;
-	case AF_INET6:
-		snprintf(out, ADDRESS_SIZE, "[%s]:%u",
-			 inet_ntop(AF_INET6, &a.in6.sin6_addr, host, sizeof(host)),
-			 ntohs(a.in6.sin6_port));
-		return true;
-	case AF_UNIX:
-		unix_text(out, &a.un, size);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static int option(int fd, int name)
-{
-	int value = 0;
-
-	getsockopt(fd, SOL_SOCKET, name, &value, &(socklen_t){ sizeof(value) });
-	return value;
-}
-
-static bool listener_init(struct listener *l, int fd, uint64_t inode)
-{
-	struct stat status;
-
-	/* Another socket may have the number of the descriptor by now. */
-	if (fstat(fd, &status) || status.st_ino != inode || !option(fd, SO_ACCEPTCONN) ||
-	    !address_text(l->address, fd))
-		return false;
-	l->fd = fd;
-	l->inode = inode;
-	l->reuseport = option(fd, SO_DOMAIN) != AF_UNIX && option(fd, SO_REUSEPORT);
-	return true;
-}
-
-static bool is_known(const struct listener *listeners, size_t count, uint64_t inode)
-{
-	while (count--)
-		if (listeners[count].inode == inode)
-			return true;
-	return false;
-}
-
-struct inodes {
-	uint64_t *inode;
-	size_t count;
-};
-
-static int inode_compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Any user can make the tables long, and a server has many descriptors to look up. */
-static void inodes_sort(struct inodes *inodes)
-{
-	if (inodes->count)
-		qsort(inodes->inode, inodes->count, sizeof(uint64_t), inode_compare);
-}
-
-static bool inodes_have(const struct inodes *inodes, uint64_t inode)
-{
-	return inodes->count && bsearch(&inode, inodes->inode, inodes->count,
-					sizeof(inode), inode_compare);
-}
-
-/* struct listening - what listens in a network namespace, as its two kinds of tables say */
-struct listening {
-	struct inodes tcp;
-	struct inodes unix_domain;
-};
-
-/*
- * Whether a descriptor is of a socket that listens. The name of a UNIX socket can have a
- * newline and what looks like another line, with the number of a connection of TCP: a table
- * is only believed of sockets of its kind.
- */
-static bool may_listen(const struct listening *listening, pid_t pid, const char *number,
-		       uint64_t inode)
-{
-	bool tcp = inodes_have(&listening->tcp, inode);
-	char path[64], protocol[32];
-	ssize_t length;
-
-	if (!tcp && !inodes_have(&listening->unix_domain, inode))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, number);
-	length = getxattr(path, "system.sockprotoname", protocol, sizeof(protocol));
-	return length > 0 && !strncmp(protocol, "UNIX", 4) != tcp;
-}
-
-/* A line of /proc/net/tcp. The kernel lists those that listen before all others. */
-static bool tcp_inode(const char *line, uint64_t *inode)
-{
-	unsigned int state;
-
-	return sscanf(line, "%*s %*s %*s %x %*s %*s %*s %*s %*s %" SCNu64, &state,
-		      inode) == 2 &&
-	       state == TCP_LISTEN;
-}
-
-#define UNIX_LISTENS 0x10000
-
-static bool unix_inode(const char *line, uint64_t *inode)
-{
-	unsigned int flags;
-
-	*inode = 0;
-	sscanf(line, "%*s %*s %*s %x %*s %*s %" SCNu64, &flags, inode);
-	if (*inode && !(flags & UNIX_LISTENS))
-		*inode = 0;
-	return true;
-}
-
-static int add_inodes(struct inodes *inodes, pid_t pid, const char *name,
-		      bool (*parse)(const char *line, uint64_t *inode))
-{
-	char path[64], *line = NULL;
-	size_t size = 0;
-	uint64_t inode;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/net/%s", pid, name);
-	file = fopen(path, "re");
-	if (!file)
-		return errno == ENOENT ? 0 : -errno;
-	/* The first line has the names of the columns. */
-	if (getline(&line, &size, file) < 0)
-		size = 0;
-	while (getline(&line, &size, file) > 0 && parse(line, &inode)) {
-		if (!inode)
-			continue;
-		inodes->inode = grow(inodes->inode, inodes->count, sizeof(inode));
-		inodes->inode[inodes->count++] = inode;
-	}
-	free(line);
-	fclose(file);
-	return 0;
-}
-
-static int find_listening(struct listening *l, pid_t pid)
-{
-	int error = add_inodes(&l->tcp, pid, "tcp", tcp_inode);
-
-	if (!error)
-		error = add_inodes(&l->tcp, pid, "tcp6", tcp_inode);
-	if (!error)
-		error = add_inodes(&l->unix_domain, pid, "unix", unix_inode);
-	inodes_sort(&l->tcp);
-	inodes_sort(&l->unix_domain);
-	return error;
-}
 
 static DIR *open_descriptors(pid_t pid)
 {
@@ -234,93 +38,151 @@ static uint64_t socket_inode(int directory, const char *name)
 	return strncmp(text, "socket:[", 8) ? 0 : strtoull(text + 8, NULL, 10);
 }
 
-/* Returns 1: it is one; 0: it is not; or the negative errno of what could not be fetched. */
-static int fetch(const struct server *server, struct listener *l)
+static bool is_known(const struct server *server, uint64_t inode)
 {
-	int fd = syscall(SYS_pidfd_getfd, server->pidfd, l->fd, 0);
+	size_t i;
 
-	/* It was closed meanwhile. */
-	if (fd < 0)
-		return errno == EBADF ? 0 : -errno;
-	if (listener_init(l, fd, l->inode) &&
-	    (!server->address || !strcmp(server->address, l->address)))
-		return 1;
-	close(fd);
-	return 0;
+	for (i = 0; i < server->count; i++)
+		if (server->listeners[i].inode == inode)
+			return true;
+	return false;
 }
 
-/* Adds numbers and inodes of descriptors that are not known. */
-static int find_descriptors(const struct server *server, struct listener **list,
-			    size_t *count)
+/* A descriptor of a socket. */
+struct descriptor {
+	uint64_t inode;
+	int number;
+};
+
+struct descriptors {
+	struct descriptor *descriptor;
+	size_t count;
+};
+
+static int compare_inodes(const void *a, const void *b)
 {
-	struct listening listening = { 0 };
-	int error = find_listening(&listening, server->pid);
-	DIR *directory = error ? NULL : open_descriptors(server->pid);
+	const struct descriptor *x = a, *y = b;
+
+	return (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+/* Sorted, as any user can make the list of what listens long. */
+static int read_descriptors(struct descriptors *d, pid_t pid)
+{
+	DIR *directory = open_descriptors(pid);
 	struct dirent *entry;
 	uint64_t inode;
 
-	if (!error && !directory)
-		error = -errno;
-	while (directory && (entry = readdir(directory))) {
+	if (!directory)
+		return -errno;
+	while ((entry = readdir(directory))) {
 		if (!isdigit((unsigned char)*entry->d_name))
 			continue;
 		inode = socket_inode(dirfd(directory), entry->d_name);
-		if (!inode || is_known(server->listeners, server->count, inode) ||
-		    is_known(*list, *count, inode) ||
-		    !may_listen(&listening, server->pid, entry->d_name, inode))
+		if (!inode)
 			continue;
-		*list = grow(*list, *count, sizeof(**list));
-		(*list)[(*count)++] =
-			(struct listener){ .fd = atoi(entry->d_name), .inode = inode };
+		d->descriptor = grow(d->descriptor, d->count, sizeof(*d->descriptor));
+		d->descriptor[d->count++] =
+			(struct descriptor){ inode, atoi(entry->d_name) };
 	}
-	if (directory)
-		closedir(directory);
-	free(listening.tcp.inode);
-	free(listening.unix_domain.inode);
-	return error;
+	closedir(directory);
+	if (d->count)
+		qsort(d->descriptor, d->count, sizeof(*d->descriptor), compare_inodes);
+	return 0;
+}
+
+struct search {
+	const struct server *server;
+	struct descriptors descriptors;
+	struct listener *found;
+	size_t count;
+	bool too_many;
+};
+
+static void add_if_of_server(void *argument, uint64_t inode, const char *address)
+{
+	struct descriptor *d, key = { .inode = inode };
+	struct search *s = argument;
+	const struct server *server = s->server;
+	struct listener *l;
+	size_t i;
+
+	d = bsearch(&key, s->descriptors.descriptor, s->descriptors.count, sizeof(key),
+		    compare_inodes);
+	if (!d || is_known(server, inode) ||
+	    (server->address && strcmp(server->address, address)))
+		return;
+	/* A table that changes meanwhile can have it twice. */
+	for (i = 0; i < s->count; i++)
+		if (s->found[i].inode == inode)
+			return;
+	if (server->count + s->count == LISTENERS_MAX) {
+		s->too_many = true;
+		return;
+	}
+	s->found = grow(s->found, s->count, sizeof(*s->found));
+	l = &s->found[s->count++];
+	l->number = d->number;
+	l->inode = inode;
+	strcpy(l->address, address);
 }
 
 /*
  * listeners_find - those listening sockets of a process that are not known
  * @server: the process, and the listeners that are known
- * @listeners: result; the caller closes their descriptors soon: as long as they are open,
- *	the sockets are
+ * @listeners: result, to be freed
  * @count: their number
  *
- * Other descriptors are not fetched, and none before all were looked at: what the server
- * closes shall be closed then.
- *
- * Return: 0, or the negative errno of what could not be looked at first.
+ * Return: 0, or a negative errno; E2BIG: there are more than LISTENERS_MAX.
  */
 int listeners_find(const struct server *server, struct listener **listeners,
 		   size_t *count)
 {
-	size_t i, found = 0;
-	int ret, error;
+	struct search s = { .server = server };
+	int error = read_descriptors(&s.descriptors, server->pid);
 
-	*count = 0;
-	*listeners = NULL;
-	error = find_descriptors(server, listeners, &found);
-	for (i = 0; i < found; i++) {
-		struct listener l = (*listeners)[i];
-
-		ret = fetch(server, &l);
-		if (ret > 0)
-			(*listeners)[(*count)++] = l;
-		if (ret < 0 && !error)
-			error = ret;
-	}
-	return error;
+	if (s.descriptors.count)
+		error = listening_dump(server->pid, add_if_of_server, &s);
+	free(s.descriptors.descriptor);
+	*listeners = s.found;
+	*count = s.count;
+	return error ?: s.too_many ? -E2BIG : 0;
 }
 
 /*
- * listener_is_of_one_worker - whether other sockets of the server have the same address:
- * then the kernel distributes connections to them, and each worker waits for its own
+ * listener_open - open a socket with O_PATH
+ *
+ * Return: a descriptor, or a negative errno; EBADF: the server has closed the socket.
+ */
+int listener_open(const struct server *server, const struct listener *l)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", server->pid, l->number);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == ESRCH ? -EBADF : -errno;
+	/* Another file may have the number of the descriptor by now. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (socket_inode(AT_FDCWD, path) == l->inode)
+		return fd;
+	close(fd);
+	return -EBADF;
+}
+
+/*
+ * listener_is_of_one_worker - whether other sockets of the server have the same address,
+ * by SO_REUSEPORT: then the kernel distributes connections to them, and each worker waits
+ * for its own
  */
 bool listener_is_of_one_worker(const struct listener *l, const struct listener *all,
 			       size_t count)
 {
-	while (l->reuseport && count--)
+	/* Another socket may have had the name, and may be open still. */
+	if (!strncmp(l->address, "unix:", 5))
+		return false;
+	while (count--)
 		if (all[count].inode != l->inode &&
 		    !strcmp(all[count].address, l->address))
 			return true;
@@ -337,7 +199,7 @@ bool process_has_listener(pid_t pid, const struct server *server)
 
 	while (directory && !found && (entry = readdir(directory))) {
 		inode = socket_inode(dirfd(directory), entry->d_name);
-		found = inode && is_known(server->listeners, server->count, inode);
+		found = inode && is_known(server, inode);
 	}
 	if (directory)
 		closedir(directory);
