@@ -151,7 +151,7 @@ static unsigned long long references_of(int fd)
 	return fdinfo_number(fd, "flowfd-references", 10);
 }
 
-/* Watches are not references: flowfd-run moves them, but nothing else. */
+/* Watches are not references. */
 TEST_F(flowfd, fdinfo_counts_references)
 {
 	struct epoll_event event = { .events = EPOLLIN };

@@ -6,15 +6,11 @@ OBJECTS += $(preload_objects)
 
 # Without _FORTIFY_SOURCE, which would call functions that only glibc has, such as
 # __snprintf_chk(): programs of other C libraries are run with the shim, too.
-# With LTO, the versions of symbols can get lost.
 # Without outline atomics, which arm64 has by default, and which call glibc's __getauxval().
-PRELOAD_CFLAGS := -fPIC -fvisibility=hidden -U_FORTIFY_SOURCE -fno-lto \
-		  $(if $(filter aarch64%,$(shell $(CC) -dumpmachine)),-mno-outline-atomics)
-$(preload_objects): PART_CFLAGS := $(PRELOAD_CFLAGS)
+$(preload_objects): PART_CFLAGS := -fPIC -fvisibility=hidden -U_FORTIFY_SOURCE \
+	$(if $(filter aarch64%,$(shell $(CC) -dumpmachine)),-mno-outline-atomics)
 
 # Bound when it is loaded: lazy binding takes up to 3 KB of stack at the first call of a
 # function.
-PRELOAD_LDFLAGS := -shared -Wl,-z,defs -Wl,-z,now \
-		   -Wl,--version-script=preload/versions.map
-$(O)/libflowfd-preload.so: $(preload_objects) preload/versions.map
-	$(link) $(PRELOAD_LDFLAGS) -Wl,-soname,$(@F)
+$(O)/libflowfd-preload.so: $(preload_objects)
+	$(link) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$(@F)

@@ -7,8 +7,7 @@
 
 /**
  * glob_matches - whether @pattern matches all of @name
- * @pattern: of bytes, with *, ?, [...], [!...] and backslash as in glob(7), without
- *           classes such as [:digit:]
+ * @pattern: of bytes, with * and ?; all others mean themselves
  * @name: of a file
  */
 bool glob_matches(const char *pattern, const char *name);

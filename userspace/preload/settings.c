@@ -3,14 +3,19 @@
  * Strict parser of flowfd-run's settings. The shim runs this inside other programs,
  * in any thread at any time, so it allocates nothing.
  */
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <linux/flowfd.h>
 
 #include "preload/glob.h"
 #include "preload/settings.h"
 
-/* Longest word: "keep=" and a file name. */
+/* Longest word: "keep-eventfd=" and a file name. */
 #define WORD_SIZE 272
 
 /* Reads the digits at @text; returns the text behind them, or NULL if there are none. */
@@ -154,7 +159,7 @@ static const char *add_keep(struct settings *settings, const char *value)
 		return "a file's base name contains no slash";
 	if (is_range(value) && !read_range(value, &first, &last))
 		return "not N or N-M with 1 <= N <= M";
-	if (size + strlen("keep=") > WORD_SIZE)
+	if (size + strlen("keep-eventfd=") > WORD_SIZE)
 		return "longer than a file name";
 	if (size > sizeof(settings->keep) - settings->keep_length)
 		return "too many";
@@ -165,19 +170,9 @@ static const char *add_keep(struct settings *settings, const char *value)
 
 static const char *add_verbose(struct settings *settings, const char *value)
 {
-	uint64_t major;
-	uint64_t minor;
-
-	value = read_number(value, &major);
-	if (!value || *value != ':' || major > UINT32_MAX)
-		return "not a major number";
-	value = read_number(value + 1, &minor);
-	if (!value || *value != ':' || minor > UINT32_MAX)
-		return "not a minor number";
-	if (!number_between(value + 1, 0, UINT64_MAX, &settings->inode))
-		return "not an inode";
-	settings->device_major = major;
-	settings->device_minor = minor;
+	if (strlen(value) >= sizeof(settings->stderr_name))
+		return "not the name of a file";
+	strcpy(settings->stderr_name, value);
 	settings->verbose = true;
 	return NULL;
 }
@@ -198,7 +193,7 @@ void settings_init(struct settings *settings)
 const char *settings_add(struct settings *settings, const char *word)
 {
 	static const struct {
-		char name[sizeof("write-mark=")];
+		char name[sizeof("keep-eventfd=")];
 		const char *(*add)(struct settings *settings, const char *value);
 	} kinds[] = {
 		{ .name = "maximum=", .add = add_maximum },
@@ -208,7 +203,7 @@ const char *settings_add(struct settings *settings, const char *word)
 		{ .name = "write-mark=", .add = add_write_mark },
 		{ .name = "max-delay=", .add = add_max_delay },
 		{ .name = "overflow=", .add = add_overflow },
-		{ .name = "keep=", .add = add_keep },
+		{ .name = "keep-eventfd=", .add = add_keep },
 		{ .name = "verbose=", .add = add_verbose },
 	};
 
@@ -280,18 +275,6 @@ bool settings_parse(struct settings *settings, const char *text)
 	return !settings_check(settings);
 }
 
-bool settings_by_name(const struct settings *settings)
-{
-	const char *rule = settings->keep;
-	const char *end = rule + settings->keep_length;
-
-	for (; rule < end; rule += strlen(rule) + 1) {
-		if (!is_range(rule))
-			return true;
-	}
-	return false;
-}
-
 bool settings_keep(const struct settings *settings, uint32_t number, const char *object)
 {
 	const char *rule = settings->keep;
@@ -309,4 +292,24 @@ bool settings_keep(const struct settings *settings, uint32_t number, const char 
 		}
 	}
 	return false;
+}
+
+/* statx(2), as struct stat differs between architectures and between C libraries. */
+void settings_name_stderr(char name[SETTINGS_STDERR_SIZE])
+{
+	struct statx status;
+
+	*name = '\0';
+	if (syscall(SYS_statx, STDERR_FILENO, "", AT_EMPTY_PATH, STATX_INO, &status))
+		return;
+	snprintf(name, SETTINGS_STDERR_SIZE, "%u:%u:%llu", status.stx_dev_major,
+		 status.stx_dev_minor, (unsigned long long)status.stx_ino);
+}
+
+bool settings_stderr_is_ours(const struct settings *settings)
+{
+	char name[SETTINGS_STDERR_SIZE];
+
+	settings_name_stderr(name);
+	return *name && strcmp(name, settings->stderr_name) == 0;
 }

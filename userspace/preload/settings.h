@@ -5,10 +5,9 @@
  *
  * As text, settings are words separated by slashes, which no word contains:
  *   maximum=N/rate=N/burst=N/read-mark=N/max-delay=TIME/write-mark=N/overflow=POLICY/
- *   keep=WHICH/verbose=MAJOR:MINOR:INODE
- * TIME is a number with a unit: ns, us, ms or s. keep may be repeated. The empty text is
- * valid. verbose has the device and the inode of the standard error that gets the reports.
- * LOG_VARIABLE, if it is set, names a file that gets them instead.
+ *   keep-eventfd=WHICH/verbose=FILE
+ * TIME is a number with a unit: ns, us, ms or s. keep-eventfd may be repeated. The empty
+ * text is valid. FILE names the standard error that gets the reports.
  */
 #ifndef FLOWFD_PRELOAD_SETTINGS_H
 #define FLOWFD_PRELOAD_SETTINGS_H
@@ -18,7 +17,9 @@
 #include <stdint.h>
 
 #define SETTINGS_VARIABLE "FLOWFD_RUN_SETTINGS"
-#define LOG_VARIABLE	  "FLOWFD_RUN_LOG"
+
+/* Of the name of a file: device and inode. */
+#define SETTINGS_STDERR_SIZE 64
 
 /**
  * struct settings - how to put counters in the place of a program's eventfds
@@ -29,10 +30,8 @@
  * @write_mark: room that pollers for writing wait for; 0: none
  * @max_delay: ns after which readers are woken below @read_mark, too; 0: none
  * @overflow: FLOWFD_OVERFLOW_*
- * @verbose: report every eventfd on stderr, while stderr is the following file
- * @device_major: of the file's device
- * @device_minor: of the file's device
- * @inode: number of the file's inode
+ * @verbose: report every eventfd on stderr
+ * @stderr_name: of the only file that gets reports
  * @keep_length: bytes used in @keep; 0: nothing is kept
  * @keep: rules for eventfds to leave real, each ended by a NUL
  */
@@ -45,9 +44,7 @@ struct settings {
 	uint64_t max_delay;
 	uint32_t overflow;
 	bool verbose;
-	uint32_t device_major;
-	uint32_t device_minor;
-	uint64_t inode;
+	char stderr_name[SETTINGS_STDERR_SIZE];
 	size_t keep_length;
 	char keep[1024];
 };
@@ -67,9 +64,6 @@ bool settings_parse(struct settings *settings, const char *text);
 /** settings_have_policies - whether they need FLOWFD_FEATURE_FLOW */
 bool settings_have_policies(const struct settings *settings);
 
-/** settings_by_name - whether a rule needs the name of the object file */
-bool settings_by_name(const struct settings *settings);
-
 /**
  * settings_keep - whether this eventfd stays real
  * @settings: complete
@@ -77,5 +71,11 @@ bool settings_by_name(const struct settings *settings);
  * @object: base name of the object file that asks for it
  */
 bool settings_keep(const struct settings *settings, uint32_t number, const char *object);
+
+/** settings_name_stderr - name the file that descriptor 2 is; "": it has no name */
+void settings_name_stderr(char name[SETTINGS_STDERR_SIZE]);
+
+/** settings_stderr_is_ours - whether descriptor 2 is the file that gets reports */
+bool settings_stderr_is_ours(const struct settings *settings);
 
 #endif /* FLOWFD_PRELOAD_SETTINGS_H */

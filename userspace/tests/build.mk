@@ -33,31 +33,19 @@ endif
 
 # Programs that scripts run, also in the virtual machine.
 test_tools := $(O)/tests/eventfds $(O)/tests/apart $(O)/tests/libflowfd-test.so \
-	      $(O)/tests/corners $(O)/tests/libflowfd-preload-guarded.so \
-	      $(O)/tests/namesake $(O)/tests/opener $(O)/tests/libflowfd-device.so $(O)/tests/libflowfd-older.so \
-	      $(O)/tests/libflowfd-constructor.so $(O)/tests/libflowfd-foreign.so \
-	      $(O)/tests/libflowfd-foreign-sysv.so \
-	      $(O)/tests/starved $(O)/tests/libflowfd-starve.so \
+	      $(O)/tests/corners $(O)/tests/opener $(O)/tests/signalled \
+	      $(O)/tests/libflowfd-older.so $(O)/tests/libflowfd-constructor.so \
 	      $(O)/tests/traced $(O)/tests/clients
-test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners handed \
-			namesake opener constructor \
-			foreign starve starved device older traced clients)
+test_tool_objects := $(patsubst %,$(O)/tests/programs/%.o,eventfds maker corners opener \
+			signalled constructor older traced clients)
 
-# Programs that need another C library, sanitizers, libaio: if these are installed.
+# Programs that need another C library or sanitizers: if these are installed.
 ifneq ($(shell command -v musl-gcc),)
 test_tools += $(O)/tests/plain-musl
 endif
 ifneq ($(shell echo 'int main(void) { return 0; }' | $(CC) -fsanitize=address \
 	-x c -o /dev/null - 2>/dev/null && echo yes),)
 test_tools += $(O)/tests/plain-asan
-endif
-ifneq ($(shell $(CC) -E -include liburing.h -include libaio.h -x c /dev/null \
-	>/dev/null 2>&1 && echo yes),)
-uring_library := $(O)/tests/libflowfd-uring.so
-# The reference to it is weak.
-uring_link := -Wl,--no-as-needed -L$(O)/tests -lflowfd-uring -Wl,-rpath,'$$ORIGIN'
-test_tools += $(O)/tests/handover $(uring_library)
-test_tool_objects += $(O)/tests/programs/handover.o $(O)/tests/programs/uring.o
 endif
 EXTRAS += $(test_tools) $(plain_test) $(stepped_tests)
 
@@ -67,7 +55,7 @@ CHECKS += $(filter-out $(O)/tests/guest-%,$(test_programs)) $(plain_test) \
 	  $(stepped_tests)
 # On the host they test what needs no module.
 CHECKS += $(O)/tests/guest-ring $(O)/tests/guest-post tests/guest-examples.sh
-CHECKS += $(O)/tests/cplusplus $(O)/tests/handed
+CHECKS += $(O)/tests/cplusplus
 CHECKS += $(filter-out tests/guest-%,$(wildcard tests/*.sh))
 
 $(test_objects) $(sanitized): PART_CFLAGS := $(SANITIZE) -I../module
@@ -116,52 +104,19 @@ $(O)/tests/apart: $(O)/tests/programs/eventfds.o $(O)/tests/libflowfd-test.so
 $(O)/tests/corners: $(O)/tests/programs/corners.o
 	$(link) -Wl,-z,now
 
-$(O)/tests/namesake: $(O)/tests/programs/namesake.o
-	$(link)
-
-$(O)/tests/opener: $(O)/tests/programs/opener.o
+$(O)/tests/opener $(O)/tests/signalled: $(O)/tests/%: $(O)/tests/programs/%.o
 	$(link)
 
 $(O)/tests/clients: $(O)/tests/programs/clients.o
 	$(link)
 
 $(O)/tests/programs/constructor.o: PART_CFLAGS := -fPIC
-$(O)/tests/libflowfd-constructor.so: $(O)/tests/programs/constructor.o $(uring_library)
-	$(link) -shared -pthread $(uring_link)
-
-$(O)/tests/programs/foreign.o: PART_CFLAGS := -fPIC
-$(O)/tests/libflowfd-foreign.so: $(O)/tests/programs/foreign.o
-	$(link) -shared -Wl,--hash-style=gnu
-$(O)/tests/libflowfd-foreign-sysv.so: $(O)/tests/programs/foreign.o
-	$(link) -shared -Wl,--hash-style=sysv
-
-$(O)/tests/programs/starve.o: PART_CFLAGS := -fPIC
-$(O)/tests/libflowfd-starve.so: $(O)/tests/programs/starve.o
-	$(link) -shared
-
-$(O)/tests/programs/device.o: PART_CFLAGS := -fPIC
-$(O)/tests/libflowfd-device.so: $(O)/tests/programs/device.o
-	$(link) -shared
+$(O)/tests/libflowfd-constructor.so: $(O)/tests/programs/constructor.o
+	$(link) -shared -pthread
 
 $(O)/tests/programs/older.o: PART_CFLAGS := -fPIC
 $(O)/tests/libflowfd-older.so: $(O)/tests/programs/older.o
 	$(link) -shared
-
-# Before libc, whose syscall(2) the shim would call.
-$(O)/tests/starved: $(O)/tests/programs/starved.o $(O)/tests/libflowfd-starve.so
-	$(link) -L$(@D) -lflowfd-starve -Wl,-rpath,'$$ORIGIN'
-
-# -O2 for a tail call, which does not return into the library.
-$(O)/tests/programs/uring.o: PART_CFLAGS := -fPIC -O2
-$(O)/tests/libflowfd-uring.so: $(O)/tests/programs/uring.o
-	$(link) -shared -luring -laio
-
-$(O)/tests/handed: $(addprefix $(O)/,tests/programs/handed.o preload/handover.o \
-		preload/next.o)
-	$(link) -pthread
-
-$(O)/tests/handover: $(O)/tests/programs/handover.o
-	$(link) -pthread -luring -laio
 
 $(O)/tests/plain-asan: tests/programs/plain.c $(O)/flags
 	@mkdir -p $(@D)
@@ -218,14 +173,6 @@ $$($(1)_tests): %: %.o $$($(1)_library)
 endef
 $(foreach v,$(variants),$(eval $(call variant,$(v))))
 CHECKS += $(foreach v,$(variants),$($(v)_tests))
-
-# The shim with a stack protector in all functions, as some distributions build it.
-$(O)/tests/libflowfd-preload-guarded.so: $(wildcard preload/*.[ch]) \
-		preload/versions.map $(O)/flags
-	@mkdir -p $(@D)
-	$(CC) $(filter-out -MMD -MP -fanalyzer,$(CFLAGS_ALL)) $(PRELOAD_CFLAGS) \
-		-fstack-protector-all $(LDFLAGS) $(PRELOAD_LDFLAGS) -o $@ \
-		$(filter %.c,$^)
 
 # A C++ program that uses the shared library.
 $(O)/tests/cplusplus: tests/cplusplus.cc $(wildcard include/*.h) \

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The contract of eventfd(2) that flowfd-run must keep: creation of descriptors, and
- * syscall(2). Run alone it tests the system, under the shim it tests the shim, with the
- * module and without.
+ * The contract of eventfd(2) that flowfd-run must keep. Run alone it tests the system,
+ * under the shim it tests the shim, with the module and without.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/raw-mmap.h"
 #include "tests/tap.h"
 
 #define ERRNO_BEFORE 4711
@@ -129,30 +127,7 @@ static void test_bad_flags(void)
 	errno = 0;
 	tap_is(eventfd(0, 2), -1, "unknown flag");
 	tap_is(errno, EINVAL, "is EINVAL");
-	errno = 0;
-	tap_is(syscall(SYS_eventfd2, 0, 2), -1, "unknown flag in syscall()");
-	tap_is(errno, EINVAL, "is EINVAL");
 	tap_is(open_files(), before, "and opens nothing");
-}
-
-static void test_raw(void)
-{
-	int free_fd = lowest_free();
-	int fd = syscall(SYS_eventfd2, 7, EFD_NONBLOCK | EFD_CLOEXEC);
-
-	tap_is(fd, free_fd, "SYS_eventfd2 gives the lowest descriptor");
-	tap_is(fcntl(fd, F_GETFD), FD_CLOEXEC, "close-on-exec");
-	tap_is(fcntl(fd, F_GETFL), O_RDWR | O_NONBLOCK, "non-blocking");
-	tap_is(take(fd), 7, "initial count");
-	close(fd);
-#ifdef SYS_eventfd
-	/* It has no flags: the second argument must be ignored. */
-	fd = syscall(SYS_eventfd, 8, EFD_NONBLOCK);
-	tap_is(fd, free_fd, "SYS_eventfd gives the lowest descriptor");
-	tap_is(fcntl(fd, F_GETFL), O_RDWR, "blocking");
-	tap_is(take(fd), 8, "initial count");
-	close(fd);
-#endif
 }
 
 /* With @room descriptors left, exactly @room eventfds can be made. */
@@ -173,53 +148,12 @@ static void test_full_table(int room)
 		tap_is(errno, i < room ? ERRNO_BEFORE : EMFILE,
 		       i < room ? "room left" : "EMFILE");
 	}
-	errno = 0;
-	tap_is(syscall(SYS_eventfd2, 0, 0), -1, "no room by syscall()");
-	tap_is(errno, EMFILE, "EMFILE");
 	tap_is(open_files(), before + room, "nothing leaked");
 	for (int i = 0; i < room; i++)
 		close(fds[i]);
 	limit.rlim_cur = all;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	tap_is(open_files(), before, "all closed");
-}
-
-static void test_syscall(void)
-{
-	static const char text[] = "0123456789";
-	long page = sysconf(_SC_PAGESIZE);
-	FILE *file = tmpfile();
-	int fd = fileno(file);
-	struct statx status;
-	char buffer[16] = "";
-	char *map;
-
-	tap_is(syscall(SYS_getpid), getpid(), "no argument");
-	tap_is(syscall(SYS_umask, umask(022)), 022, "one argument");
-	tap_is(syscall(SYS_ftruncate, fd, page), 0, "two arguments");
-	tap_is(syscall(SYS_lseek, fd, 0L, SEEK_END), page, "three arguments");
-	tap_is(syscall(SYS_write, fd, text, sizeof(text)), sizeof(text),
-	       "three of another kind");
-	tap_is(syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/cwd", buffer, 1L),
-	       1, "four arguments");
-	tap_is(syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_SIZE, &status),
-	       0, "five arguments");
-	tap_is(status.stx_size, page + sizeof(text), "the fifth arrived");
-	map = raw_mmap(NULL, page, PROT_READ, MAP_SHARED, fd, page);
-	tap_ok(map != MAP_FAILED && !strcmp(map, text), "six arguments");
-	munmap(map, page);
-	fclose(file);
-}
-
-static void test_errno(void)
-{
-	errno = ERRNO_BEFORE;
-	tap_is(syscall(SYS_getpid), getpid(), "success");
-	tap_is(errno, ERRNO_BEFORE, "leaves errno alone");
-	tap_is(syscall(SYS_close, -1), -1, "failure");
-	tap_is(errno, EBADF, "sets errno");
-	tap_is(syscall(-1), -1, "unknown system call");
-	tap_is(errno, ENOSYS, "is ENOSYS");
 }
 
 static void test_fork(void)
@@ -247,7 +181,7 @@ static void *make_many(void *argument)
 
 	(void)argument;
 	for (int i = 0; i < ROUNDS; i++) {
-		int fd = i % 2 ? eventfd(3, 0) : syscall(SYS_eventfd2, 3, 0);
+		int fd = eventfd(3, 0);
 
 		if (take(fd) != 3)
 			wrong++;
@@ -302,11 +236,8 @@ int main(void)
 	test_flags();
 	test_gap();
 	test_bad_flags();
-	test_raw();
 	for (int room = 0; room < 4; room++)
 		test_full_table(room);
-	test_syscall();
-	test_errno();
 	test_fork();
 	test_threads();
 	test_signal_handler();

@@ -71,8 +71,6 @@ refused "keep a path" \
 refused "keep a bad range" "--keep-eventfd '3-2': $which" \
 	--keep-eventfd 3-2 true
 refused "keep number 0" "--keep-eventfd '0': $which" --keep-eventfd 0 true
-refused "a log that cannot be" "--log '$here/none/log': No such file or directory" \
-	--log "$here/none/log" true
 output=$("$run" --no-such-option true 2>&1)
 tap_is "$?" 125 "unknown option"
 output=$("$run" --maximum 2>&1)
@@ -87,26 +85,6 @@ status 125" "help that cannot be written"
 
 [ ! -e /dev/flowfd ] ||
 	tap_skip_all "flowfd-run without the module" "the module is loaded"
-
-# What is preloaded where there is a module. The inner flowfd-run decides.
-built=$(realpath "$build")
-device=$built/tests/libflowfd-device.so
-shim=$built/libflowfd-preload.so
-# shellcheck disable=SC2016 # the inner shell expands it
-preloaded() {
-	LD_PRELOAD="$device $here/none.so" "$@" sh -c 'echo "$LD_PRELOAD"' 2>/dev/null
-}
-tap_is "$(preloaded "$run")" "$shim:$device:$here/none.so" "the shim comes first"
-tap_is "$(preloaded "$run" "$run")" "$shim:$device:$here/none.so" \
-	"one shim in flowfd-run under flowfd-run"
-named=$device:libflowfd-preload.so:$shim.d
-tap_is "$(preloaded env LD_PRELOAD="$named" "$run")" "$shim:$device:$shim.d" \
-	"found by its name, without a path"
-tap_is "$(LD_PRELOAD=$device "$run" --maximum 10 "$run" --verbose \
-	--keep-eventfd 1 --keep-eventfd 'libflowfd-p*' "$build/tests/eventfds" call call 2>&1 |
-	sed -n 's/^flowfd-run\[[0-9]*\]: //p')" \
-"eventfd 1 of eventfds: fd 3, kept
-eventfd 2 of eventfds: fd 4, counter" "each eventfd is counted once, by its caller"
 
 # Prints the arguments of a program, and the variables that flowfd-run sets.
 cat >"$here/show" <<'END'
@@ -125,9 +103,10 @@ tap_is "$("$run" --maximum 10 "$here/show" 2>/dev/null)" \
 	"<> unset unset" "nothing is preloaded"
 tap_is "$(LD_PRELOAD=libdl.so.2 "$run" "$here/show" 2>/dev/null)" \
 	"<> libdl.so.2 unset" "the user's LD_PRELOAD stays"
-tap_is "$(ASAN_OPTIONS=a=1 "$run" --log "$here/log" sh -c \
-	'echo $ASAN_OPTIONS ${FLOWFD_RUN_LOG-unset}' 2>/dev/null)" \
-	"a=1 unset" "nor any other variable is changed"
+tap_is "$(FLOWFD_RUN_SETTINGS=maximum=10 "$run" "$here/show" 2>/dev/null)" \
+	"<> unset unset" "settings of a flowfd-run around it do not"
+tap_is "$(ASAN_OPTIONS=a=1 "$run" sh -c 'echo $ASAN_OPTIONS' 2>/dev/null)" a=1 \
+	"nor any other variable is changed"
 tap_is "$("$run" -- "$here/show" "a  b" '*' "" --verbose -- "'" 2>/dev/null)" \
 	"<a  b><*><><--verbose><--><'> unset unset" "arguments stay as they are"
 tap_is "$("$run" "$here/show" --help --rate 2>/dev/null)" \

@@ -28,9 +28,8 @@ static void first_text(char *text, size_t length, const char *digits)
 
 static bool same_for_names(const char *pattern)
 {
-	/* Without [, as glibc matches nothing with "[a-". */
-	static const char digits[] = "ab-]";
-	char name[4];
+	static const char digits[] = "ab";
+	char name[6];
 
 	for (size_t length = 0; length < sizeof(name); length++) {
 		first_text(name, length, digits);
@@ -66,10 +65,6 @@ static void test_some(void)
 		{ "libvirt*", "libvirt.so.0" },
 		{ "*.so*", ".so" },
 		{ "*a*b*c", "abacabc" },
-		{ "lib[a-c0-9]?.so", "lib7x.so" },
-		{ "[a", "[a" },
-		{ "[a-", "[a-" },
-		{ "\\*", "*" },
 	};
 	char name[256];
 	char pattern[256];
@@ -77,9 +72,8 @@ static void test_some(void)
 	for (size_t i = 0; i < sizeof(matches) / sizeof(matches[0]); i++)
 		tap_ok(glob_matches(matches[i][0], matches[i][1]), matches[i][0]);
 	tap_ok(!glob_matches("libvirt*", "alibvirt"), "not in the middle");
-	tap_ok(glob_matches("[\x80-\xff]", "\xe4"), "a byte of a set");
 	tap_ok(glob_matches("*\xa4", "\xc3\xa4"), "the end of a character");
-	tap_ok(!glob_matches("[!\x80-\xff]", "\xe4"), "not a byte of a set");
+	tap_ok(!glob_matches("?", "\xc3\xa4"), "a character of two bytes");
 
 	/* With a step for each way to divide the name, this would take years. */
 	memset(name, 'a', 255);
@@ -93,9 +87,8 @@ static void test_some(void)
 int main(void)
 {
 	setlocale(LC_ALL, "C");
-	for (size_t length = 0; length <= 4; length++)
-		test_all(length, "ab*?[]!^-\\");
-	test_all(6, "a*[]!-");
+	for (size_t length = 0; length <= 6; length++)
+		test_all(length, "ab*?");
 	test_some();
 	return tap_done();
 }

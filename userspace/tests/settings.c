@@ -2,6 +2,7 @@
 /* The settings that flowfd-run passes to its shim: valid and invalid texts. */
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <linux/flowfd.h>
 
@@ -23,9 +24,7 @@ static void test_values(void)
 	tap_is(settings.rate, 1000, "rate");
 	tap_is(settings.burst, 2, "burst");
 	tap_ok(settings.verbose, "verbose");
-	tap_is(settings.device_major, 8, "major number");
-	tap_is(settings.device_minor, 1, "minor number");
-	tap_is(settings.inode, 4294967297, "inode");
+	tap_ok(!strcmp(settings.stderr_name, "8:1:4294967297"), "its file");
 	tap_ok(settings_parse(&settings, "maximum=18446744073709551615"),
 	       "highest maximum");
 	tap_ok(settings_parse(&settings, "rate=1000000000/burst=4294967295"),
@@ -125,22 +124,15 @@ static void test_wrong(void)
 		"maximum=9/overflow=dropped",
 		"maximum=9/overflow=1",
 		"mapped=add",
-		"keep=",
-		"keep=0",
-		"keep=0-3",
-		"keep=3-2",
-		"keep=3-",
-		"keep=-3",
-		"keep=1-2-3",
-		"keep=1-4294967296",
-		"keep=4294967296",
-		"verbose=",
-		"verbose=1",
-		"verbose=1:2",
-		"verbose=1:2:",
-		"verbose=1:2:3:",
-		"verbose=4294967296:2:3",
-		"verbose=1:4294967296:3",
+		"keep-eventfd=",
+		"keep-eventfd=0",
+		"keep-eventfd=0-3",
+		"keep-eventfd=3-2",
+		"keep-eventfd=3-",
+		"keep-eventfd=-3",
+		"keep-eventfd=1-2-3",
+		"keep-eventfd=1-4294967296",
+		"keep-eventfd=4294967296",
 		"speed=5",
 		"maximum",
 		"/maximum=10",
@@ -156,27 +148,37 @@ static void test_wrong(void)
 static void test_limits(void)
 {
 	struct settings settings;
-	char text[4096] = "keep=";
+	char text[4096] = "keep-eventfd=";
 
-	memset(text + 5, 'a', 255);
+	memset(text + 13, 'a', 255);
 	tap_ok(settings_parse(&settings, text), "keep the longest file name");
-	memset(text + 5, 'a', 1000);
+	memset(text + 13, 'a', 1000);
 	tap_ok(!settings_parse(&settings, text), "keep a name too long");
 
+	strcpy(text, "verbose=");
+	memset(text + 8, '1', SETTINGS_STDERR_SIZE);
+	text[8 + SETTINGS_STDERR_SIZE] = '\0';
+	tap_ok(!settings_parse(&settings, text), "the name of a file too long");
+	text[8 + SETTINGS_STDERR_SIZE - 1] = '\0';
+	tap_ok(settings_parse(&settings, text), "the longest name of a file");
+
 	settings_init(&settings);
-	memset(text + 5 + 255, 0, sizeof(text) - 5 - 255);
+	strcpy(text, "keep-eventfd=");
+	memset(text + 13, 'a', 255);
+	memset(text + 13 + 255, 0, sizeof(text) - 13 - 255);
 	for (int i = 0; i < 4; i++)
 		tap_ok(!settings_add(&settings, text), "keep up to the limit");
-	tap_ok(settings_add(&settings, "keep=a"), "keep beyond the limit");
+	tap_ok(settings_add(&settings, "keep-eventfd=a"), "keep beyond the limit");
 	tap_is(settings.keep_length, sizeof(settings.keep), "all of it used");
-	tap_ok(settings_add(&settings, "keep=a/b"), "keep with a slash");
+	tap_ok(settings_add(&settings, "keep-eventfd=a/b"), "keep with a slash");
 }
 
 static void test_keep(void)
 {
 	struct settings settings;
 
-	tap_ok(settings_parse(&settings, "keep=2/keep=5-7/keep=libvirt*"),
+	tap_ok(settings_parse(&settings, "keep-eventfd=2/keep-eventfd=5-7/"
+					 "keep-eventfd=libvirt*"),
 	       "three rules");
 	tap_ok(!settings_keep(&settings, 1, "qemu"), "1 of no rule");
 	tap_ok(settings_keep(&settings, 2, "qemu"), "2 by number");
@@ -188,15 +190,31 @@ static void test_keep(void)
 	tap_ok(!settings_keep(&settings, 8, "alibvirt.so.0"),
 	       "glob matches whole names");
 
-	tap_ok(settings_by_name(&settings), "one of them is a name");
-	tap_ok(settings_parse(&settings, "keep=2/keep=5-7") &&
-		       !settings_by_name(&settings),
-	       "numbers alone are no names");
-
-	tap_ok(settings_parse(&settings, "keep=7z/keep=[ab]?"), "two globs");
+	tap_ok(settings_parse(&settings, "keep-eventfd=7z/keep-eventfd=b?"), "two globs");
 	tap_ok(!settings_keep(&settings, 7, "x"), "a glob with digits");
 	tap_ok(settings_keep(&settings, 1, "7z"), "a plain name");
-	tap_ok(settings_keep(&settings, 1, "b1"), "brackets");
+	tap_ok(settings_keep(&settings, 1, "b1"), "any byte");
+
+	tap_ok(settings_parse(&settings, "keep-eventfd=a[bc]\\*"), "other bytes");
+	tap_ok(settings_keep(&settings, 1, "a[bc]\\d"), "stand for themselves");
+	tap_ok(!settings_keep(&settings, 1, "ab*"), "and for nothing else");
+}
+
+static void test_stderr(void)
+{
+	struct settings settings;
+	int saved;
+
+	settings_init(&settings);
+	settings_name_stderr(settings.stderr_name);
+	tap_ok(settings_stderr_is_ours(&settings), "the same standard error");
+	saved = dup(STDERR_FILENO);
+	close(STDERR_FILENO);
+	tap_ok(!settings_stderr_is_ours(&settings), "none");
+	settings_name_stderr(settings.stderr_name);
+	tap_ok(!settings_stderr_is_ours(&settings), "none, as flowfd-run had");
+	dup2(saved, STDERR_FILENO);
+	close(saved);
 }
 
 int main(void)
@@ -206,5 +224,6 @@ int main(void)
 	test_wrong();
 	test_limits();
 	test_keep();
+	test_stderr();
 	return tap_done();
 }

@@ -5,13 +5,11 @@
  */
 #include <argp.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <flowfd.h>
@@ -30,15 +28,10 @@ enum {
 
 const char *argp_program_version = "flowfd-run " FLOWFD_VERSION;
 
-/*
- * The settings, and the same as text for the shim. @policies are not in @text: the module
- * may not have them.
- */
+/* The settings, and the same as text for the shim. */
 struct run {
 	struct settings settings;
 	char *text;
-	char *policies;
-	char *log;
 	char **program;
 };
 
@@ -58,121 +51,32 @@ static char *format(const char *pattern, ...)
 	return text;
 }
 
-/* Words of the shim's settings, one behind the other. */
-static char *join(const char *text, const char *word)
-{
-	return format("%s%s%s", text, *text && *word ? "/" : "", word);
-}
-
-static void add_to(char **text, struct run *run, struct argp_state *state,
-		   const char *name, const char *option, const char *value)
+/* An option has the same name as a setting. */
+static void add(struct run *run, struct argp_state *state, const char *name,
+		const char *value)
 {
 	char *word = format("%s=%s", name, value);
 	const char *why = settings_add(&run->settings, word);
 	char *longer;
 
 	if (why)
-		argp_error(state, "%s '%s': %s", option, value, why);
-	longer = join(*text, word);
-	free(*text);
+		argp_error(state, "--%s '%s': %s", name, value, why);
+	longer = format("%s%s%s", run->text, *run->text ? "/" : "", word);
+	free(run->text);
 	free(word);
-	*text = longer;
-}
-
-static void add(struct run *run, struct argp_state *state, const char *name,
-		const char *option, const char *value)
-{
-	add_to(&run->text, run, state, name, option, value);
-}
-
-/* @option begins with two hyphens; the rest is its name in the settings. */
-static void add_policy(struct run *run, struct argp_state *state, const char *option,
-		       const char *value)
-{
-	add_to(&run->policies, run, state, option + 2, option, value);
+	run->text = longer;
 }
 
 /* Names the file that reports are for: the program may replace its descriptor 2. */
 static void add_verbose(struct run *run, struct argp_state *state)
 {
-	struct statx status = { 0 };
-	char *file;
+	char file[SETTINGS_STDERR_SIZE];
 
-	statx(STDERR_FILENO, "", AT_EMPTY_PATH, STATX_INO, &status);
-	file = format("%u:%u:%llu", status.stx_dev_major, status.stx_dev_minor,
-		      (unsigned long long)status.stx_ino);
-	add(run, state, "verbose", "--verbose", file);
-	free(file);
+	settings_name_stderr(file);
+	add(run, state, "verbose", file);
 }
 
-/* Makes the path absolute, as the program may change its directory. */
-static void set_log(struct run *run, struct argp_state *state, const char *path)
-{
-	int fd = open(path,
-		      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-		      0666);
-
-	if (fd >= 0)
-		run->log = realpath(path, NULL);
-	if (fd < 0 || !run->log)
-		argp_error(state, "--log '%s': %s", path, strerror(errno));
-	close(fd);
-}
-
-static error_t parse(int key, char *value, struct argp_state *state)
-{
-	struct run *run = state->input;
-	const char *why;
-
-	switch (key) {
-	case 'm':
-		add(run, state, "maximum", "--maximum", value);
-		return 0;
-	case 'r':
-		add(run, state, "rate", "--rate", value);
-		return 0;
-	case 'b':
-		add(run, state, "burst", "--burst", value);
-		return 0;
-	case 'R':
-		add_policy(run, state, "--read-mark", value);
-		return 0;
-	case 'd':
-		add_policy(run, state, "--max-delay", value);
-		return 0;
-	case 'W':
-		add_policy(run, state, "--write-mark", value);
-		return 0;
-	case 'o':
-		add_policy(run, state, "--overflow", value);
-		return 0;
-	case 'k':
-		add(run, state, "keep", "--keep-eventfd", value);
-		return 0;
-	case 'v':
-		add_verbose(run, state);
-		return 0;
-	case 'l':
-		set_log(run, state, value);
-		return 0;
-	case ARGP_KEY_ARG:
-		/* All further arguments are the program's. */
-		run->program = &state->argv[state->next - 1];
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no program to run");
-		return 0;
-	case ARGP_KEY_END:
-		why = settings_check(&run->settings);
-		if (why)
-			argp_error(state, "%s", why);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
+/* Those with a value are settings, and come first. */
 static const struct argp_option options[] = {
 	{ "maximum", 'm', "N", 0, "Let a counter hold less than N; writers wait for room",
 	  0 },
@@ -195,13 +99,46 @@ static const struct argp_option options[] = {
 	  "fail, saturate or drop; needs --maximum",
 	  0 },
 	{ "keep-eventfd", 'k', "WHICH", 0,
-	  "Leave eventfds real: number N or N-M of each process, or a glob "
-	  "for the object file that asks for them; may be repeated",
+	  "Leave eventfds real: number N or N-M of each process, or the object file "
+	  "that asks for them, with * and ?; may be repeated",
 	  0 },
 	{ "verbose", 'v', NULL, 0, "Report every eventfd on stderr", 0 },
-	{ "log", 'l', "FILE", 0, "Report every eventfd at the end of FILE", 0 },
 	{ 0 },
 };
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+	const struct argp_option *option;
+	struct run *run = state->input;
+	const char *why;
+
+	for (option = options; option->arg; option++) {
+		if (option->key == key) {
+			add(run, state, option->name, value);
+			return 0;
+		}
+	}
+	switch (key) {
+	case 'v':
+		add_verbose(run, state);
+		return 0;
+	case ARGP_KEY_ARG:
+		/* All further arguments are the program's. */
+		run->program = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no program to run");
+		return 0;
+	case ARGP_KEY_END:
+		why = settings_check(&run->settings);
+		if (why)
+			argp_error(state, "%s", why);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
 
 static const struct argp argp = {
 	.options = options,
@@ -258,32 +195,9 @@ static void admit_shim(void)
 				"verify_asan_link_order=0");
 }
 
-static bool is_shim(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-
-	return strcmp(name, SHIM) == 0;
-}
-
-/*
- * What is to be preloaded behind the shim. That of an outer flowfd-run is left out: each
- * of two would count an eventfd, and see the other one as the caller.
- */
-static const char *others(void)
-{
-	const char *list = getenv("LD_PRELOAD");
-	char *copy = format("%s", list ? list : "");
-	char *paths = format(""), *path, *rest;
-
-	for (path = strtok_r(copy, " :", &rest); path; path = strtok_r(NULL, " :", &rest))
-		if (!is_shim(path))
-			paths = format("%s:%s", paths, path);
-	return paths;
-}
-
 static void preload_shim(const struct run *run)
 {
+	const char *others = getenv("LD_PRELOAD");
 	char *shim = find_shim();
 
 	if (strpbrk(shim, " :")) {
@@ -293,31 +207,30 @@ static void preload_shim(const struct run *run)
 			shim);
 		exit(EXIT_USAGE);
 	}
-	set_environment(SETTINGS_VARIABLE, join(run->text, run->policies));
-	if (run->log)
-		set_environment(LOG_VARIABLE, run->log);
-	else
-		unsetenv(LOG_VARIABLE);
-	set_environment("LD_PRELOAD", format("%s%s", shim, others()));
+	set_environment(SETTINGS_VARIABLE, run->text);
+	set_environment("LD_PRELOAD",
+			others && *others ? format("%s:%s", shim, others) : shim);
 	admit_shim();
 }
 
-/* The maximum and the bucket stay. --overflow wait needs nothing. */
-static void check_policies(struct run *run, unsigned long long features)
+/* Returns NULL, or why no counter can be made with the settings. */
+static const char *why_not(const struct settings *settings)
 {
-	if (!settings_have_policies(&run->settings) || features & FLOWFD_FEATURE_FLOW)
-		return;
-	fprintf(stderr,
-		"flowfd-run: %s runs without --read-mark, --write-mark and --overflow:"
-		" the module has no policies\n",
-		run->program[0]);
-	*run->policies = '\0';
+	struct flowfd_query query;
+	int error = flowfd_query(&query, sizeof(query));
+
+	if (error)
+		return flowfd_strerror(error);
+	if (settings_have_policies(settings) && !(query.features & FLOWFD_FEATURE_FLOW))
+		return "the module is too old for --read-mark, --write-mark and "
+		       "--overflow";
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	struct run run = { .text = format(""), .policies = format("") };
-	struct flowfd_query query;
+	struct run run = { .text = format("") };
+	const char *why;
 	int error;
 
 	output_check_at_exit(EXIT_USAGE);
@@ -325,12 +238,13 @@ int main(int argc, char **argv)
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
 
-	error = flowfd_query(&query, sizeof(query));
-	if (error) {
+	why = why_not(&run.settings);
+	if (why) {
 		fprintf(stderr, "flowfd-run: %s runs without flow control: %s\n",
-			run.program[0], flowfd_strerror(error));
+			run.program[0], why);
+		/* Of a flowfd-run around this one, whose shim is in LD_PRELOAD. */
+		unsetenv(SETTINGS_VARIABLE);
 	} else {
-		check_policies(&run, query.features);
 		preload_shim(&run);
 	}
 

@@ -5,22 +5,15 @@
  * without flowfd-run. Each argument is a way to make one:
  *   call[=INITIAL]       eventfd(INITIAL, 0)
  *   semaphore[=INITIAL]  eventfd(INITIAL, EFD_SEMAPHORE)
- *   raw[=INITIAL]        syscall(SYS_eventfd2, INITIAL, 0)
  *   library[=INITIAL]    eventfd(INITIAL, 0), called by a shared library
  *   fork                 a child continues with the rest, the parent waits
- *   vfork                eventfd(0, 0) by a child of vfork(2), which ends
- *   vfork-equal          the same by a child whose process ID is equal modulo 1024
- *   dlerror              none; calls syscall() and prints whether dlerror(3) still
- *                        has the error from before that
+ *   clearenv             removes the environment
  */
-#include <dlfcn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,29 +65,12 @@ static void describe(int fd)
 	print_bucket(fd);
 }
 
-/* Returns whether the child made an eventfd. */
-static bool make_in_vfork(bool equal)
-{
-	int status = 0;
-
-	if (vfork() == 0) {
-		if (equal && getpid() % 1024 != getppid() % 1024)
-			_exit(EXIT_FAILURE);
-		eventfd(0, 0);
-		_exit(EXIT_SUCCESS);
-	}
-	wait(&status);
-	return status == 0;
-}
-
 static int make(const char *how, unsigned int initial)
 {
 	if (strncmp(how, "call", 4) == 0)
 		return eventfd(initial, 0);
 	if (strncmp(how, "semaphore", 9) == 0)
 		return eventfd(initial, EFD_SEMAPHORE);
-	if (strncmp(how, "raw", 3) == 0)
-		return syscall(SYS_eventfd2, initial, 0);
 	if (strncmp(how, "library", 7) == 0)
 		return maker_eventfd(initial);
 	fprintf(stderr, "eventfds: %s: unknown way\n", how);
@@ -116,19 +92,8 @@ int main(int argc, char **argv)
 			}
 			continue;
 		}
-		if (strcmp(argv[i], "vfork") == 0) {
-			make_in_vfork(false);
-			continue;
-		}
-		if (strcmp(argv[i], "vfork-equal") == 0) {
-			while (!make_in_vfork(true))
-				;
-			continue;
-		}
-		if (strcmp(argv[i], "dlerror") == 0) {
-			dlopen("/no/such/library", RTLD_NOW);
-			syscall(SYS_getpid);
-			puts(dlerror() ? "an error" : "no error");
+		if (strcmp(argv[i], "clearenv") == 0) {
+			clearenv();
 			continue;
 		}
 		fd = make(argv[i],
