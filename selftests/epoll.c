@@ -158,6 +158,8 @@ TEST_F(behind_exclusive, wakes_the_sleeper)
 	ASSERT_TRUE(call_join(&call));
 	EXPECT_EQ(8, call.result);
 	EXPECT_EQ(variant->writer, count_of(self->fd));
+	/* The epoll of some variants has no event. */
+	pthread_cancel(self->sleeper.thread);
 	pthread_join(self->sleeper.thread, NULL);
 }
 

@@ -21,7 +21,6 @@
 struct fuse_control {
 	__u32 revents;		/* its answer */
 	bool mute;		/* it does not answer polls */
-	unsigned long polls;	/* polls that it received */
 	unsigned long unanswered;
 };
 
@@ -78,7 +77,6 @@ static inline void fuse_poll(struct fuse_state *s, __u64 unique,
 
 	if (in->flags & FUSE_POLL_SCHEDULE_NOTIFY)
 		s->kernel_handles[in->fh] = in->kh;
-	c->polls++;
 	if (c->mute)
 		s->unanswered[c->unanswered++] = unique;
 	else

@@ -78,10 +78,12 @@ static void do_epoll(struct scene *s)
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->counter, NULL);
 }
 
+/* The first two are there, unless another operation has removed them: the last is new. */
 static void do_add(struct scene *s)
 {
 	ring_add(&s->ring, s->counter, EPOLLIN, 1);
 	ring_add(&s->ring, s->ends[0], EPOLLIN, 2);
+	ring_add(&s->ring, s->ends[1], EPOLLIN, 4);
 }
 
 static void do_modify(struct scene *s)
@@ -94,6 +96,7 @@ static void do_delete(struct scene *s)
 {
 	ring_del(&s->ring, s->counter);
 	ring_del(&s->ring, s->ends[0]);
+	ring_del(&s->ring, s->ends[1]);
 }
 
 static void do_wait(struct scene *s)
@@ -266,8 +269,7 @@ static int scene_fails(struct scene *s)
 	if (set_qos(s->counter, 0, 0) || set_maximum(s->counter, 1000))
 		return 1;
 	take(s->counter, &value);
-	ring_del(&s->ring, s->counter);
-	ring_del(&s->ring, s->ends[0]);
+	do_delete(s);
 	if (ring_watched(s->ring.fd))
 		return 2;
 	while (ring_take(&s->ring, &event))

@@ -1,33 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The ring: adding, changing and removing watches, one by one and in batches; when
- * items are used again; fdinfo; fork. Which wakeups become events is in ring_events.c.
+ * items are used again; fdinfo. Which wakeups become events is in ring_files.c.
  */
 #include "ring_fixtures.h"
 
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <linux/io_uring.h>
-
-TEST_F(ring, delivers)
-{
-	struct ring_event event;
-
-	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 0x1234567890));
-	EXPECT_FALSE(ring_take(&self->ring, &event));
-	add(self->event, 1);
-	ASSERT_TRUE(ring_take(&self->ring, &event));
-	EXPECT_EQ(EPOLLIN, event.events);
-	EXPECT_EQ(0x1234567890, event.data);
-	EXPECT_FALSE(ring_take(&self->ring, &event));
-}
-
-TEST_F(ring, add_of_a_ready_file_delivers)
-{
-	add(self->event, 1);
-	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
-	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
-}
 
 TEST_F(ring, only_what_was_asked_for)
 {
@@ -35,14 +14,6 @@ TEST_F(ring, only_what_was_asked_for)
 	EXPECT_EQ(EPOLLOUT, ring_take_only(&self->ring));
 	add(self->event, 1);
 	EXPECT_EQ(0, ring_take_only(&self->ring));
-}
-
-TEST_F(ring, many_wakeups_are_one_event)
-{
-	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
-	for (int i = 0; i < 1000; i++)
-		add(self->event, 1);
-	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
 }
 
 TEST_F(ring, wrong_entries)
@@ -115,22 +86,6 @@ TEST_F(ring, one_watch_for_a_file_and_a_number)
 	EXPECT_EQ(~0U, ring_take_only(&self->ring));
 	EXPECT_EQ(0, ring_del(&self->ring, copy));
 	close(copy);
-}
-
-TEST_F(ring, full)
-{
-	int more[4];
-
-	for (int i = 0; i < 4; i++) {
-		more[i] = eventfd(0, EFD_CLOEXEC);
-		ASSERT_LE(0, ring_add(&self->ring, more[i], EPOLLIN, i));
-	}
-	EXPECT_EQ(-ENOSPC, ring_add(&self->ring, self->event, EPOLLIN, 4));
-	EXPECT_EQ(0, ring_del(&self->ring, more[2]));
-	EXPECT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 4));
-	EXPECT_EQ(-ENOSPC, ring_add(&self->ring, more[2], EPOLLIN, 4));
-	for (int i = 0; i < 4; i++)
-		close(more[i]);
 }
 
 TEST_F(ring, batch)
@@ -215,17 +170,6 @@ TEST_F(ring, mod_changes_and_looks_again)
 	EXPECT_FALSE(ring_take(&self->ring, &event));
 	add(self->event, 1);
 	EXPECT_FALSE(ring_take(&self->ring, &event));
-}
-
-TEST_F(ring, nothing_after_del)
-{
-	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
-	add(self->event, 1);
-	ASSERT_EQ(0, ring_del(&self->ring, self->event));
-	EXPECT_EQ(0, ring_take_only(&self->ring));
-	add(self->event, 1);
-	EXPECT_EQ(0, ring_take_only(&self->ring));
-	EXPECT_EQ(0, ring_watched(self->ring.fd));
 }
 
 TEST_F(ring, del_by_data)
@@ -360,25 +304,6 @@ TEST_F(ring, fdinfo_shows_the_first_4096)
 	EXPECT_EQ(files, ring_watched(r.fd));
 	EXPECT_EQ(4096, ring_shown(r.fd));
 	ring_close(&r);
-}
-
-TEST_F(ring, fork_shares_it)
-{
-	int status;
-	pid_t child;
-
-	ASSERT_LE(0, ring_add(&self->ring, self->event, EPOLLIN, 1));
-	child = fork();
-	if (!child) {
-		add(self->event, 1);
-		_exit(ring_take_only(&self->ring) != EPOLLIN);
-	}
-	ASSERT_EQ(child, waitpid(child, &status, 0));
-	EXPECT_EQ(0, status);
-	EXPECT_EQ(0, ring_take_only(&self->ring));
-	EXPECT_EQ(1, self->ring.header->head);
-	add(self->event, 1);
-	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
 }
 
 TEST_HARNESS_MAIN

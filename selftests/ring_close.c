@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What close does: sockets, pipes and counters are not kept open by a ring, and their
- * last close ends the watch; other files are pinned.
+ * last close ends the watch; other files are pinned. Also of rings and watched files that
+ * other processes have, by fork and over sockets.
  */
 #include "files.h"
 #include "ring_user.h"
@@ -86,19 +87,6 @@ TEST_F(closing, removed_by_data_after_close)
 	EXPECT_EQ(0, ring_watched(self->ring.fd));
 }
 
-TEST_F(closing, dup_keeps_it)
-{
-	int copy = dup(self->ends[0]);
-
-	ASSERT_EQ(0, ring_add(&self->ring, self->ends[0], EPOLLIN, 1));
-	close(self->ends[0]);
-	EXPECT_EQ(1, ring_watched(self->ring.fd));
-	EXPECT_FALSE(other_side_noticed(self->ends[1], 0));
-	close(copy);
-	EXPECT_EQ(0, ring_watched(self->ring.fd));
-	EXPECT_TRUE(other_side_noticed(self->ends[1], PATIENCE_MS));
-}
-
 TEST_F(closing, child_keeps_it)
 {
 	int go[2], status;
@@ -152,40 +140,6 @@ TEST_F(closing, makes_room)
 	}
 }
 
-TEST_F(closing, two_rings)
-{
-	struct user_ring other;
-
-	ASSERT_EQ(0, ring_open(&other, 4));
-	ASSERT_EQ(0, ring_add(&self->ring, self->ends[0], EPOLLIN, 1));
-	ASSERT_EQ(0, ring_add(&other, self->ends[0], EPOLLIN, 1));
-	close(self->ends[0]);
-	EXPECT_EQ(0, ring_watched(self->ring.fd));
-	EXPECT_EQ(0, ring_watched(other.fd));
-	ring_close(&other);
-}
-
-TEST_F(closing, the_ring_first)
-{
-	struct user_ring other;
-
-	ASSERT_EQ(0, ring_open(&other, 4));
-	ASSERT_EQ(0, ring_add(&other, self->ends[0], EPOLLIN | EPOLLOUT, 1));
-	ring_close(&other);
-	close(self->ends[0]);
-	EXPECT_TRUE(other_side_noticed(self->ends[1], PATIENCE_MS));
-}
-
-TEST_F(closing, outstanding_event_goes_too)
-{
-	ASSERT_EQ(0, ring_add(&self->ring, self->ends[0],
-			      EPOLLIN | EPOLLOUT, 1));
-	close(self->ends[1]);
-	sleep_ms(QUIET_MS);
-	close(self->ends[0]);
-	EXPECT_EQ(0, ring_take_only(&self->ring));
-}
-
 /* On request a watch keeps a file open, but never a UNIX socket. */
 TEST_F(closing, pin_on_request)
 {
@@ -202,17 +156,6 @@ TEST_F(closing, pin_on_request)
 	EXPECT_EQ(!pinned, other_side_noticed(self->ends[1], pinned ?
 					      QUIET_MS : PATIENCE_MS));
 	ring_close(&other);
-	EXPECT_TRUE(other_side_noticed(self->ends[1], PATIENCE_MS));
-}
-
-TEST_F(closing, pin_goes_with_its_removal)
-{
-	struct user_ring *r = &self->ring;
-
-	ASSERT_LE(0, ring_add_pinned(r, self->ends[0], EPOLLIN | EPOLLOUT, 1));
-	EXPECT_EQ(0, ring_del(r, self->ends[0]));
-	EXPECT_EQ(0, ring_take_only(r));
-	close(self->ends[0]);
 	EXPECT_TRUE(other_side_noticed(self->ends[1], PATIENCE_MS));
 }
 
@@ -300,56 +243,6 @@ TEST(counter_is_pinned_on_request)
 	EXPECT_EQ(users - 1, module_users());
 }
 
-TEST(counter_outlives_its_ring)
-{
-	struct user_ring ring;
-	int fd = open_counter(CREATED, 0, 0);
-
-	ASSERT_EQ(0, ring_open(&ring, 4));
-	ASSERT_EQ(0, ring_add(&ring, fd, EPOLLIN, 1));
-	ring_close(&ring);
-	EXPECT_EQ(8, add(fd, 1));
-	close(fd);
-}
-
-/* The descriptor is closed, the open file description is not: events go on. */
-TEST(eventfd_is_pinned)
-{
-	struct user_ring ring;
-	int fd = eventfd(0, EFD_CLOEXEC), copy = dup(fd);
-
-	ASSERT_EQ(0, ring_open(&ring, 4));
-	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(&ring, fd, EPOLLIN, 1));
-	close(fd);
-	add(copy, 1);
-	EXPECT_EQ(EPOLLIN, ring_take_only(&ring));
-	close(copy);
-	EXPECT_EQ(1, ring_watched(ring.fd));
-	ring_close(&ring);
-}
-
-/* A named pipe is pinned; when the ring ends, its writer gets EPIPE. */
-TEST(pin_ends_with_the_ring)
-{
-	char name[FIFO_NAME_SIZE];
-	struct user_ring ring;
-	int reader, writer;
-
-	signal(SIGPIPE, SIG_IGN);
-	ASSERT_TRUE(fifo_make(name));
-	reader = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	writer = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-	unlink(name);
-	ASSERT_LE(0, writer);
-	ASSERT_EQ(0, ring_open(&ring, 4));
-	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(&ring, reader, EPOLLIN, 1));
-	close(reader);
-	EXPECT_EQ(1, write(writer, "x", 1));
-	ring_close(&ring);
-	EXPECT_EQ(-EPIPE, result_of(write(writer, "x", 1)));
-	close(writer);
-}
-
 /* A ring in the queue of a socket that it watches: both are released. */
 TEST(ring_sent_over_a_watched_socket_goes)
 {
@@ -371,6 +264,137 @@ TEST(ring_sent_over_a_watched_socket_goes)
 		close(ends[1]);
 	}
 	EXPECT_EQ(users, settled_module_users(users));
+}
+
+/* A ring that watches a file of both processes, and one of its own. */
+static int make_and_send_ring(int carrier, int event)
+{
+	struct user_ring ring;
+	int ends[2];
+
+	return ring_open(&ring, 4) || ring_add(&ring, event, EPOLLIN, 1) < 0 ||
+	       socketpair(AF_UNIX, SOCK_STREAM, 0, ends) ||
+	       ring_add(&ring, ends[0], EPOLLIN, 2) < 0 ||
+	       !send_descriptor(carrier, ring.fd, 0) ||
+	       !send_descriptor(carrier, ends[1], 0);
+}
+
+TEST(ring_outlives_its_sender)
+{
+	int event = eventfd(0, EFD_CLOEXEC), carrier[2], other, status;
+	struct user_ring r;
+	pid_t child;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_DGRAM, 0, carrier));
+	child = fork();
+	if (!child)
+		_exit(make_and_send_ring(carrier[0], event));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, ring_map(&r, receive_descriptor(carrier[1], 0)));
+	other = receive_descriptor(carrier[1], 0);
+	ASSERT_LE(0, other);
+	/* The sender's own socket was closed at its exit, although it was watched. */
+	EXPECT_EQ(POLLHUP | POLLRDHUP, poll_for(other, POLLRDHUP, 0));
+	EXPECT_EQ(1, ring_watched(r.fd));
+	add(event, 1);
+	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
+	/* The watch has the number that the file had when it was added. */
+	EXPECT_EQ(0, ring_del(&r, event));
+	EXPECT_EQ(0, ring_watched(r.fd));
+	ring_close(&r);
+}
+
+FIXTURE(flight)
+{
+	struct user_ring ring;
+	int carrier[2];
+	int ends[2];	/* the first is watched */
+};
+
+FIXTURE_SETUP(flight)
+{
+	ASSERT_EQ(0, ring_open(&self->ring, 4));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_DGRAM, 0, self->carrier));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, self->ends));
+	ASSERT_EQ(0, ring_add(&self->ring, self->ends[0], EPOLLIN, 1));
+}
+
+FIXTURE_TEARDOWN(flight)
+{
+	ring_close(&self->ring);
+}
+
+/* Only a message holds the watched file, and no process: it stays watched. */
+TEST_F(flight, ends_with_the_message)
+{
+	ASSERT_TRUE(send_descriptor(self->carrier[0], self->ends[0], 0));
+	close(self->ends[0]);
+	close(self->carrier[0]);
+	EXPECT_EQ(1, ring_watched(self->ring.fd));
+	EXPECT_EQ(0, poll_for(self->ends[1], POLLRDHUP, 0));
+	ASSERT_EQ(1, write(self->ends[1], "x", 1));
+	EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
+	close(self->carrier[1]);
+	/* An error, too: nobody has read the byte. */
+	EXPECT_EQ(POLLHUP | POLLERR | POLLRDHUP,
+		  poll_for(self->ends[1], POLLRDHUP, PATIENCE_MS));
+	EXPECT_EQ(0, ring_watched(self->ring.fd));
+}
+
+/* The socket is in its own queue: only the garbage collector finds it. */
+TEST_F(flight, of_a_socket_in_itself)
+{
+	__u64 end = ms_from_now(PATIENCE_MS);
+	struct user_ring *r = &self->ring;
+	int ends[2];
+
+	ASSERT_TRUE(send_descriptor(self->ends[1], self->ends[0], 0));
+	ASSERT_EQ(EPOLLIN, ring_take_only(r));
+	close(self->ends[0]);
+	close(self->ends[1]);
+	while (ring_watched(r->fd) && now_ns() < end) {
+		/* Closing a UNIX socket starts the garbage collector. */
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+		close(ends[0]);
+		close(ends[1]);
+		sleep_ms(1);
+	}
+	EXPECT_EQ(0, ring_watched(r->fd));
+}
+
+/* The writer of a named pipe whose reader the ring pins sees whether there is a ring. */
+TEST(child_keeps_the_ring)
+{
+	char name[FIFO_NAME_SIZE], byte;
+	int go[2], status, reader, writer;
+	struct user_ring r;
+	pid_t child;
+
+	ASSERT_TRUE(fifo_make(name));
+	reader = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	writer = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	unlink(name);
+	ASSERT_LE(0, writer);
+	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
+	ASSERT_EQ(0, ring_open(&r, 1));
+	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(&r, reader, EPOLLIN, 1));
+	close(reader);
+	child = fork();
+	if (!child) {
+		close(go[1]);
+		if (read(go[0], &byte, 1) || !ring_wait_ms(&r, 1, PATIENCE_MS))
+			_exit(1);
+		_exit(ring_take_only(&r) != EPOLLIN);
+	}
+	ring_close(&r);
+	EXPECT_FALSE(poll_for(writer, 0, QUIET_MS) & POLLERR);
+	EXPECT_EQ(1, write(writer, "x", 1));
+	close(go[1]);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_TRUE(poll_for(writer, 0, PATIENCE_MS) & POLLERR);
+	close(writer);
 }
 
 TEST_HARNESS_MAIN

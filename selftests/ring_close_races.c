@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Closes of watched files while they are added, while they wake, while the other end is
- * closed, and while the ring ends.
+ * Closes of watched files while they wake, while the other end is closed, and while the
+ * ring ends. Closes beside adds and changes are in races.c.
  */
 #include "ring_user.h"
 
@@ -19,66 +19,6 @@ FIXTURE_SETUP(races)
 
 FIXTURE_TEARDOWN(races)
 {
-}
-
-/* Files are closed while they are added and while the ring ends. */
-struct race {
-	int fd;
-	int stop;
-};
-
-static void *close_and_open(void *arg)
-{
-	struct race *race = arg;
-	int ends[2];
-
-	while (!__atomic_load_n(&race->stop, __ATOMIC_RELAXED)) {
-		if (pipe(ends))
-			continue;
-		dup2(ends[0], race->fd);
-		close(ends[0]);
-		if (write(ends[1], "x", 1) != 1)
-			break;
-		close(ends[1]);
-	}
-	return NULL;
-}
-
-TEST_F_TIMEOUT(races, of_close, 24 * 3600)
-{
-	__u64 end = now_ns() + stress_ns();
-	struct race races[2] = { { .fd = 500 }, { .fd = 501 } };
-	pthread_t threads[2];
-	unsigned long added = 0;
-
-	for (int i = 0; i < 2; i++) {
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, close_and_open,
-					    &races[i]));
-	}
-	while (now_ns() < end) {
-		struct ring_event event;
-		struct user_ring ring;
-
-		ASSERT_EQ(0, ring_open(&ring, 8));
-		for (int i = 0; i < 50; i++) {
-			int fd = 500 + i % 2;
-			int result = ring_add(&ring, fd, EPOLLIN, 1);
-
-			added += result >= 0;
-			if (i % 5 == 0)
-				ring_mod(&ring, fd, EPOLLIN | EPOLLOUT, 2);
-			if (i % 9 == 0)
-				ring_del(&ring, fd);
-			while (ring_take(&ring, &event))
-				;
-		}
-		ring_close(&ring);
-	}
-	for (int i = 0; i < 2; i++) {
-		races[i].stop = 1;
-		pthread_join(threads[i], NULL);
-	}
-	EXPECT_LT(0, added);
 }
 
 /* A thread that writes to a watched socket, or closes it, when told to. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of every kind in a ring: events are those of epoll; whether the file is pinned;
- * and files that cannot be polled. subjects.h opens the files and makes them ready.
+ * Files of every kind in a ring: events are those of epoll, only with bits that are true;
+ * and whether the file is pinned. subjects.h opens the files and makes them ready.
  */
 #include "ring_waiter.h"
 #include "subjects.h"
@@ -348,20 +348,38 @@ TEST_F(file, outlives_the_ring)
 	EXPECT_LT(0, poll_for(s->fd, variant->events, PATIENCE_MS));
 }
 
-/* The pin ends with the ring: the slave sees that the master is gone. */
-TEST(pinned_terminal_goes_with_the_ring)
+/* Each step is an edge of both or of neither, also where nothing is drained in between. */
+TEST(each_step_as_epoll)
 {
+	static bool (* const opens[])(struct subject *s) = {
+		open_eventfd, open_opened, open_pipe_reader, open_stream, open_datagram,
+	};
 	struct user_ring r;
 	struct subject s;
+	__u64 value;
+	int ep;
 
-	ASSERT_TRUE(open_master(&s));
-	ASSERT_EQ(0, ring_open(&r, 1));
-	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(&r, s.fd, EPOLLIN, 1));
-	close(s.fd);
-	EXPECT_EQ(0, poll_for(s.other, 0, 0));
-	ring_close(&r);
-	EXPECT_TRUE(poll_for(s.other, 0, PATIENCE_MS) & POLLHUP);
-	close(s.other);
+	for (size_t i = 0; i < ARRAY_SIZE(opens); i++) {
+		ASSERT_TRUE(opens[i](&s));
+		set_nonblock(s.fd, true);
+		ep = epoll_on(s.fd, EPOLLIN | EPOLLET);
+		ASSERT_EQ(0, ring_open(&r, 1));
+		ASSERT_LE(0, ring_add_file(&r, s.fd, EPOLLIN));
+		for (int step = 0; step < 50; step++) {
+			if (step % 7 < 4) {
+				ASSERT_EQ(8, add(s.other, 1));
+			} else {
+				take(s.fd, &value);
+			}
+			EXPECT_EQ(epoll_take(ep, 0), ring_take_only(&r))
+				TH_LOG("file %zu, step %d", i, step);
+			EXPECT_EQ(0, ring_take_only(&r));
+		}
+		ring_close(&r);
+		close(ep);
+		close(s.fd);
+		close(s.other);
+	}
 }
 
 /* Hanging up a terminal replaces the file operations of the open file. */
@@ -411,6 +429,82 @@ TEST(tcp_is_shut_down)
 	ring_close(&r);
 	close(ends[0]);
 	close(ends[1]);
+	close(ep);
+}
+
+/*
+ * A socket has EPOLLPRI in every wait-queue key. Only bits that are true are published.
+ */
+TEST(only_bits_that_are_true)
+{
+	const __u32 asked = EPOLLIN | EPOLLPRI | EPOLLRDBAND;
+	struct ring_event event;
+	struct user_ring r;
+	int ends[2], ep;
+
+	ASSERT_EQ(0, tcp_pair(ends));
+	ASSERT_EQ(0, ring_open(&r, 2));
+	ep = epoll_on(ends[0], asked | EPOLLET);
+	ASSERT_EQ(0, ring_add(&r, ends[0], asked, 1));
+	ASSERT_EQ(1, write(ends[1], "x", 1));
+	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_EQ(EPOLLIN, event.events);
+	sleep_ms(QUIET_MS);
+	while (ring_take(&r, &event))
+		EXPECT_EQ(EPOLLIN, event.events);
+	/* Nor do they disarm a one-shot watch. */
+	ASSERT_EQ(0, ring_mod(&r, ends[0], EPOLLPRI | EPOLLONESHOT, 2));
+	ASSERT_EQ(1, write(ends[1], "x", 1));
+	sleep_ms(QUIET_MS);
+	EXPECT_EQ(0, ring_take_only(&r));
+	ASSERT_EQ(1, send(ends[1], "!", 1, MSG_OOB));
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_EQ(EPOLLPRI, event.events);
+	EXPECT_EQ(2, event.data);
+	ring_close(&r);
+	close(ends[0]);
+	close(ends[1]);
+	close(ep);
+}
+
+/*
+ * A listener that is shut down announces an error and has none; a refused connection has
+ * one. Each as the epoll has it, without a wait of the worker's.
+ */
+TEST(only_errors_that_are_true)
+{
+	int client = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	struct sockaddr_in address;
+	int listener = tcp_listener(&address), ep;
+	struct ring_event event;
+	struct user_ring r;
+
+	ASSERT_LE(0, listener);
+	ASSERT_EQ(0, ring_open(&r, 2));
+	ep = epoll_on(listener, EPOLLIN | EPOLLET);
+	ASSERT_EQ(0, ring_add(&r, listener, EPOLLIN, 1));
+	ASSERT_EQ(0, shutdown(listener, SHUT_RDWR));
+	EXPECT_EQ(EPOLLHUP, epoll_take(ep, PATIENCE_MS) & (EPOLLHUP | EPOLLERR));
+	sleep_ms(QUIET_MS);
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_EQ(EPOLLHUP, event.events & (EPOLLHUP | EPOLLERR));
+	EXPECT_FALSE(ring_take(&r, &event));
+	close(listener);
+	close(ep);
+
+	ep = epoll_on(client, EPOLLIN | EPOLLET);
+	ASSERT_EQ(0, ring_add(&r, client, EPOLLIN, 2));
+	while (ring_take(&r, &event))
+		;
+	epoll_take(ep, 0);
+	connect(client, (void *)&address, sizeof(address));
+	EXPECT_TRUE(epoll_take(ep, PATIENCE_MS) & EPOLLERR);
+	ASSERT_TRUE(ring_take_wait(&r, &event));
+	EXPECT_TRUE(event.events & EPOLLERR);
+	EXPECT_EQ(2, event.data);
+	ring_close(&r);
+	close(client);
 	close(ep);
 }
 
@@ -479,37 +573,6 @@ TEST(host_name_for_a_real_time_task)
 	watch_host_name(_metadata, true);
 }
 
-static int epoll_error(int fd)
-{
-	int ep = epoll_on(fd, EPOLLIN);
-	int err = ep < 0 ? -errno : 0;
-
-	if (ep >= 0)
-		close(ep);
-	return err;
-}
-
-/* A file without a poll method: the same error as from epoll. */
-TEST(cannot_be_polled)
-{
-	static const char * const names[] = { "/dev/null", "/dev/zero", "/tmp",
-					      "/proc/self/exe",
-					      "/proc/self/maps" };
-	struct user_ring r;
-
-	ASSERT_EQ(0, ring_open(&r, 1));
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		int fd = open(names[i], O_RDONLY | O_CLOEXEC);
-
-		EXPECT_EQ(-EPERM, epoll_error(fd));
-		EXPECT_EQ(-EPERM, ring_add(&r, fd, EPOLLIN, 1))
-			TH_LOG("%s", names[i]);
-		close(fd);
-	}
-	EXPECT_EQ(0, ring_watched(r.fd));
-	ring_close(&r);
-}
-
 /* A descriptor with O_PATH does not open its file. */
 TEST(path_only)
 {
@@ -523,7 +586,6 @@ TEST(path_only)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s.fd);
 	fd = open(path, O_PATH | O_CLOEXEC);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-EBADF, epoll_error(fd));
 	EXPECT_EQ(-EBADF, ring_add(&r, fd, EPOLLIN, 1));
 	/* Closing it does not close the socket. */
 	ASSERT_EQ(0, ring_add(&r, s.fd, EPOLLIN, 1));

@@ -7,9 +7,7 @@
 #include "ring_user.h"
 #include "sockets.h"
 
-#include <sched.h>
 #include <sys/inotify.h>
-#include <sys/prctl.h>
 
 FIXTURE(fuse)
 {
@@ -49,11 +47,8 @@ static void *change_run(void *arg)
 {
 	struct change *c = arg;
 
-	if (c->op == FLOWFD_RING_DEL)
-		c->result = ring_del(c->ring, c->fd);
-	else
-		c->result = ring_change(c->ring, c->op, c->fd,
-					EPOLLIN | EPOLLET, 1);
+	c->result = c->op == FLOWFD_RING_DEL ? ring_del(c->ring, c->fd) :
+					       ring_add(c->ring, c->fd, EPOLLIN, 1);
 	__atomic_store_n(&c->finished, true, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -74,31 +69,6 @@ static bool change_waits(struct change *c)
 static bool change_join(struct change *c)
 {
 	return wait_until_set(&c->finished) && !pthread_join(c->thread, NULL);
-}
-
-TEST_F(fuse, delivers)
-{
-	struct user_ring *r = &self->ring;
-	struct ring_event event;
-	int ep = epoll_on(self->file, EPOLLIN | EPOLLET);
-
-	ASSERT_EQ(FLOWFD_RING_PINNED, ring_add(r, self->file, EPOLLIN, 7));
-	EXPECT_EQ(0, ring_take_only(r));
-	for (int i = 0; i < 5; i++) {
-		self->server.control->revents = EPOLLIN | EPOLLOUT;
-		fuse_command(&self->server, 'n');
-		ASSERT_TRUE(ring_take_wait(r, &event));
-		EXPECT_EQ(epoll_take(ep, PATIENCE_MS), event.events);
-		EXPECT_EQ(7, event.data);
-		EXPECT_EQ(0, ring_take_only(r));
-	}
-	/* A spurious wakeup: the file is polled and has no events. */
-	self->server.control->revents = 0;
-	fuse_command(&self->server, 'n');
-	sleep_ms(QUIET_MS);
-	EXPECT_EQ(0, ring_take_only(r));
-	EXPECT_EQ(0, ring_del(r, self->file));
-	close(ep);
 }
 
 /* False: the child does not end. */
@@ -152,6 +122,11 @@ TEST_F(fuse, add_waits_and_nobody_else)
 	EXPECT_LE(0, ring_add(&other, event, EPOLLIN, 4));
 	EXPECT_EQ(EPOLLIN, ring_take_only(&other));
 	EXPECT_EQ(0, ring_del(&other, event));
+	/* fdinfo, which processes read that do not use the ring, such as those of root. */
+	EXPECT_EQ(1, fdinfo_number(r->fd, "flowfd-ring-busy", 10));
+	EXPECT_EQ(FUSE_FILES_MAX, fdinfo_number(r->fd, "flowfd-ring-max-items", 10));
+	EXPECT_EQ(-1, ring_watched(r->fd));
+	EXPECT_EQ(0, ring_shown(r->fd));
 	/* Changes of this ring wait, and can be killed. */
 	child = fork();
 	if (!child)
@@ -170,31 +145,11 @@ TEST_F(fuse, add_waits_and_nobody_else)
 	EXPECT_EQ(EPOLLIN, ring_take_only(r));
 	/* The watch of the socket has ended meanwhile. */
 	EXPECT_EQ(1, ring_watched(r->fd));
+	EXPECT_EQ(1, ring_shown(r->fd));
+	EXPECT_EQ(ULLONG_MAX, fdinfo_number(r->fd, "flowfd-ring-busy", 10));
 	ring_close(&other);
 	close(ends[1]);
 	close(event);
-}
-
-/* fdinfo is read by processes that do not use the ring, such as those of root. */
-TEST_F(fuse, fdinfo_does_not_wait)
-{
-	struct user_ring *r = &self->ring;
-	struct change add_file;
-
-	EXPECT_EQ(0, ring_watched(r->fd));
-	EXPECT_EQ(ULLONG_MAX, fdinfo_number(r->fd, "flowfd-ring-busy", 10));
-	fuse_mute(&self->server);
-	ASSERT_TRUE(change_start(&add_file, r, FLOWFD_RING_ADD, self->file));
-	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 1));
-	EXPECT_EQ(1, fdinfo_number(r->fd, "flowfd-ring-busy", 10));
-	EXPECT_EQ(FUSE_FILES_MAX,
-		  fdinfo_number(r->fd, "flowfd-ring-max-items", 10));
-	EXPECT_EQ(-1, ring_watched(r->fd));
-	EXPECT_EQ(0, ring_shown(r->fd));
-	fuse_unmute(&self->server);
-	ASSERT_TRUE(change_join(&add_file));
-	EXPECT_EQ(1, ring_watched(r->fd));
-	EXPECT_EQ(1, ring_shown(r->fd));
 }
 
 static int watch_directory(const char *name)

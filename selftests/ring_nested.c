@@ -42,26 +42,6 @@ FIXTURE_TEARDOWN(nested)
 		ASSERT_EQ(0, err);                              \
 	} while (0)
 
-TEST_F(nested, polled_by_io_uring)
-{
-	struct io_uring uring;
-	struct io_uring_cqe *cqe;
-
-	NEED_URING(&uring);
-	for (int i = 0; i < 10; i++) {
-		io_uring_prep_poll_add(io_uring_get_sqe(&uring), self->ring.fd,
-				       POLLIN);
-		ASSERT_EQ(1, io_uring_submit(&uring));
-		EXPECT_EQ(-EAGAIN, io_uring_peek_cqe(&uring, &cqe));
-		ASSERT_EQ(1, write(self->pipe[1], "x", 1));
-		ASSERT_EQ(0, io_uring_wait_cqe(&uring, &cqe));
-		EXPECT_TRUE(cqe->res & POLLIN);
-		io_uring_cqe_seen(&uring, cqe);
-		EXPECT_EQ(EPOLLIN, ring_take_only(&self->ring));
-	}
-	io_uring_queue_exit(&uring);
-}
-
 /* Each time there is something new, though io_uring keeps the poll itself. */
 TEST_F(nested, multishot_poll_goes_on)
 {

@@ -4,11 +4,10 @@
  * Pollers that call back are in ring_nested.c.
  */
 #include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "epoll_pair.h"
+#include "post_user.h"
 #include "ring_fixtures.h"
 #include "sockets.h"
 
@@ -76,40 +75,6 @@ TEST_F(ring, poller_after_a_wakeup_for_nothing)
 	close(listener);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* How much later an epoll around a ring is told, for docs/ring.md. */
-TEST_F(wait, told_through_epoll)
-{
-	enum { EVENTS = 301 };
-	int ep = epoll_on(self->ring.fd, EPOLLIN), at_once = 0;
-	__u64 calls[EVENTS], times[EVENTS];
-
-	for (int i = 0; i < EVENTS; i++) {
-		__u64 start = now_ns();
-
-		add(self->events[0], 1);
-		calls[i] = now_ns() - start;
-		if (epoll_take(ep, 0) == EPOLLIN)
-			at_once++;
-		else
-			ASSERT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
-		times[i] = now_ns() - start;
-		ASSERT_EQ(EPOLLIN, ring_take_only(&self->ring));
-		ASSERT_EQ(0, epoll_take(ep, 0));
-	}
-	qsort(calls, EVENTS, sizeof(calls[0]), by_number);
-	qsort(times, EVENTS, sizeof(times[0]), by_number);
-	TH_LOG("%d of %d events are there at once; write %llu ns, until told %llu ns",
-	       at_once, EVENTS, calls[EVENTS / 2], times[EVENTS / 2]);
-	close(ep);
-}
-
 /*
  * Another thread polls the ring, as a multishot poll of io_uring does, when the
  * consumer has emptied a slot and has not stored the head yet.
@@ -130,20 +95,28 @@ TEST_F(wait, poll_while_entries_are_taken)
 	EXPECT_EQ(0, poll_now(r->fd));
 }
 
-/* All must be woken, in every round, also if epoll is to wake one only. */
+/* A file and a post wake all, in every round, also if epoll is to wake one only. */
 TEST_F(wait, many_pollers)
 {
 	enum { POLLERS = 150 };
-	int eps[POLLERS];
+	int post = ring_add_post(&self->ring, 100), eps[POLLERS];
 
+	ASSERT_LE(0, post);
 	for (int i = 0; i < POLLERS; i++)
 		eps[i] = epoll_on(self->ring.fd, EPOLLIN | EPOLLET |
 				  (i % 3 ? 0 : EPOLLEXCLUSIVE));
-	for (int round = 0; round < 5; round++) {
-		add(self->events[round % 3], 1);
+	for (int round = 0; round < 10; round++) {
+		if (round % 2)
+			ring_post(&self->ring, post, 1);
+		else
+			add(self->events[round % 3], 1);
 		for (int i = 0; i < POLLERS; i++)
 			ASSERT_EQ(EPOLLIN, epoll_take(eps[i], PATIENCE_MS));
-		ASSERT_EQ(EPOLLIN, ring_take_only(&self->ring));
+		if (round % 2) {
+			ASSERT_EQ(100, next_post(&self->ring, 1));
+		} else {
+			ASSERT_EQ(EPOLLIN, ring_take_only(&self->ring));
+		}
 	}
 	for (int i = 0; i < POLLERS; i++)
 		close(eps[i]);
@@ -186,28 +159,6 @@ TEST_F(wait, events_while_many_pollers_are_woken)
 	pthread_join(thread, NULL);
 	for (int i = 0; i < POLLERS; i++)
 		close(eps[i]);
-}
-
-static void *add_soon(void *arg)
-{
-	sleep_ms(QUIET_MS);
-	add(*(int *)arg, 1);
-	return NULL;
-}
-
-TEST_F(wait, epoll_sleeps_on_it)
-{
-	int ep = epoll_on(self->ring.fd, EPOLLIN);
-	pthread_t thread;
-
-	pthread_create(&thread, NULL, add_soon, &self->events[2]);
-	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
-	pthread_join(thread, NULL);
-	pthread_create(&thread, NULL, add_soon, &self->events[2]);
-	ring_take_only(&self->ring);
-	EXPECT_EQ(POLLIN, poll_for(self->ring.fd, POLLIN, PATIENCE_MS));
-	pthread_join(thread, NULL);
-	close(ep);
 }
 
 /*

@@ -8,9 +8,6 @@
 #include "post_user.h"
 #include "ring_waiter.h"
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
-
 static __u32 posts_in_fdinfo(int fd)
 {
 	return fdinfo_number(fd, "flowfd-ring-posts", 10);
@@ -91,44 +88,6 @@ TEST(many_posts)
 	}
 	EXPECT_EQ(0, next_post(&r, 1));
 	ring_close(&r);
-}
-
-TEST_F(ring, delivery)
-{
-	struct user_ring *r = &self->ring;
-	int a = ring_add_post(r, 100), b = ring_add_post(r, 101);
-
-	EXPECT_FALSE(ring_post(r, a, 5));
-	EXPECT_EQ(100, next_post(r, 5));
-	EXPECT_EQ(0, next_post(r, 5));
-	ring_post(r, b, 1);
-	ring_post(r, a, 1);
-	ring_post(r, b, 0x80000000);
-	EXPECT_EQ(101, next_post(r, 0x80000001));
-	ring_post(r, b, 1);
-	EXPECT_EQ(100, next_post(r, 1));
-	EXPECT_EQ(101, next_post(r, 1));
-	EXPECT_EQ(0, next_post(r, 1));
-}
-
-TEST_F(ring, with_files)
-{
-	struct user_ring *r = &self->ring;
-	int post = ring_add_post(r, 100);
-	struct ring_event event;
-
-	ASSERT_LE(0, ring_add(r, self->event, EPOLLIN, 7));
-	add(self->event, 1);
-	ring_post(r, post, 2);
-	EXPECT_EQ(EPOLLIN, ring_take_only(r));
-	EXPECT_EQ(100, next_post(r, 2));
-	ring_post(r, post, 2);
-	add(self->event, 1);
-	ASSERT_TRUE(ring_take_any(r, &event));
-	EXPECT_EQ(7, event.data);
-	ASSERT_TRUE(ring_take_any(r, &event));
-	EXPECT_EQ(100, event.data);
-	EXPECT_FALSE(ring_take_any(r, &event));
 }
 
 /* The item of a removed post is used again only when the consumer has taken it. */
@@ -230,7 +189,7 @@ TEST_F(ring, ends_a_wait)
 	EXPECT_FALSE(ring_is_armed(r));
 	for (int i = 0; i < 6; i++) {
 		/* Whatever it waits for. */
-		ASSERT_TRUE(waiter_start(&w, r, i, i == 5 ? true : false));
+		ASSERT_TRUE(waiter_start(&w, r, i, i == 5));
 		EXPECT_TRUE(ring_is_armed(r));
 		EXPECT_TRUE(ring_post(r, post, 1));
 		ASSERT_TRUE(waiter_ends(&w));
@@ -333,7 +292,7 @@ static bool waiter_ends_or_is_armed(struct waiter *w)
 	__u64 end = ms_from_now(PATIENCE_MS);
 
 	while (now_ns() < end) {
-		if (__atomic_load_n(&w->finished, __ATOMIC_ACQUIRE) || ring_is_armed(w->ring))
+		if (waiter_finished(w) || ring_is_armed(w->ring))
 			return true;
 	}
 	return false;
@@ -358,7 +317,7 @@ TEST_F(ring, posts_that_are_gone)
 		for (int j = 0; j < NOTIFICATIONS; j++) {
 			ring_notify(self->ring.fd);
 			ASSERT_TRUE(waiter_ends_or_is_armed(&w));
-			if (__atomic_load_n(&w.finished, __ATOMIC_ACQUIRE))
+			if (waiter_finished(&w))
 				break;
 		}
 		__atomic_store_n(&t.stop, 1, __ATOMIC_RELAXED);
@@ -396,45 +355,6 @@ TEST_F(ring, epoll)
 	}
 	close(level);
 	close(edge);
-}
-
-TEST_F(ring, many_pollers)
-{
-	enum { POLLERS = 150 };
-	struct user_ring *r = &self->ring;
-	int post = ring_add_post(r, 100);
-	int eps[POLLERS];
-
-	for (int i = 0; i < POLLERS; i++)
-		eps[i] = epoll_on(r->fd, EPOLLIN | EPOLLET | (i % 3 ? 0 : EPOLLEXCLUSIVE));
-	for (int round = 0; round < 5; round++) {
-		ring_post(r, post, 1);
-		for (int i = 0; i < POLLERS; i++)
-			ASSERT_EQ(EPOLLIN, epoll_take(eps[i], PATIENCE_MS));
-		ASSERT_EQ(100, next_post(r, 1));
-	}
-	for (int i = 0; i < POLLERS; i++)
-		close(eps[i]);
-}
-
-TEST_F(ring, child_posts)
-{
-	struct user_ring *r = &self->ring;
-	int post = ring_add_post(r, 100);
-	struct waiter w;
-	pid_t child;
-
-	ASSERT_TRUE(waiter_start(&w, r, 1, false));
-	child = fork();
-	if (!child) {
-		ring_post(r, post, 8);
-		pause();
-		_exit(0);
-	}
-	EXPECT_TRUE(waiter_ends(&w));
-	EXPECT_EQ(100, next_post(r, 8));
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
 }
 
 /* The kernel follows no link: whatever is in the stack, posts only wake. */
@@ -489,13 +409,14 @@ TEST_F_TIMEOUT(ring, hostile_toggling, 24 * 3600)
 	end = now_ns() + stress_ns();
 	while (now_ns() < end) {
 		for (int i = 0; i < 4; i++) {
-			w[i] = (struct waiter){ .ring = &self->ring, .min_events = i + 1 };
-			ASSERT_EQ(0, pthread_create(&w[i].thread, NULL, waiter_run, &w[i]));
+			ASSERT_TRUE(waiter_begin(&w[i], &self->ring,
+						 (struct flowfd_ring_wait){
+				.min_events = i + 1, .timeout = FLOWFD_RING_FOREVER }, false));
 		}
 		epoll_take(ep, 0);
 		poll_now(self->ring.fd);
 		for (int i = 0; i < 4; i++) {
-			while (!__atomic_load_n(&w[i].finished, __ATOMIC_ACQUIRE)) {
+			while (!waiter_finished(&w[i])) {
 				pthread_kill(w[i].thread, SIGUSR1);
 				sched_yield();
 			}

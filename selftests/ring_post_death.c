@@ -5,10 +5,9 @@
 #include "ring_fixtures.h"
 #include "ring_waiter.h"
 
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* How a process ends, or what it does, after a push and before its look at @armed. */
+/* What a process has when it dies, after a push and before its look at @armed. */
 FIXTURE(death)
 {
 	struct user_ring ring;
@@ -37,14 +36,20 @@ FIXTURE_TEARDOWN(death)
 	ring_close(&self->ring);
 }
 
-static void push_and_end(struct user_ring *r, int post, bool keeps_fd, bool keeps_map)
+static pid_t start_dying_poster(struct user_ring *r, int post, bool keeps_fd,
+				bool keeps_map)
 {
-	ring_push(r, post, 1);
-	if (!keeps_map)
-		munmap(r->header, r->map_size);
-	if (!keeps_fd)
-		close(r->fd);
-	kill(getpid(), SIGKILL);
+	pid_t child = fork();
+
+	if (!child) {
+		ring_push(r, post, 1);
+		if (!keeps_map)
+			munmap(r->header, r->map_size);
+		if (!keeps_fd)
+			close(r->fd);
+		kill(getpid(), SIGKILL);
+	}
+	return child;
 }
 
 TEST_F(death, sleeper_is_woken)
@@ -54,16 +59,11 @@ TEST_F(death, sleeper_is_woken)
 	pid_t child;
 
 	ASSERT_TRUE(waiter_start(&w, r, 3, false));
-	child = fork();
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		push_and_end(r, self->post, variant->keeps_fd, variant->keeps_map);
-		_exit(0);
-	}
+	child = start_dying_poster(r, self->post, variant->keeps_fd,
+				   variant->keeps_map);
 	EXPECT_TRUE(waiter_ends(&w));
 	EXPECT_EQ(1, w.result);
 	EXPECT_EQ(100, next_post(r, 1));
-	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
 
@@ -74,49 +74,33 @@ TEST_F(death, poller_is_woken)
 	pid_t child;
 
 	EXPECT_EQ(0, epoll_take(ep, 0));
-	child = fork();
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		push_and_end(r, self->post, variant->keeps_fd, variant->keeps_map);
-		_exit(0);
-	}
+	child = start_dying_poster(r, self->post, variant->keeps_fd,
+				   variant->keeps_map);
 	EXPECT_EQ(EPOLLIN, epoll_take(ep, PATIENCE_MS));
 	EXPECT_EQ(100, next_post(r, 1));
-	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	close(ep);
 }
 
-/* A poster is stopped before its look at @armed: the next poster of another item wakes. */
+/*
+ * A poster is stopped before its look at @armed: the next poster wakes, of another item or
+ * of the same.
+ */
 TEST_F(ring, healed_by_the_next)
 {
 	struct user_ring *r = &self->ring;
 	int a = ring_add_post(r, 100), b = ring_add_post(r, 101);
 	struct waiter w;
 
-	ASSERT_TRUE(waiter_start(&w, r, 1, false));
-	ring_push(r, a, 1);
-	EXPECT_TRUE(waiter_sleeps(&w));
-	EXPECT_TRUE(ring_post(r, b, 1));
-	EXPECT_TRUE(waiter_ends(&w));
-	EXPECT_EQ(100, next_post(r, 1));
-	EXPECT_EQ(101, next_post(r, 1));
-}
-
-/* And so does the next poster of the same item. */
-TEST_F(ring, healed_by_the_next_of_the_item)
-{
-	struct user_ring *r = &self->ring;
-	int post = ring_add_post(r, 100);
-	struct waiter w;
-
-	ASSERT_TRUE(waiter_start(&w, r, 1, false));
-	ring_push(r, post, 1);
-	EXPECT_TRUE(waiter_sleeps(&w));
-	EXPECT_TRUE(ring_post(r, post, 2));
-	EXPECT_TRUE(waiter_ends(&w));
-	EXPECT_EQ(100, next_post(r, 3));
-	EXPECT_EQ(0, next_post(r, 1));
+	for (int other = 0; other < 2; other++) {
+		ASSERT_TRUE(waiter_start(&w, r, 1, false));
+		ring_push(r, a, 1);
+		EXPECT_TRUE(waiter_sleeps(&w));
+		EXPECT_TRUE(ring_post(r, other ? b : a, 2));
+		EXPECT_TRUE(waiter_ends(&w));
+		EXPECT_EQ(100, next_post(r, other ? 1 : 3));
+		EXPECT_EQ(other ? 101 : 0, next_post(r, 2));
+	}
 }
 
 /* @taken: another task has taken the post by then, and the next post must wake it. */

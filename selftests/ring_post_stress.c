@@ -293,37 +293,4 @@ TEST_F_TIMEOUT(post, nothing_is_lost, 24 * 3600)
 	TH_LOG("%lu posts of files, %lu sleeps, %lu calls", files, sleeps, l->calls);
 }
 
-/* Items come and go while others are posted. */
-TEST_F_TIMEOUT(post, items_come_and_go, 24 * 3600)
-{
-	struct user_ring *r = &self->ring;
-	__u64 end = now_ns() + stress_ns() / 4;
-	struct ring_event event;
-	int post;
-
-	if (variant->way != WAIT)
-		SKIP(return, "once is enough");
-	for (__u64 round = 2000; now_ns() < end; round++) {
-		post = ring_add_post(r, round);
-		ASSERT_LT(LAST, post);
-		ring_post(r, round % (LAST + 1), 1);
-		ring_post(r, post, 1);
-		ring_post(r, (round + 1) % (LAST + 1), 1);
-		if (round % 2) {
-			ASSERT_EQ(0, ring_del_post(r, post));
-			ASSERT_TRUE(ring_take_any(r, &event));
-			EXPECT_EQ(round % (LAST + 1), event.data);
-			ASSERT_TRUE(ring_take_any(r, &event));
-			EXPECT_EQ((round + 1) % (LAST + 1), event.data);
-		} else {
-			ASSERT_TRUE(ring_take_any(r, &event));
-			ASSERT_TRUE(ring_take_any(r, &event));
-			EXPECT_EQ(round, event.data);
-			ASSERT_EQ(0, ring_del_post(r, post));
-			ASSERT_TRUE(ring_take_any(r, &event));
-		}
-		ASSERT_FALSE(ring_take_any(r, &event));
-	}
-}
-
 TEST_HARNESS_MAIN

@@ -4,6 +4,7 @@
  * of the request.
  */
 #include "ring_fixtures.h"
+#include "ring_waiter.h"
 
 struct future_stats {
 	struct flowfd_ring_stats known;
@@ -25,37 +26,30 @@ static struct flowfd_ring_stats stats_of(int fd)
 	return stats;
 }
 
-static struct flowfd_ring_stats stats_in_fdinfo(int fd)
-{
-	return (struct flowfd_ring_stats){
-		.published = fdinfo_number(fd, "flowfd-ring-published", 10),
-		.coalesced = fdinfo_number(fd, "flowfd-ring-coalesced", 10),
-		.waits = fdinfo_number(fd, "flowfd-ring-waits", 10),
-		.sleeps = fdinfo_number(fd, "flowfd-ring-sleeps", 10),
-	};
-}
+/* The keys in fdinfo, in the order of the structure, which has these numbers alone. */
+static const char * const keys[] = {
+	"flowfd-ring-published", "flowfd-ring-coalesced", "flowfd-ring-waits",
+	"flowfd-ring-sleeps",
+};
 
-static void expect_same_stats(struct __test_metadata *_metadata, int line,
-			      struct flowfd_ring_stats expected,
-			      struct flowfd_ring_stats stats)
+static void expect_stats(struct __test_metadata *_metadata, int line, int fd,
+			 const struct flowfd_ring_stats *wanted)
 {
-	EXPECT_EQ(expected.published, stats.published)
-		TH_LOG("published in line %d", line);
-	EXPECT_EQ(expected.coalesced, stats.coalesced)
-		TH_LOG("coalesced in line %d", line);
-	EXPECT_EQ(expected.waits, stats.waits)
-		TH_LOG("waits in line %d", line);
-	EXPECT_EQ(expected.sleeps, stats.sleeps)
-		TH_LOG("sleeps in line %d", line);
+	struct flowfd_ring_stats stats = stats_of(fd);
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		__u64 expected = ((const __u64 *)wanted)[i];
+
+		EXPECT_EQ(expected, ((const __u64 *)&stats)[i])
+			TH_LOG("%s by request in line %d", keys[i], line);
+		EXPECT_EQ(expected, fdinfo_number(fd, keys[i], 10))
+			TH_LOG("%s in line %d", keys[i], line);
+	}
 }
 
 #define EXPECT_STATS(fd, ...)                                                    \
-	do {                                                                     \
-		struct flowfd_ring_stats wanted_ = { __VA_ARGS__ };              \
-		expect_same_stats(_metadata, __LINE__, wanted_, stats_of(fd));   \
-		expect_same_stats(_metadata, __LINE__, wanted_,                  \
-				  stats_in_fdinfo(fd));                          \
-	} while (0)
+	expect_stats(_metadata, __LINE__, fd,                                    \
+		     &(struct flowfd_ring_stats){ __VA_ARGS__ })
 
 static unsigned int take_all(struct user_ring *r)
 {
@@ -65,11 +59,6 @@ static unsigned int take_all(struct user_ring *r)
 	while (ring_take(r, &event))
 		taken++;
 	return taken;
-}
-
-TEST_F(wait, nothing_yet)
-{
-	EXPECT_STATS(self->ring.fd, 0);
 }
 
 TEST_F(wait, published_and_coalesced)
@@ -184,25 +173,15 @@ TEST_F(wait, invalid_waits)
 	EXPECT_STATS(self->ring.fd, 0);
 }
 
-static void *read_ring(void *arg)
-{
-	struct call *c = arg;
-
-	__atomic_store_n(&c->tid, gettid(), __ATOMIC_RELEASE);
-	c->result = take(c->fd, &c->value);
-	return NULL;
-}
-
 TEST_F(wait, read_that_sleeps)
 {
-	struct call call = { .fd = self->ring.fd };
+	struct waiter w;
 
-	ASSERT_EQ(0, pthread_create(&call.thread, NULL, read_ring, &call));
-	ASSERT_TRUE(wait_until_asleep(&call.tid, SYS_read));
+	ASSERT_TRUE(waiter_start(&w, &self->ring, 1, true));
 	EXPECT_STATS(self->ring.fd, .waits = 1, .sleeps = 1);
 	add(self->events[0], 1);
-	pthread_join(call.thread, NULL);
-	EXPECT_EQ(8, call.result);
+	ASSERT_TRUE(waiter_ends(&w));
+	EXPECT_EQ(1, w.result);
 	EXPECT_STATS(self->ring.fd, .published = 1, .waits = 1, .sleeps = 1);
 }
 

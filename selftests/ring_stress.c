@@ -92,6 +92,20 @@ FIXTURE_TEARDOWN(stress)
 		close(self->load.fds[i]);
 }
 
+/* Adds up what is in the files that the ring names. */
+static unsigned long take_all(struct user_ring *r)
+{
+	struct ring_event event;
+	unsigned long sum = 0;
+	__u64 value;
+
+	while (ring_take(r, &event)) {
+		if (take(event.data, &value) == 8)
+			sum += value;
+	}
+	return sum;
+}
+
 /*
  * The consumer reads only the files that the ring names. If an event is lost the sum is
  * too small, if a wakeup is lost it sleeps too long.
@@ -99,30 +113,20 @@ FIXTURE_TEARDOWN(stress)
 TEST_F_TIMEOUT(stress, nothing_is_lost, 24 * 3600)
 {
 	unsigned long sum = 0, written, sleeps = 0;
-	__u64 end = now_ns() + stress_ns(), value;
-	struct ring_event event;
-	bool stopped = false;
+	__u64 end = now_ns() + stress_ns();
 
 	for (int i = 0; i < FILES; i++) {
 		ASSERT_LE(0, ring_add(&self->ring, self->load.fds[i], EPOLLIN,
 				      self->load.fds[i]));
 	}
 	ASSERT_TRUE(producers_start(self->producers, &self->load));
-	for (;;) {
-		while (ring_take(&self->ring, &event)) {
-			if (take(event.data, &value) == 8)
-				sum += value;
-		}
-		if (stopped)
-			break;
-		if (now_ns() > end) {
-			written = producers_stop(self->producers, &self->load);
-			stopped = true;
-			continue;
-		}
+	while (now_ns() < end) {
 		sleeps++;
 		ASSERT_LT(0, ring_wait_ms(&self->ring, 1, PATIENCE_MS));
+		sum += take_all(&self->ring);
 	}
+	written = producers_stop(self->producers, &self->load);
+	sum += take_all(&self->ring);
 	EXPECT_EQ(written, sum);
 	EXPECT_LT(0, sleeps);
 }
@@ -165,67 +169,6 @@ TEST_F_TIMEOUT(stress, one_shot_is_one, 24 * 3600)
 	}
 	producers_stop(self->producers, &self->load);
 	EXPECT_LT(0, rounds);
-}
-
-struct turn {
-	pthread_t thread;
-	int fd;
-	unsigned long asked;
-	unsigned long written;
-};
-
-/* Writes once in each round, a random moment after it was told to. */
-static void *write_in_turn(void *arg)
-{
-	struct turn *t = arg;
-	unsigned int random = 1;
-	unsigned long n = 0;
-
-	for (;;) {
-		unsigned long asked = __atomic_load_n(&t->asked, __ATOMIC_ACQUIRE);
-
-		if (asked == ~0UL)
-			return NULL;
-		if (asked == n)
-			continue;
-		n = asked;
-		for (int i = rand_r(&random) % 4000; i; i--)
-			__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		add(t->fd, 1);
-		__atomic_store_n(&t->written, n, __ATOMIC_RELEASE);
-	}
-}
-
-/*
- * A watch is armed while its file is written: either the wakeup sees that it is armed,
- * or arming it sees the write. The poll methods of these files have no barrier.
- */
-TEST_F_TIMEOUT(stress, armed_as_it_is_written, 24 * 3600)
-{
-	__u64 end = now_ns() + stress_ns();
-	struct ring_event event;
-	struct turn turn = { 0 };
-	struct user_ring ring;
-	__u64 value;
-
-	ASSERT_EQ(0, ring_open(&ring, 1));
-	turn.fd = open_counter(CREATED, 0, EFD_NONBLOCK);
-	ASSERT_EQ(0, ring_add(&ring, turn.fd, EPOLLIN | EPOLLONESHOT, 1));
-	ASSERT_EQ(0, ring_mod(&ring, turn.fd, 0, 1));
-	ASSERT_EQ(0, pthread_create(&turn.thread, NULL, write_in_turn, &turn));
-	for (unsigned long n = 1; now_ns() < end; n++) {
-		__atomic_store_n(&turn.asked, n, __ATOMIC_RELEASE);
-		ASSERT_EQ(0, ring_mod(&ring, turn.fd, EPOLLIN | EPOLLONESHOT, 1));
-		ASSERT_TRUE(ring_take_wait(&ring, &event))
-			TH_LOG("round %lu", n);
-		while (__atomic_load_n(&turn.written, __ATOMIC_ACQUIRE) != n)
-			;
-		ASSERT_EQ(8, take(turn.fd, &value));
-	}
-	__atomic_store_n(&turn.asked, ~0UL, __ATOMIC_RELEASE);
-	pthread_join(turn.thread, NULL);
-	ring_close(&ring);
-	close(turn.fd);
 }
 
 /* After DEL there is no event of the file, even while producers write. */
@@ -274,11 +217,10 @@ static void *scribble(void *arg)
 /* Another ring with the same files gets all of its own events. */
 TEST_F_TIMEOUT(stress, hostile_consumer, 24 * 3600)
 {
-	__u64 end = now_ns() + stress_ns(), value;
+	__u64 end = now_ns() + stress_ns();
 	unsigned long sum = 0, written;
 	struct user_ring hostile;
 	struct vandal vandal = { .ring = &hostile };
-	struct ring_event event;
 	int ep;
 
 	ASSERT_EQ(0, ring_open(&hostile, FILES));
@@ -300,18 +242,12 @@ TEST_F_TIMEOUT(stress, hostile_consumer, 24 * 3600)
 		ring_watched(hostile.fd);
 		ASSERT_EQ(0, ring_mod(&hostile, self->load.fds[i % FILES],
 				      EPOLLIN, i));
-		while (ring_take(&self->ring, &event)) {
-			if (take(event.data, &value) == 8)
-				sum += value;
-		}
+		sum += take_all(&self->ring);
 	}
 	written = producers_stop(self->producers, &self->load);
 	vandal.stop = 1;
 	pthread_join(vandal.thread, NULL);
-	while (ring_take(&self->ring, &event)) {
-		if (take(event.data, &value) == 8)
-			sum += value;
-	}
+	sum += take_all(&self->ring);
 	EXPECT_EQ(written, sum);
 	EXPECT_EQ(FILES, ring_watched(hostile.fd));
 	ring_close(&hostile);

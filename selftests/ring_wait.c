@@ -4,74 +4,10 @@
  * read. poll and epoll are in ring_poll.c.
  */
 #include "ring_fixtures.h"
+#include "ring_waiter.h"
 
 #include <sched.h>
 #include <sys/wait.h>
-
-/* The number of filled slots, by read. */
-static long ring_read_pending(struct user_ring *r)
-{
-	__u64 pending[2] = { 0, 42 };
-	long size = result_of(read(r->fd, pending, sizeof(pending)));
-
-	if (size < 0)
-		return size;
-	return size == 8 && pending[1] == 42 ? (long)pending[0] : -12345;
-}
-
-/* FLOWFD_IOC_RING_WAIT, or read, in a thread of its own. */
-struct sleeper {
-	pthread_t thread;
-	pid_t tid;
-	bool finished;
-	bool reads;
-	struct user_ring *ring;
-	struct flowfd_ring_wait args;
-	long result;
-	__u64 woken;
-};
-
-static void *sleeper_run(void *arg)
-{
-	struct sleeper *s = arg;
-
-	__atomic_store_n(&s->tid, gettid(), __ATOMIC_RELEASE);
-	s->result = s->reads ? ring_read_pending(s->ring) :
-			       ring_wait_with(s->ring, s->args);
-	s->woken = now_ns();
-	__atomic_store_n(&s->finished, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-static bool sleeper_begin(struct sleeper *s)
-{
-	return !pthread_create(&s->thread, NULL, sleeper_run, s) &&
-	       wait_until_asleep(&s->tid, s->reads ? SYS_read : SYS_ioctl);
-}
-
-static bool sleeper_start(struct sleeper *s, struct user_ring *ring,
-			  struct flowfd_ring_wait args)
-{
-	*s = (struct sleeper){ .ring = ring, .args = args };
-	return sleeper_begin(s);
-}
-
-static bool reader_start(struct sleeper *s, struct user_ring *ring)
-{
-	*s = (struct sleeper){ .ring = ring, .reads = true };
-	return sleeper_begin(s);
-}
-
-static bool sleeper_sleeps(struct sleeper *s)
-{
-	sleep_ms(QUIET_MS);
-	return !__atomic_load_n(&s->finished, __ATOMIC_ACQUIRE);
-}
-
-static bool sleeper_join(struct sleeper *s)
-{
-	return wait_until_set(&s->finished) && !pthread_join(s->thread, NULL);
-}
 
 TEST_F(wait, does_not_wait_without_time)
 {
@@ -96,18 +32,6 @@ TEST_F(wait, until_the_timeout)
 	EXPECT_LE(50000000, now_ns() - start);
 }
 
-TEST_F(wait, is_woken)
-{
-	struct sleeper s;
-
-	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
-		.timeout = FLOWFD_RING_FOREVER }));
-	EXPECT_TRUE(sleeper_sleeps(&s));
-	add(self->events[1], 1);
-	ASSERT_TRUE(sleeper_join(&s));
-	EXPECT_EQ(1, s.result);
-}
-
 /*
  * If the event is gone when the sleeper runs, it must not return, and must be woken
  * again. It shares a processor with this thread, which runs first.
@@ -115,7 +39,7 @@ TEST_F(wait, is_woken)
 TEST_F(wait, woken_too_late_it_sleeps_on)
 {
 	struct sched_param none = { 0 };
-	struct sleeper s;
+	struct waiter s;
 	cpu_set_t here;
 	int tries = 0;
 
@@ -124,47 +48,44 @@ TEST_F(wait, woken_too_late_it_sleeps_on)
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(here), &here));
 	do {
 		ASSERT_GT(20, tries++);
-		ASSERT_TRUE(sleeper_start(&s, &self->ring,
-			(struct flowfd_ring_wait){
-				.timeout = FLOWFD_RING_FOREVER }));
+		ASSERT_TRUE(waiter_start(&s, &self->ring, 1, false));
 		ASSERT_EQ(0, sched_setscheduler(s.tid, SCHED_IDLE, &none));
 		add(self->events[0], 1);
 		ring_take_only(&self->ring);
-	} while (!sleeper_sleeps(&s) && sleeper_join(&s));
+	} while (!waiter_sleeps(&s) && waiter_ends(&s));
 	add(self->events[1], 1);
-	EXPECT_TRUE(sleeper_join(&s));
+	EXPECT_TRUE(waiter_ends(&s));
 	EXPECT_EQ(1, s.result);
 }
 
 /* Fewer events than it wants must not wake it. */
 TEST_F(wait, for_several_events)
 {
-	struct sleeper s;
+	struct waiter s;
 	long sleeps;
 
-	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
-		.timeout = FLOWFD_RING_FOREVER, .min_events = 3 }));
+	ASSERT_TRUE(waiter_start(&s, &self->ring, 3, false));
 	sleeps = thread_sleeps(s.tid);
 	add(self->events[0], 1);
 	add(self->events[0], 1);
 	add(self->events[1], 1);
-	EXPECT_TRUE(sleeper_sleeps(&s));
+	EXPECT_TRUE(waiter_sleeps(&s));
 	EXPECT_EQ(sleeps, thread_sleeps(s.tid));
 	add(self->events[2], 1);
-	ASSERT_TRUE(sleeper_join(&s));
+	ASSERT_TRUE(waiter_ends(&s));
 	EXPECT_EQ(3, s.result);
 }
 
 TEST_F(wait, gathers_for_a_while)
 {
-	struct sleeper s;
+	struct waiter s;
 	__u64 start = now_ns();
 
-	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
+	ASSERT_TRUE(waiter_start_with(&s, &self->ring, (struct flowfd_ring_wait){
 		.timeout = FLOWFD_RING_FOREVER, .min_events = 3,
 		.min_wait = 200000000 }));
 	add(self->events[0], 1);
-	ASSERT_TRUE(sleeper_join(&s));
+	ASSERT_TRUE(waiter_ends(&s));
 	EXPECT_EQ(1, s.result);
 	EXPECT_LE(200000000, s.woken - start);
 	/* Enough events end it early. */
@@ -178,14 +99,14 @@ TEST_F(wait, gathers_for_a_while)
 /* After min_wait without any event, one event is enough. */
 TEST_F(wait, gathers_nothing_and_goes_on)
 {
-	struct sleeper s;
+	struct waiter s;
 
-	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
+	ASSERT_TRUE(waiter_start_with(&s, &self->ring, (struct flowfd_ring_wait){
 		.timeout = FLOWFD_RING_FOREVER, .min_events = 3,
 		.min_wait = 1000000 }));
-	EXPECT_TRUE(sleeper_sleeps(&s));
+	EXPECT_TRUE(waiter_sleeps(&s));
 	add(self->events[0], 1);
-	ASSERT_TRUE(sleeper_join(&s));
+	ASSERT_TRUE(waiter_ends(&s));
 	EXPECT_EQ(1, s.result);
 }
 
@@ -227,27 +148,29 @@ TEST_F(wait, signal_ends_it)
 {
 	struct sigaction action = { .sa_handler = handler,
 				    .sa_flags = SA_RESTART };
-	struct sleeper s;
+	struct waiter s;
 
 	sigaction(SIGUSR1, &action, NULL);
-	ASSERT_TRUE(sleeper_start(&s, &self->ring, (struct flowfd_ring_wait){
-		.timeout = FLOWFD_RING_FOREVER }));
-	pthread_kill(s.thread, SIGUSR1);
-	ASSERT_TRUE(sleeper_join(&s));
-	EXPECT_EQ(-EINTR, s.result);
-	EXPECT_EQ(SIGUSR1, handled);
+	for (int reads = 0; reads < 2; reads++) {
+		handled = 0;
+		ASSERT_TRUE(waiter_start(&s, &self->ring, 1, reads));
+		pthread_kill(s.thread, SIGUSR1);
+		ASSERT_TRUE(waiter_ends(&s));
+		EXPECT_EQ(-EINTR, s.result);
+		EXPECT_EQ(SIGUSR1, handled);
+	}
 }
 
 TEST_F(wait, read_waits_for_one_and_takes_none)
 {
-	struct sleeper readers[2];
+	struct waiter readers[2];
 
-	ASSERT_TRUE(reader_start(&readers[0], &self->ring));
-	ASSERT_TRUE(reader_start(&readers[1], &self->ring));
-	EXPECT_TRUE(sleeper_sleeps(&readers[0]));
+	ASSERT_TRUE(waiter_start(&readers[0], &self->ring, 1, true));
+	ASSERT_TRUE(waiter_start(&readers[1], &self->ring, 1, true));
+	EXPECT_TRUE(waiter_sleeps(&readers[0]));
 	add(self->events[0], 1);
 	for (int i = 0; i < 2; i++) {
-		ASSERT_TRUE(sleeper_join(&readers[i]));
+		ASSERT_TRUE(waiter_ends(&readers[i]));
 		EXPECT_EQ(1, readers[i].result);
 	}
 	add(self->events[1], 1);
@@ -270,19 +193,6 @@ TEST_F(wait, read_refuses)
 	EXPECT_EQ(1, ring_read_pending(r));
 	EXPECT_EQ(-EFAULT, result_of(syscall(SYS_read, r->fd, NULL, 8)));
 	EXPECT_EQ(1, ring_read_pending(r));
-}
-
-TEST_F(wait, signal_ends_a_read)
-{
-	struct sigaction action = { .sa_handler = handler,
-				    .sa_flags = SA_RESTART };
-	struct sleeper s;
-
-	sigaction(SIGUSR1, &action, NULL);
-	ASSERT_TRUE(reader_start(&s, &self->ring));
-	pthread_kill(s.thread, SIGUSR1);
-	ASSERT_TRUE(sleeper_join(&s));
-	EXPECT_EQ(-EINTR, s.result);
 }
 
 /* As with ppoll: a signal that is blocked otherwise ends the wait, once. */
@@ -335,7 +245,7 @@ TEST_F(wait, can_be_killed)
 			.sigmask = (uintptr_t)&all, .sigmask_size = 8 });
 		_exit(1);
 	}
-	sleep_ms(QUIET_MS);
+	ASSERT_TRUE(wait_until_asleep(&child, SYS_ioctl));
 	kill(child, SIGTERM);
 	sleep_ms(QUIET_MS);
 	EXPECT_EQ(0, waitpid(child, &status, WNOHANG));
@@ -351,27 +261,22 @@ TEST_F(wait, can_be_killed)
 TEST_F(wait, sleepers_that_want_different_numbers)
 {
 	static const __u32 wanted[] = { 3, 1, 2, 3, 2, 1 };
-	struct sleeper s[ARRAY_SIZE(wanted)];
+	struct waiter s[ARRAY_SIZE(wanted)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		ASSERT_TRUE(sleeper_start(&s[i], &self->ring,
-					  (struct flowfd_ring_wait){
-						  .min_events = wanted[i],
-						  .timeout = FLOWFD_RING_FOREVER,
-					  }));
+		ASSERT_TRUE(waiter_start(&s[i], &self->ring, wanted[i], false));
 	for (__u32 n = 1; n <= 3; n++) {
 		add(self->events[n - 1], 1);
 		for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 			if (wanted[i] == n) {
-				ASSERT_TRUE(sleeper_join(&s[i]));
+				ASSERT_TRUE(waiter_ends(&s[i]));
 				EXPECT_LE(n, s[i].result);
 			}
 		}
 		sleep_ms(QUIET_MS);
 		for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 			if (wanted[i] > n)
-				EXPECT_FALSE(__atomic_load_n(&s[i].finished,
-							     __ATOMIC_ACQUIRE));
+				EXPECT_FALSE(waiter_finished(&s[i]));
 		}
 	}
 }

@@ -11,31 +11,62 @@ struct waiter {
 	pid_t tid;
 	bool finished;
 	bool reads;
-	__u32 min_events;
 	struct user_ring *ring;
+	struct flowfd_ring_wait args;
 	long result;
+	__u64 woken;
 };
+
+/* The number of filled slots, by read. */
+static inline long ring_read_pending(struct user_ring *r)
+{
+	__u64 pending[2] = { 0, 42 };
+	long size = result_of(read(r->fd, pending, sizeof(pending)));
+
+	if (size < 0)
+		return size;
+	return size == 8 && pending[1] == 42 ? (long)pending[0] : -12345;
+}
 
 static inline void *waiter_run(void *arg)
 {
 	struct waiter *w = arg;
-	__u64 value = 0;
 
 	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
-	if (w->reads)
-		w->result = result_of(read(w->ring->fd, &value, 8)) == 8 ? (long)value : -1;
-	else
-		w->result = ring_wait_with(w->ring, (struct flowfd_ring_wait){
-			.timeout = FLOWFD_RING_FOREVER, .min_events = w->min_events });
+	w->result = w->reads ? ring_read_pending(w->ring) :
+			       ring_wait_with(w->ring, w->args);
+	w->woken = now_ns();
 	__atomic_store_n(&w->finished, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-static inline bool waiter_start(struct waiter *w, struct user_ring *r, __u32 min_events, bool reads)
+/* May not sleep, or no longer, when this returns. */
+static inline bool waiter_begin(struct waiter *w, struct user_ring *r,
+				struct flowfd_ring_wait args, bool reads)
 {
-	*w = (struct waiter){ .ring = r, .min_events = min_events, .reads = reads };
-	return !pthread_create(&w->thread, NULL, waiter_run, w) &&
+	*w = (struct waiter){ .ring = r, .args = args, .reads = reads };
+	return !pthread_create(&w->thread, NULL, waiter_run, w);
+}
+
+static inline bool waiter_start_with(struct waiter *w, struct user_ring *r,
+				     struct flowfd_ring_wait args)
+{
+	return waiter_begin(w, r, args, false) && wait_until_asleep(&w->tid, SYS_ioctl);
+}
+
+static inline bool waiter_start(struct waiter *w, struct user_ring *r, __u32 min_events,
+				bool reads)
+{
+	struct flowfd_ring_wait args = { .timeout = FLOWFD_RING_FOREVER,
+					 .min_events = min_events };
+
+	return waiter_begin(w, r, args, reads) &&
 	       wait_until_asleep(&w->tid, reads ? SYS_read : SYS_ioctl);
+}
+
+static inline bool waiter_finished(struct waiter *w)
+{
+	return __atomic_load_n(&w->finished, __ATOMIC_ACQUIRE);
 }
 
 static inline bool waiter_ends(struct waiter *w)
@@ -46,7 +77,7 @@ static inline bool waiter_ends(struct waiter *w)
 static inline bool waiter_sleeps(struct waiter *w)
 {
 	sleep_ms(QUIET_MS);
-	return !__atomic_load_n(&w->finished, __ATOMIC_ACQUIRE);
+	return !waiter_finished(w);
 }
 
 #endif /* RING_WAITER_H */
