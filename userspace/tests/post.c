@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Posts without the module: the ring is ordinary memory, in which threads and processes
- * post as in a ring's, and the consumer does not sleep. build.mk builds it for 32 bits
- * and for ThreadSanitizer as well.
+ * Posts without the module: the ring is ordinary memory, in which threads post as in a
+ * ring's, and the consumer does not sleep. guest-post.c kills processes as they post.
+ * build.mk builds it for 32 bits and for ThreadSanitizer as well.
  */
 #include <flowfd.h>
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +26,6 @@
 #else
 #define ROUNDS 20000
 #endif
-#define KILLS 300
 #define PATIENCE_SECONDS 20
 
 struct memory {
@@ -623,47 +619,6 @@ static void test_crowd(bool revives, bool claims)
 	tap_ok(at_rest(&c.memory), "nothing is left");
 }
 
-/*
- * A process is killed at any moment while it posts: afterwards each of its items is as
- * good as new.
- */
-static void test_killed(void)
-{
-	struct memory *memory = mmap(NULL, sizeof(*memory), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int silent = 0, revived = 0, before;
-	unsigned int random = 1;
-	struct flowfd_ring ring;
-
-	ring_open(&ring, memory, 0);
-	for (int i = 0; i < KILLS; i++) {
-		pid_t child = fork();
-
-		if (!child) {
-			for (;;) {
-				flowfd_ring_post(&ring, 0, 1);
-				flowfd_ring_post(&ring, 1, 1);
-			}
-		}
-		for (before = rand_r(&random) % 200; before; before--)
-			next_is(&ring, 1);
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-		revived += flowfd_ring_revive_post(&ring, 0);
-		revived += flowfd_ring_revive_post(&ring, 1);
-		while (next_is(&ring, 1))
-			;
-		flowfd_ring_post(&ring, 0, 1);
-		flowfd_ring_post(&ring, 1, 1);
-		silent += next_is(&ring, 1) != 100;
-		silent += next_is(&ring, 1) != 101;
-	}
-	tap_is(silent, 0, "processes are killed as they post: no item stays silent");
-	tap_ok(at_rest(memory), "nothing is left");
-	printf("# %d of %d items were revived\n", revived, 2 * KILLS);
-	munmap(memory, sizeof(*memory));
-}
-
 int main(void)
 {
 	test_post();
@@ -677,6 +632,5 @@ int main(void)
 	test_crowd(false, false);
 	test_crowd(true, false);
 	test_crowd(true, true);
-	test_killed();
 	return tap_done();
 }
