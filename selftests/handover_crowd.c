@@ -170,9 +170,17 @@ struct mixed {
 	bool *stop;
 	unsigned int seed;
 	__u64 sum;
+	unsigned long surprises;	/* errors that no call here may have */
 	pthread_t thread;
-	pid_t tid;
 };
+
+/* The result of a call is 0 or 8, or the reason why it did nothing. */
+static bool mixed_done(struct mixed *m, long result)
+{
+	m->surprises += result && result != 8 && result != -EAGAIN && result != -EINVAL &&
+			result != -EINTR && result != -ETIMEDOUT;
+	return result >= 0;
+}
 
 static void *mixed_write(void *arg)
 {
@@ -180,23 +188,23 @@ static void *mixed_write(void *arg)
 
 	while (!__atomic_load_n(m->stop, __ATOMIC_RELAXED)) {
 		__u64 value = rand_r(&m->seed) % 6;
-		bool written;
+		long result;
 
 		switch (rand_r(&m->seed) % 4) {
 		case 0:
-			written = !write_with(m->f.fd, value, 0, FLOWFD_NONBLOCK);
+			result = write_with(m->f.fd, value, 0, FLOWFD_NONBLOCK);
 			break;
 		case 1:
-			written = !write_with(m->f.fd, value, 1 + rand_r(&m->seed) % 300000,
-					      0);
+			result = write_with(m->f.fd, value, 1 + rand_r(&m->seed) % 300000,
+					    0);
 			break;
 		case 2:
-			written = !write_with(m->f.fd, value, 0, FLOWFD_URGENT);
+			result = write_with(m->f.fd, value, 0, FLOWFD_URGENT);
 			break;
 		default:
-			written = put(&m->f, value) == 8;
+			result = put(&m->f, value);
 		}
-		m->sum += written ? value : 0;
+		m->sum += mixed_done(m, result) ? value : 0;
 	}
 	return NULL;
 }
@@ -204,26 +212,28 @@ static void *mixed_write(void *arg)
 static void *mixed_read(void *arg)
 {
 	struct mixed *m = arg;
-	__u64 value;
+	__u64 value = 0;
 
 	while (!__atomic_load_n(m->stop, __ATOMIC_RELAXED)) {
-		bool taken;
+		long result;
 
 		switch (rand_r(&m->seed) % 4) {
 		case 0:
-			taken = take(m->f.fd, &value) == 8;
+			result = take(m->f.fd, &value);
 			break;
 		case 1:
-			taken = !read_with(m->f.fd, &value, 1 + rand_r(&m->seed) % 300000, 0);
+			result = read_with(m->f.fd, &value, 1 + rand_r(&m->seed) % 300000,
+					   0);
 			break;
 		case 2:
 			/* With a bad buffer it takes nothing. */
-			taken = syscall(SYS_read, m->f.fd, NULL, 8) == 8;
-			break;
+			result = result_of(syscall(SYS_read, m->f.fd, NULL, 8));
+			m->surprises += result != -EFAULT && result != -EINTR;
+			continue;
 		default:
-			taken = get(&m->f, &value) == 8;
+			result = get(&m->f, &value);
 		}
-		m->sum += taken ? value : 0;
+		m->sum += mixed_done(m, result) ? value : 0;
 	}
 	return NULL;
 }
@@ -235,9 +245,11 @@ TEST_F(flow, everything_adds_up)
 	struct flow *f = &self->f;
 	__u64 end = now_ns() + stress_ns(), written = 0, taken = 0;
 	bool mapped = flow_of(f->fd).flags & FLOWFD_MAPPED, stop = false;
+	unsigned long surprises = 0, settings = 0;
 	struct mixed writer[SIDES], reader[SIDES];
 	struct flowfd_flow flow;
 	unsigned int seed = 1;
+	long err;
 
 	catch_signal(0);
 	ASSERT_EQ(0, SET_FLOW(f->fd, .maximum = 8));
@@ -251,13 +263,18 @@ TEST_F(flow, everything_adds_up)
 		pthread_kill(writer[rand_r(&seed) % SIDES].thread, SIGUSR1);
 		pthread_kill(reader[rand_r(&seed) % SIDES].thread, SIGUSR1);
 		flow = (struct flowfd_flow){ .maximum = 8 + rand_r(&seed) % 8,
+					     .qos = { 1 + rand_r(&seed) % 3,
+						      rand_r(&seed) % 100000 },
 					     .overflow = rand_r(&seed) % 2 };
 		if (!mapped) {
 			flow.read_mark = rand_r(&seed) % 8;
 			flow.write_mark = rand_r(&seed) % 8;
 			flow.max_delay = rand_r(&seed) % 300000;
 		}
-		set_flow(f->fd, flow);
+		/* EINVAL: there is more than this maximum admits. */
+		err = set_flow(f->fd, flow);
+		settings += !err;
+		surprises += err && err != -EINVAL;
 		spin_ns(rand_r(&seed) % 50000);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
@@ -268,7 +285,10 @@ TEST_F(flow, everything_adds_up)
 			pthread_kill(reader[i].thread, SIGUSR1);
 		written += writer[i].sum;
 		taken += reader[i].sum;
+		surprises += writer[i].surprises + reader[i].surprises;
 	}
+	EXPECT_EQ(0, surprises);
+	EXPECT_LT(0, settings);
 	EXPECT_LT(0, taken);
 	EXPECT_EQ(written, taken + count_of(f->fd));
 }

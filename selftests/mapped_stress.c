@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Threads and processes on mapped counters: no writer is forgotten, the sum is kept, and
- * a peer that writes everywhere disturbs nobody else. Bursts are in mapped_wakeup.c.
+ * a peer that writes everywhere disturbs nobody else. Bursts are in wakeup.c.
  *
  * FLOWFD_ROUNDS sets the number of adds, FLOWFD_STRESS_MS the time of the others.
  */
-#include "burst.h"
 #include "mapped_user.h"
 #include "ring_user.h"
 
@@ -115,6 +114,15 @@ static void *taker_run(void *arg)
 		rand_r(&w->seed);
 	}
 	return NULL;
+}
+
+/* Intervals of tokens from a nanosecond to half a millisecond, and no limit. */
+static void random_bucket(int fd, unsigned int *seed)
+{
+	static const __u32 rates[] = { 0, 2000, 5000, 20000, 100000, 1000000,
+				       FLOWFD_TOKEN_RATE_MAX };
+
+	set_qos(fd, 1 + rand_r(seed) % 3, rates[rand_r(seed) % ARRAY_SIZE(rates)]);
 }
 
 static void *changer_run(void *arg)
