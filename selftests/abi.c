@@ -8,23 +8,6 @@
 #include "fixtures.h"
 #include "ring_user.h"
 
-/* Structures of a later header, as its callers will send them. */
-struct future_create {
-	struct flowfd_create_counter known;
-	__u64 unknown[2];
-};
-
-struct future_query {
-	struct flowfd_query known;
-	__u64 unknown[2];
-};
-
-static unsigned long resized(unsigned long cmd, size_t size)
-{
-	return (cmd & ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT)) |
-	       size << _IOC_SIZESHIFT;
-}
-
 static long call(int fd, unsigned long cmd, void *arg)
 {
 	return result_of(syscall(SYS_ioctl, fd, cmd, arg));
@@ -70,6 +53,8 @@ TEST(layouts)
 	EXPECT_EQ(16, offsetof(struct flowfd_create_counter, flags));
 	EXPECT_EQ(20, offsetof(struct flowfd_create_counter, reserved));
 	EXPECT_EQ(24, offsetof(struct flowfd_create_counter, qos));
+
+	EXPECT_EQ(80, sizeof(struct flowfd_counter_stats));
 }
 
 TEST(layouts_of_a_bridge)
@@ -122,102 +107,6 @@ TEST(layouts_of_the_ring)
 	EXPECT_EQ(36, offsetof(struct flowfd_ring_wait, reserved));
 }
 
-FIXTURE(device)
-{
-	int fd;
-};
-
-FIXTURE_SETUP(device)
-{
-	self->fd = open(DEVICE, O_RDWR | O_CLOEXEC);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(device)
-{
-	close(self->fd);
-}
-
-struct future_ring {
-	struct flowfd_create_ring known;
-	__u64 unknown[2];
-};
-
-/* Callers of either word size create rings with a structure of each size. */
-TEST_F(device, ring_of_every_size)
-{
-	struct future_ring future;
-	long fd;
-
-	for (size_t size = 0; size <= sizeof(future); size++) {
-		future = (struct future_ring){ .known.max_items = 3 };
-		fd = call(self->fd, resized(FLOWFD_IOC_CREATE_RING, size),
-			  &future);
-		if (size < FLOWFD_CREATE_RING_SIZE_VER0) {
-			EXPECT_EQ(-EINVAL, fd);
-			continue;
-		}
-		ASSERT_LE(0, fd);
-		EXPECT_EQ(PAGE, future.known.map_size);
-		EXPECT_EQ(192, future.known.items_offset);
-		EXPECT_EQ(256, future.known.index_offset);
-		EXPECT_EQ(4, future.known.index_slots);
-		close(fd);
-	}
-	future.unknown[1] = 1;
-	EXPECT_EQ(-E2BIG, call(self->fd, resized(FLOWFD_IOC_CREATE_RING,
-						 sizeof(future)), &future));
-}
-
-TEST_F(flowfd, ring_calls_of_every_size)
-{
-	struct flowfd_create_ring create = { .max_items = 2 };
-	struct flowfd_ring_entry entry = {
-		.op = FLOWFD_RING_ADD, .fd = self->fd,
-		.events = EPOLLOUT | EPOLLET,
-	};
-	struct {
-		struct flowfd_ring_control known;
-		__u64 unknown;
-	} control = { .known = { (uintptr_t)&entry, 1 } };
-	struct {
-		struct flowfd_ring_wait known;
-		__u64 unknown;
-	} wait = { 0 };
-	long fd = ring_create(&create);
-
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(-EINVAL, call(fd, resized(FLOWFD_IOC_RING_CONTROL, 15),
-				&control));
-	EXPECT_EQ(0, call(fd, resized(FLOWFD_IOC_RING_CONTROL, 24), &control));
-	EXPECT_EQ(0, entry.result);
-	EXPECT_EQ(1, call(fd, resized(FLOWFD_IOC_RING_CONTROL, 16), &control));
-	EXPECT_EQ(-EEXIST, entry.result);
-	control.unknown = 1;
-	EXPECT_EQ(-E2BIG, call(fd, resized(FLOWFD_IOC_RING_CONTROL, 24),
-			       &control));
-	control.known.flags = 1;
-	EXPECT_EQ(-EINVAL, call(fd, FLOWFD_IOC_RING_CONTROL, &control));
-
-	EXPECT_EQ(-EINVAL, call(fd, resized(FLOWFD_IOC_RING_WAIT, 39), &wait));
-	EXPECT_EQ(1, call(fd, resized(FLOWFD_IOC_RING_WAIT, 48), &wait));
-	wait.unknown = 1;
-	EXPECT_EQ(-E2BIG, call(fd, resized(FLOWFD_IOC_RING_WAIT, 48), &wait));
-	EXPECT_EQ(-EFAULT, call(fd, FLOWFD_IOC_RING_WAIT, NULL));
-	EXPECT_EQ(-EFAULT, call(fd, FLOWFD_IOC_RING_CONTROL, NULL));
-
-	/*
-	 * A ring does not know the requests of a counter, nor a counter those of a
-	 * ring.
-	 */
-	EXPECT_EQ(-ENOTTY, call(fd, EFD_IOC_GET_MAXIMUM, &wait));
-	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_WAIT, &wait));
-	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_CONTROL, &control));
-	EXPECT_EQ(-EINVAL, result_of(read(fd, &wait, 7)));
-	EXPECT_EQ(-EINVAL, result_of(write(fd, &wait, 8)));
-	close(fd);
-}
-
 /* By literal numbers, as a program without this header would call. */
 TEST_F(flowfd, numbers_work)
 {
@@ -251,6 +140,7 @@ TEST_F(flowfd, unknown_ioctl)
 		_IOR('J', 0x11, struct flowfd_create_counter),
 		_IOWR('J', 0x11, struct flowfd_create_counter),
 		_IOW('J', 0x10, struct flowfd_query),
+		_IOW('J', 0x1e, struct flowfd_counter_stats),
 		_IOW('E', 1, struct eventfd_qos),
 		_IOWR('E', 0, struct eventfd_qos),
 		0,
@@ -264,52 +154,6 @@ TEST_F(flowfd, unknown_ioctl)
 			TH_LOG("ioctl %#lx", unknown[i]);
 	}
 	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
-}
-
-TEST_F(flowfd, bad_pointer)
-{
-	static const unsigned long all[] = {
-		EFD_IOC_SET_MAXIMUM, EFD_IOC_GET_MAXIMUM, EFD_IOC_SET_QOS,
-		EFD_IOC_GET_QOS, FLOWFD_IOC_QUERY,
-	};
-	char *page = page_before_a_hole();
-
-	ASSERT_NE(MAP_FAILED, page);
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], NULL));
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], (void *)-8L));
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], page + PAGE - 4))
-			TH_LOG("ioctl %#lx", all[i]);
-	}
-	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
-}
-
-TEST_F(device, bad_pointer)
-{
-	static const unsigned long all[] = {
-		FLOWFD_IOC_CREATE_COUNTER, FLOWFD_IOC_CREATE_RING,
-		FLOWFD_IOC_SETUP_COUNTER,
-	};
-	char *page = page_before_a_hole();
-
-	ASSERT_NE(MAP_FAILED, page);
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], NULL));
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], (void *)-8L));
-		EXPECT_EQ(-EFAULT, call(self->fd, all[i], page + PAGE - 4))
-			TH_LOG("ioctl %#lx", all[i]);
-	}
-}
-
-TEST_F(flowfd, read_only_page)
-{
-	void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
-			  -1, 0);
-
-	ASSERT_NE(MAP_FAILED, page);
-	EXPECT_EQ(-EFAULT, call(self->fd, EFD_IOC_GET_MAXIMUM, page));
-	EXPECT_EQ(-EFAULT, call(self->fd, EFD_IOC_GET_QOS, page));
-	EXPECT_EQ(-EFAULT, call(self->fd, FLOWFD_IOC_QUERY, page));
 }
 
 TEST_F(flowfd, query)
@@ -328,68 +172,207 @@ TEST_F(flowfd, query)
 		  query.features);
 }
 
-TEST_F(flowfd, query_sizes)
+/* A ring does not know the requests of a counter, nor a counter those of a ring. */
+TEST_F(flowfd, requests_of_others)
 {
-	struct future_query future;
+	struct flowfd_create_ring create = { .max_items = 2 };
+	__u64 buffer[8] = { 0 };
+	long fd = ring_create(&create);
 
-	for (size_t size = 0; size <= sizeof(future); size++) {
-		unsigned long cmd = resized(FLOWFD_IOC_QUERY, size);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-ENOTTY, call(fd, EFD_IOC_GET_MAXIMUM, buffer));
+	EXPECT_EQ(-ENOTTY, call(fd, FLOWFD_IOC_GET_FLOW, buffer));
+	EXPECT_EQ(-ENOTTY, call(fd, FLOWFD_IOC_SET_FLOW, buffer));
+	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_WAIT, buffer));
+	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_CONTROL, buffer));
+	EXPECT_EQ(-ENOTTY, call(self->fd, FLOWFD_IOC_RING_STATS, buffer));
+	EXPECT_EQ(-EINVAL, result_of(read(fd, buffer, 7)));
+	EXPECT_EQ(-EINVAL, result_of(write(fd, buffer, 8)));
+	buffer[1] = 1ULL << 32;		/* flags */
+	EXPECT_EQ(-EINVAL, call(fd, FLOWFD_IOC_RING_CONTROL, buffer));
+	close(fd);
+}
 
-		memset(&future, 0xff, sizeof(future));
-		if (size < FLOWFD_QUERY_SIZE_VER0) {
-			EXPECT_EQ(-EINVAL, call(self->fd, cmd, &future));
-			EXPECT_EQ(UINT_MAX, future.known.abi_version);
-			continue;
-		}
-		ASSERT_EQ(0, call(self->fd, cmd, &future));
-		EXPECT_EQ(FLOWFD_ABI_VERSION, future.known.abi_version);
-		for (size_t i = 16; i < sizeof(future); i++) {
-			EXPECT_EQ(i < size ? 0 : 0xff,
-				  ((unsigned char *)&future)[i]);
-		}
+enum target { COUNTER, DEVICE_FILE, RING_FILE };
+
+/*
+ * Requests with a structure. @least: its size in the first version of the ABI, or 0 if it
+ * cannot grow. @argument: one with which it succeeds, or NULL if there is only an answer.
+ */
+static const struct request {
+	unsigned long cmd;
+	const char *name;
+	size_t least;
+	enum target target;
+	bool answers;
+	const void *argument;
+} requests[] = {
+#define REQUEST(cmd, ...) { cmd, #cmd, __VA_ARGS__ }
+#define ARGUMENT(...) &(const __VA_ARGS__)
+	REQUEST(EFD_IOC_SET_MAXIMUM, 0, COUNTER, false, ARGUMENT(__u64){ 10 }),
+	REQUEST(EFD_IOC_GET_MAXIMUM, 0, COUNTER, true),
+	REQUEST(EFD_IOC_SET_QOS, 0, COUNTER, false, ARGUMENT(struct eventfd_qos){ 1, 1 }),
+	REQUEST(EFD_IOC_GET_QOS, 0, COUNTER, true),
+	REQUEST(FLOWFD_IOC_QUERY, FLOWFD_QUERY_SIZE_VER0, COUNTER, true),
+	REQUEST(FLOWFD_IOC_SET_FLOW, FLOWFD_FLOW_SIZE_VER0, COUNTER, false,
+		ARGUMENT(struct flowfd_flow){ .maximum = 1000 }),
+	REQUEST(FLOWFD_IOC_GET_FLOW, FLOWFD_FLOW_SIZE_VER0, COUNTER, true),
+	REQUEST(FLOWFD_IOC_COUNTER_WRITE, FLOWFD_TRANSFER_SIZE_VER0, COUNTER, false,
+		ARGUMENT(struct flowfd_transfer){ .value = 5 }),
+	REQUEST(FLOWFD_IOC_COUNTER_READ, FLOWFD_TRANSFER_SIZE_VER0, COUNTER, true,
+		ARGUMENT(struct flowfd_transfer){ .value = 5 }),
+	REQUEST(FLOWFD_IOC_COUNTER_STATS, FLOWFD_COUNTER_STATS_SIZE_VER0, COUNTER, true),
+	REQUEST(FLOWFD_IOC_CREATE_COUNTER, FLOWFD_CREATE_COUNTER_SIZE_VER0, DEVICE_FILE,
+		false, ARGUMENT(struct flowfd_create_counter){ .initial = 5 }),
+	REQUEST(FLOWFD_IOC_SETUP_COUNTER, FLOWFD_CREATE_COUNTER_SIZE_VER0, DEVICE_FILE,
+		false, ARGUMENT(struct flowfd_create_counter){ .initial = 5 }),
+	REQUEST(FLOWFD_IOC_CREATE_RING, FLOWFD_CREATE_RING_SIZE_VER0, DEVICE_FILE, true,
+		ARGUMENT(struct flowfd_create_ring){ .max_items = 3 }),
+	REQUEST(FLOWFD_IOC_RING_CONTROL, FLOWFD_RING_CONTROL_SIZE_VER0, RING_FILE, false,
+		ARGUMENT(struct flowfd_ring_control){ 0 }),
+	REQUEST(FLOWFD_IOC_RING_WAIT, FLOWFD_RING_WAIT_SIZE_VER0, RING_FILE, false,
+		ARGUMENT(struct flowfd_ring_wait){ 0 }),
+	REQUEST(FLOWFD_IOC_RING_INFO, FLOWFD_CREATE_RING_SIZE_VER0, RING_FILE, true),
+	REQUEST(FLOWFD_IOC_RING_STATS, FLOWFD_RING_STATS_SIZE_VER0, RING_FILE, true),
+};
+
+static int target_open(enum target target)
+{
+	struct flowfd_create_ring args = { .max_items = 2 };
+
+	switch (target) {
+	case COUNTER:
+		return open_counter(CREATED, 3, EFD_NONBLOCK);
+	case DEVICE_FILE:
+		return open(DEVICE, O_RDWR | O_CLOEXEC);
+	default:
+		return ring_create(&args);
 	}
 }
 
-TEST_F(flowfd, query_tail_at_a_bad_address)
+/*
+ * What a request does: its result, or 0 for a descriptor, and the counter afterwards.
+ * Without padding: outcomes are compared as bytes.
+ */
+struct outcome {
+	__s64 result;
+	__u64 count;
+	__u64 maximum;
+	struct eventfd_qos qos;
+};
+
+static struct outcome outcome_of(long result, int fd)
+{
+	return (struct outcome){ result, count_of(fd), maximum_of(fd), qos_of(fd) };
+}
+
+/* With a descriptor that nobody has used. A request that fails changes nothing. */
+static struct outcome make_request(struct __test_metadata *_metadata,
+				   const struct request *r, size_t size, void *arg)
+{
+	int fd = target_open(r->target);
+	struct outcome before = outcome_of(0, fd), outcome;
+	long result;
+
+	EXPECT_LE(0, fd);
+	result = call(fd, resized(r->cmd, size), arg);
+	outcome = outcome_of(result, fd);
+	if (result < 0) {
+		before.result = result;
+		EXPECT_EQ(0, memcmp(&before, &outcome, sizeof(before)))
+			TH_LOG("%s", r->name);
+	}
+	if (result > 0) {
+		if (r->cmd == FLOWFD_IOC_CREATE_COUNTER)
+			EXPECT_EQ(5, count_of(result));
+		close(result);
+		outcome.result = 0;
+	}
+	close(fd);
+	return outcome;
+}
+
+#define EXPECT_RESULT(expected, r, size, arg) \
+	EXPECT_EQ(expected, make_request(_metadata, r, size, arg).result) \
+		TH_LOG("%s of %zu bytes", (r)->name, (size_t)(size))
+
+/* What is longer than the structure that is known. */
+#define TAIL 16
+#define LONGEST (FLOWFD_COUNTER_STATS_SIZE_VER0 + TAIL)
+
+static void prepare(const struct request *r, unsigned char *bytes, size_t size)
+{
+	memset(bytes, r->argument ? 0 : 0xff, size);
+	if (r->argument)
+		memcpy(bytes, r->argument, _IOC_SIZE(r->cmd));
+}
+
+/* A longer structure does what the known one does; the end of an answer is zeroed. */
+static void expect_sizes(struct __test_metadata *_metadata, const struct request *r)
+{
+	unsigned char bytes[LONGEST], before[LONGEST], known[LONGEST];
+	struct outcome exact, outcome;
+
+	prepare(r, known, sizeof(known));
+	exact = make_request(_metadata, r, r->least, known);
+	EXPECT_EQ(0, exact.result) TH_LOG("%s", r->name);
+	for (size_t size = 0; size <= r->least + TAIL; size++) {
+		prepare(r, bytes, sizeof(bytes));
+		memcpy(before, bytes, sizeof(bytes));
+		outcome = make_request(_metadata, r, size, bytes);
+		if (size < r->least) {
+			EXPECT_EQ(-EINVAL, outcome.result) TH_LOG("%s", r->name);
+			EXPECT_EQ(0, memcmp(before, bytes, sizeof(bytes)));
+			continue;
+		}
+		EXPECT_EQ(0, memcmp(&exact, &outcome, sizeof(exact)))
+			TH_LOG("%s of %zu bytes: %lld", r->name, size, outcome.result);
+		EXPECT_EQ(0, memcmp(known, bytes, r->least))
+			TH_LOG("%s of %zu bytes", r->name, size);
+		for (size_t i = r->least; i < sizeof(bytes); i++)
+			EXPECT_EQ(i < size ? 0 : before[i], bytes[i]);
+	}
+	if (!r->argument)
+		return;
+	for (int bit = 0; bit < 8; bit += 7) {
+		prepare(r, bytes, sizeof(bytes));
+		bytes[r->least + TAIL - 1] = 1 << bit;
+		EXPECT_RESULT(-E2BIG, r, r->least + TAIL, bytes);
+		/* Beyond the size that was named nothing is looked at. */
+		EXPECT_RESULT(0, r, r->least + TAIL - 8, bytes);
+	}
+}
+
+TEST(sizes)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		if (requests[i].least)
+			expect_sizes(_metadata, &requests[i]);
+	}
+}
+
+TEST(bad_pointers)
 {
 	char *page = page_before_a_hole();
 
 	ASSERT_NE(MAP_FAILED, page);
-	EXPECT_EQ(-EFAULT, call(self->fd, resized(FLOWFD_IOC_QUERY, 24),
-				page + PAGE - 16));
-	EXPECT_EQ(0, call(self->fd, FLOWFD_IOC_QUERY, page + PAGE - 16));
-}
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		const struct request *r = &requests[i];
+		size_t size = _IOC_SIZE(r->cmd);
+		unsigned char *at = (unsigned char *)page + PAGE - size;
 
-TEST_F(device, create_sizes)
-{
-	struct future_create future = { .known.initial = 5 };
-
-	for (size_t size = 0; size <= sizeof(future); size++) {
-		long fd = call(self->fd,
-			       resized(FLOWFD_IOC_CREATE_COUNTER, size),
-			       &future);
-
-		if (size < FLOWFD_CREATE_COUNTER_SIZE_VER0) {
-			EXPECT_EQ(-EINVAL, fd);
-			continue;
-		}
-		ASSERT_LE(0, fd);
-		EXPECT_EQ(5, count_of(fd));
-		close(fd);
+		EXPECT_RESULT(-EFAULT, r, size, NULL);
+		EXPECT_RESULT(-EFAULT, r, size, (void *)-8L);
+		EXPECT_RESULT(-EFAULT, r, size, page + PAGE - 4);
+		prepare(r, at, size);
+		EXPECT_RESULT(0, r, size, at);
+		if (r->least)
+			EXPECT_RESULT(-EFAULT, r, size + 8, at);
+		prepare(r, at, size);
+		ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
+		EXPECT_RESULT(r->answers ? -EFAULT : 0, r, size, at);
+		ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	}
-	future.unknown[1] = 1;
-	EXPECT_EQ(-E2BIG,
-		  call(self->fd, resized(FLOWFD_IOC_CREATE_COUNTER,
-					 sizeof(future)), &future));
-	future.unknown[1] = 1ULL << 63;
-	EXPECT_EQ(-E2BIG,
-		  call(self->fd, resized(FLOWFD_IOC_CREATE_COUNTER,
-					 sizeof(future)), &future));
-	/* Beyond the size that was named nothing is looked at. */
-	long fd = call(self->fd, resized(FLOWFD_IOC_CREATE_COUNTER,
-					 sizeof(future) - 8), &future);
-	EXPECT_LE(0, fd);
-	close(fd);
 }
 
 TEST_HARNESS_MAIN

@@ -9,12 +9,6 @@
 #include "fixtures.h"
 #include "flow_user.h"
 
-/* The structure of a later header. */
-struct future_flow {
-	struct flowfd_flow known;
-	__u64 unknown[2];
-};
-
 static const struct flowfd_flow all_set = {
 	.maximum = 1000, .read_mark = 20, .write_mark = 30, .max_delay = 40 * MSEC,
 	.qos = { 3, 70 }, .overflow = FLOWFD_OVERFLOW_DROP,
@@ -282,83 +276,14 @@ TEST_F(flowfd, sealed)
 	EXPECT_EQ(9, value);
 }
 
-TEST(others_do_not_know_it)
+TEST(eventfd_does_not_know_it)
 {
-	struct flowfd_create_ring args = { .max_items = 1 };
+	int event = eventfd(0, EFD_CLOEXEC);
 	struct flowfd_flow flow = { 0 };
-	int event = eventfd(0, EFD_CLOEXEC), device, ring;
 
 	EXPECT_EQ(-ENOTTY, result_of(ioctl(event, FLOWFD_IOC_GET_FLOW, &flow)));
 	EXPECT_EQ(-ENOTTY, set_flow(event, flow));
-	device = open(DEVICE, O_RDWR | O_CLOEXEC);
-	ring = ioctl(device, FLOWFD_IOC_CREATE_RING, &args);
-	ASSERT_LE(0, ring);
-	EXPECT_EQ(-ENOTTY, result_of(ioctl(ring, FLOWFD_IOC_GET_FLOW, &flow)));
-	EXPECT_EQ(-ENOTTY, set_flow(ring, flow));
-	close(ring);
-	close(device);
 	close(event);
-}
-
-TEST_F(marked, set_of_every_size)
-{
-	struct future_flow future = { .known = all_set };
-	long err;
-
-	for (size_t size = 0; size <= sizeof(future); size++) {
-		ASSERT_EQ(0, SET_FLOW(self->fd, 0));
-		err = result_of(ioctl(self->fd, resized(FLOWFD_IOC_SET_FLOW, size),
-				      &future));
-		EXPECT_EQ(size < FLOWFD_FLOW_SIZE_VER0 ? -EINVAL : 0, err);
-		EXPECT_EQ(size < FLOWFD_FLOW_SIZE_VER0 ? ULLONG_MAX : all_set.maximum,
-			  maximum_of(self->fd));
-	}
-	ASSERT_EQ(0, SET_FLOW(self->fd, 0));
-	future.unknown[1] = 1;
-	EXPECT_EQ(-E2BIG, result_of(ioctl(self->fd, resized(FLOWFD_IOC_SET_FLOW,
-							    sizeof(future)), &future)));
-	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
-	/* Beyond the size that was named nothing is looked at. */
-	EXPECT_EQ(0, result_of(ioctl(self->fd, resized(FLOWFD_IOC_SET_FLOW,
-						       sizeof(future) - 8), &future)));
-}
-
-TEST_F(marked, get_of_every_size)
-{
-	struct future_flow future;
-	unsigned char *bytes = (void *)&future;
-	long err;
-
-	ASSERT_EQ(0, set_flow(self->fd, all_set));
-	for (size_t size = 0; size <= sizeof(future); size++) {
-		memset(&future, 0xff, sizeof(future));
-		err = result_of(ioctl(self->fd, resized(FLOWFD_IOC_GET_FLOW, size),
-				      &future));
-		if (size < FLOWFD_FLOW_SIZE_VER0) {
-			EXPECT_EQ(-EINVAL, err);
-			EXPECT_EQ(ULLONG_MAX, future.known.maximum);
-			continue;
-		}
-		EXPECT_EQ(0, err);
-		EXPECT_EQ(all_set.maximum, future.known.maximum);
-		for (size_t i = FLOWFD_FLOW_SIZE_VER0; i < sizeof(future); i++) {
-			EXPECT_EQ(i < size ? 0 : 0xff, bytes[i]);
-		}
-	}
-}
-
-TEST_F(flowfd, bad_pointers)
-{
-	char *page = page_before_a_hole();
-
-	ASSERT_NE(MAP_FAILED, page);
-	for (int i = 0; i < 2; i++) {
-		unsigned long cmd = i ? FLOWFD_IOC_SET_FLOW : FLOWFD_IOC_GET_FLOW;
-
-		EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, cmd, NULL)));
-		EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, cmd, page + PAGE - 32)));
-	}
-	EXPECT_EQ(ULLONG_MAX, flow_of(self->fd).maximum);
 }
 
 TEST_F(marked, fdinfo_shows_the_settings)

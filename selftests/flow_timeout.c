@@ -11,11 +11,6 @@
 #define SHORT (30 * MSEC)
 #define LONG (PATIENCE_MS * MSEC)
 
-struct future_transfer {
-	struct flowfd_transfer known;
-	__u64 unknown[2];
-};
-
 static const unsigned long both[] = { FLOWFD_IOC_COUNTER_WRITE, FLOWFD_IOC_COUNTER_READ };
 
 /* Returns 0 or a negative errno. A read takes what a write adds. */
@@ -288,59 +283,6 @@ TEST_F(flowfd, value_of_a_read_is_ignored)
 	ASSERT_EQ(8, add(self->fd, 5));
 	EXPECT_EQ(0, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_READ, &args)));
 	EXPECT_EQ(5, args.value);
-}
-
-TEST_F(flowfd, every_size)
-{
-	struct future_transfer future;
-	__u64 value;
-
-	for (int is_read = 0; is_read < 2; is_read++) {
-		for (size_t size = 0; size <= sizeof(future); size++) {
-			unsigned long cmd = resized(both[is_read], size);
-			bool is_short = size < FLOWFD_TRANSFER_SIZE_VER0;
-
-			future = (struct future_transfer){ .known.value = 5 };
-			set_nonblock(self->fd, true);
-			take(self->fd, &value);
-			ASSERT_EQ(8, add(self->fd, 3));
-			EXPECT_EQ(is_short ? -EINVAL : 0,
-				  result_of(ioctl(self->fd, cmd, &future)));
-			EXPECT_EQ(is_short ? 3 : is_read ? 0 : 8, count_of(self->fd));
-			EXPECT_EQ(is_read && !is_short ? 3 : 5, future.known.value);
-		}
-		future = (struct future_transfer){ .unknown = { 0, 1 } };
-		EXPECT_EQ(-E2BIG,
-			  result_of(ioctl(self->fd, resized(both[is_read], sizeof(future)),
-					  &future)));
-		add(self->fd, 3);
-	}
-}
-
-TEST_F(flowfd, bad_pointers)
-{
-	char *page = page_before_a_hole();
-
-	ASSERT_NE(MAP_FAILED, page);
-	ASSERT_EQ(8, add(self->fd, 5));
-	for (int is_read = 0; is_read < 2; is_read++) {
-		EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, both[is_read], NULL)));
-		EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, both[is_read],
-						   page + PAGE - 16)));
-	}
-	EXPECT_EQ(5, count_of(self->fd));
-}
-
-/* It can be read but not written: what was taken is given back. */
-TEST_F(flowfd, read_into_a_read_only_page)
-{
-	void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	ASSERT_NE(MAP_FAILED, page);
-	ASSERT_EQ(8, add(self->fd, 5));
-	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_READ, page)));
-	EXPECT_EQ(5, count_of(self->fd));
-	munmap(page, PAGE);
 }
 
 TEST(wrong_descriptors)

@@ -63,12 +63,6 @@ static inline long take_now(int fd, __u64 *value)
 	return read_with(fd, value, 0, FLOWFD_NONBLOCK);
 }
 
-static inline unsigned long resized(unsigned long cmd, size_t size)
-{
-	return (cmd & ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT)) |
-	       size << _IOC_SIZESHIFT;
-}
-
 /* How a test adds and takes. */
 enum access {
 	BY_CALL,

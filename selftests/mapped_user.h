@@ -162,4 +162,18 @@ static inline long mapped_take(struct mapped *m, __u64 *value)
 	return *value ? 8 : -EAGAIN;
 }
 
+#define MAPPED_FIXTURE(name, ...)                              \
+	FIXTURE(name)                                          \
+	{                                                      \
+		struct mapped m;                               \
+	};                                                     \
+	FIXTURE_SETUP(name)                                    \
+	{                                                      \
+		ASSERT_EQ(0, MAPPED_CREATE(&self->m, __VA_ARGS__)); \
+	}                                                      \
+	FIXTURE_TEARDOWN(name)                                 \
+	{                                                      \
+		mapped_close(&self->m);                        \
+	}
+
 #endif /* MAPPED_USER_H */

@@ -11,12 +11,6 @@ struct future_stats {
 	__u64 unknown[2];
 };
 
-static unsigned long resized(unsigned long cmd, size_t size)
-{
-	return (cmd & ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT)) |
-	       size << _IOC_SIZESHIFT;
-}
-
 static struct flowfd_ring_stats stats_of(int fd)
 {
 	struct flowfd_ring_stats stats;

@@ -60,6 +60,13 @@ static inline long result_of(long result)
 	return result < 0 ? -errno : result;
 }
 
+/* A request with a structure of another size. */
+static inline unsigned long resized(unsigned long cmd, size_t size)
+{
+	return (cmd & ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT)) |
+	       size << _IOC_SIZESHIFT;
+}
+
 static inline long create_counter(const struct flowfd_create_counter *args)
 {
 	int device = open(DEVICE, O_RDWR | O_CLOEXEC);

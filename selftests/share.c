@@ -245,12 +245,6 @@ TEST_F(share, belongs_to_one)
 	close(ring);
 }
 
-static unsigned long resized(unsigned long cmd, size_t size)
-{
-	return (cmd & ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT)) |
-	       size << _IOC_SIZESHIFT;
-}
-
 static long request(int fd, unsigned long cmd, void *arg)
 {
 	return result_of(syscall(SYS_ioctl, fd, cmd, arg));

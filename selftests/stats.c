@@ -12,12 +12,6 @@
 #include "ring_user.h"
 #include "stats_user.h"
 
-/* The structure of a later header. */
-struct future_stats {
-	struct flowfd_counter_stats known;
-	__u64 unknown[2];
-};
-
 static bool stats_become(int fd, size_t offset, __u64 value)
 {
 	__u64 until = ms_from_now(PATIENCE_MS);
@@ -34,12 +28,6 @@ static bool stats_become(int fd, size_t offset, __u64 value)
 
 #define STATS_BECOME(fd, member, value) \
 	stats_become(fd, offsetof(struct flowfd_counter_stats, member), value)
-
-TEST_F(flowfd, nothing_yet)
-{
-	EXPECT_STATS(self->fd, 0);
-	EXPECT_EQ(0, stats_of(self->fd).wait_ns);
-}
 
 TEST_F(flowfd, writes_and_reads)
 {
@@ -145,8 +133,10 @@ TEST_F(flowfd, failed_calls)
 	EXPECT_EQ(-EINVAL, add(self->fd, ULLONG_MAX));
 	EXPECT_EQ(-EFAULT, result_of(write(self->fd, bad, 8)));
 	EXPECT_EQ(-EINVAL, result_of(write(self->fd, &value, 7)));
+	/* A reader that sleeps is no writer that waits for room. */
 	EXPECT_EQ(-ETIMEDOUT, read_with(self->fd, &value, MSEC, 0));
 	EXPECT_STATS(self->fd, 0);
+	EXPECT_EQ(0, stats_of(self->fd).wait_ns);
 	EXPECT_EQ(8, add(self->fd, 6));
 	EXPECT_EQ(-EFAULT, result_of(read(self->fd, bad, 8)));
 	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_READ, NULL)));
@@ -395,15 +385,6 @@ TEST_F(flowfd, waits_of_several)
 		     .highest = 4);
 }
 
-/* A reader that sleeps is no writer that waits for room. */
-TEST_F(flowfd, reads_do_not_wait_for_room)
-{
-	__u64 value;
-
-	EXPECT_EQ(-ETIMEDOUT, read_with(self->fd, &value, 5 * MSEC, 0));
-	EXPECT_STATS(self->fd, 0);
-}
-
 TEST_F(flowfd, what_is_lost)
 {
 	__u64 value;
@@ -493,22 +474,7 @@ TEST_F(flowfd, bridges_write_and_read)
 	close(out);
 }
 
-FIXTURE(mapped)
-{
-	struct mapped m;
-	int fd;
-};
-
-FIXTURE_SETUP(mapped)
-{
-	ASSERT_EQ(0, MAPPED_CREATE(&self->m, .maximum = 100));
-	self->fd = self->m.fd;
-}
-
-FIXTURE_TEARDOWN(mapped)
-{
-	mapped_close(&self->m);
-}
+MAPPED_FIXTURE(mapped, .maximum = 100)
 
 /* In memory only the sum is counted, and the highest count that somebody asks for. */
 TEST_F(mapped, memory)
@@ -520,33 +486,33 @@ TEST_F(mapped, memory)
 	EXPECT_EQ(8, mapped_take(&self->m, &value));
 	EXPECT_EQ(8, mapped_add(&self->m, 2));
 	EXPECT_EQ(0, self->m.calls);
-	EXPECT_STATS(self->fd, .produced = 13, .highest = 2);
+	EXPECT_STATS(self->m.fd, .produced = 13, .highest = 2);
 	EXPECT_EQ(8, mapped_take(&self->m, &value));
-	EXPECT_STATS(self->fd, .produced = 13, .highest = 2);
-	EXPECT_EQ(8, add(self->fd, 1));
+	EXPECT_STATS(self->m.fd, .produced = 13, .highest = 2);
+	EXPECT_EQ(8, add(self->m.fd, 1));
 	EXPECT_EQ(8, mapped_add(&self->m, 30));
-	EXPECT_EQ(8, take(self->fd, &value));
-	EXPECT_STATS(self->fd, .produced = 44, .writes = 1, .reads = 1, .highest = 31);
+	EXPECT_EQ(8, take(self->m.fd, &value));
+	EXPECT_STATS(self->m.fd, .produced = 44, .writes = 1, .reads = 1, .highest = 31);
 }
 
 TEST_F(mapped, notifications)
 {
-	int ep = epoll_on(self->fd, EPOLLIN);
+	int ep = epoll_on(self->m.fd, EPOLLIN);
 	__u64 value;
 
 	EXPECT_EQ(8, mapped_add(&self->m, 5));
 	EXPECT_EQ(1, self->m.calls);
-	EXPECT_STATS(self->fd, .produced = 5, .wakeups = 1, .highest = 5);
+	EXPECT_STATS(self->m.fd, .produced = 5, .wakeups = 1, .highest = 5);
 	EXPECT_EQ(8, mapped_take(&self->m, &value));
-	EXPECT_EQ(0, set_qos(self->fd, 1, 1));
+	EXPECT_EQ(0, set_qos(self->m.fd, 1, 1));
 	EXPECT_EQ(8, mapped_add(&self->m, 3));
-	EXPECT_STATS(self->fd, .produced = 8, .wakeups = 2, .highest = 5);
+	EXPECT_STATS(self->m.fd, .produced = 8, .wakeups = 2, .highest = 5);
 	EXPECT_EQ(8, mapped_take(&self->m, &value));
 	/* Without a token, the next adds make no calls. */
 	EXPECT_EQ(8, mapped_add(&self->m, 4));
 	EXPECT_EQ(8, mapped_add(&self->m, 4));
 	EXPECT_EQ(3, self->m.calls);
-	EXPECT_STATS(self->fd, .produced = 16, .wakeups = 2, .held_back = 1,
+	EXPECT_STATS(self->m.fd, .produced = 16, .wakeups = 2, .held_back = 1,
 		     .highest = 8);
 	close(ep);
 }
@@ -558,12 +524,12 @@ TEST_F(mapped, writer_that_is_served)
 	__u64 value;
 
 	EXPECT_EQ(8, mapped_add(&self->m, 60));
-	ASSERT_TRUE(start_write(&call, self->fd, 90));
+	ASSERT_TRUE(start_write(&call, self->m.fd, 90));
 	EXPECT_EQ(8, mapped_take(&self->m, &value));
 	ASSERT_TRUE(call_join(&call));
 	EXPECT_EQ(8, mapped_take(&self->m, &value));
 	EXPECT_EQ(90, value);
-	EXPECT_STATS(self->fd, .produced = 150, .writes = 1, .waits = 1, .highest = 90);
+	EXPECT_STATS(self->m.fd, .produced = 150, .writes = 1, .waits = 1, .highest = 90);
 }
 
 TEST_F(mapped, writer_that_is_refused)
@@ -571,9 +537,9 @@ TEST_F(mapped, writer_that_is_refused)
 	__u64 value;
 
 	EXPECT_EQ(8, mapped_add(&self->m, 98));
-	EXPECT_EQ(-EAGAIN, write_with(self->fd, 5, 0, FLOWFD_NONBLOCK));
+	EXPECT_EQ(-EAGAIN, write_with(self->m.fd, 5, 0, FLOWFD_NONBLOCK));
 	EXPECT_EQ(8, mapped_take(&self->m, &value));
-	EXPECT_STATS(self->fd, .produced = 98, .again = 1, .highest = 98);
+	EXPECT_STATS(self->m.fd, .produced = 98, .again = 1, .highest = 98);
 }
 
 /* A sleeper is given what another adds in memory. */
@@ -581,86 +547,21 @@ TEST_F(mapped, sleeper)
 {
 	struct call call;
 
-	ASSERT_TRUE(start_read(&call, self->fd));
+	ASSERT_TRUE(start_read(&call, self->m.fd));
 	EXPECT_EQ(8, mapped_add(&self->m, 5));
 	ASSERT_TRUE(call_join(&call));
 	EXPECT_EQ(5, call.value);
-	EXPECT_STATS(self->fd, .produced = 5, .reads = 1, .wakeups = 1, .highest = 5);
+	EXPECT_STATS(self->m.fd, .produced = 5, .reads = 1, .wakeups = 1, .highest = 5);
 }
 
 /* What programs store is what they are told; above the maximum, too. */
 TEST_F(mapped, nonsense)
 {
 	__atomic_store_n(&self->m.producer->produced, 1ULL << 63, __ATOMIC_SEQ_CST);
-	EXPECT_STATS(self->fd, .produced = 1ULL << 63, .highest = 1ULL << 63);
+	EXPECT_STATS(self->m.fd, .produced = 1ULL << 63, .highest = 1ULL << 63);
 	__atomic_store_n(&self->m.consumer->consumed, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&self->m.producer->produced, 0, __ATOMIC_SEQ_CST);
-	EXPECT_STATS(self->fd, .produced = 0, .highest = ULLONG_MAX);
-}
-
-static void expect_bytes(struct __test_metadata *_metadata, const void *from, size_t size,
-			 unsigned char byte)
-{
-	const unsigned char *bytes = from;
-
-	for (size_t i = 0; i < size; i++)
-		EXPECT_EQ(byte, bytes[i]);
-}
-
-TEST_F(flowfd, sizes)
-{
-	struct future_stats future;
-
-	EXPECT_EQ(80, sizeof(struct flowfd_counter_stats));
-	EXPECT_EQ(80, FLOWFD_COUNTER_STATS_SIZE_VER0);
-	EXPECT_EQ(0x80504a1e, FLOWFD_IOC_COUNTER_STATS);
-	EXPECT_EQ(8, add(self->fd, 3));
-	for (size_t size = 0; size <= sizeof(future); size++) {
-		unsigned long cmd = resized(FLOWFD_IOC_COUNTER_STATS, size);
-		long result;
-
-		memset(&future, 0xff, sizeof(future));
-		result = result_of(ioctl(self->fd, cmd, &future));
-		if (size < FLOWFD_COUNTER_STATS_SIZE_VER0) {
-			EXPECT_EQ(-EINVAL, result);
-			expect_bytes(_metadata, &future, sizeof(future), 0xff);
-			continue;
-		}
-		EXPECT_EQ(0, result);
-		EXPECT_EQ(3, future.known.produced);
-		EXPECT_EQ(1, future.known.writes);
-		expect_bytes(_metadata, (char *)&future + 80, size - 80, 0);
-		expect_bytes(_metadata, (char *)&future + size, sizeof(future) - size,
-			     0xff);
-	}
-}
-
-TEST_F(flowfd, bad_pointer)
-{
-	char *page = page_before_a_hole();
-
-	ASSERT_NE(MAP_FAILED, page);
-	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_STATS, NULL)));
-	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_STATS,
-					   (void *)-8L)));
-	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_STATS,
-					   page + PAGE - 72)));
-	EXPECT_EQ(0, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_STATS,
-				     page + PAGE - 80)));
-	/* The tail that is to be zeroed. */
-	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd,
-					   resized(FLOWFD_IOC_COUNTER_STATS, 88),
-					   page + PAGE - 80)));
-	mprotect(page, PAGE, PROT_READ);
-	EXPECT_EQ(-EFAULT, result_of(ioctl(self->fd, FLOWFD_IOC_COUNTER_STATS, page)));
-}
-
-TEST_F(flowfd, wrong_request)
-{
-	struct flowfd_counter_stats stats;
-
-	EXPECT_EQ(-ENOTTY, result_of(ioctl(self->fd, _IOW('J', 0x1e, stats), &stats)));
-	EXPECT_EQ(-ENOTTY, result_of(ioctl(self->fd, FLOWFD_IOC_RING_STATS, &stats)));
+	EXPECT_STATS(self->m.fd, .produced = 0, .highest = ULLONG_MAX);
 }
 
 /* Whoever has a descriptor may look. */
