@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Blocking reads and writes: which operations wake them, what a signal does to them,
- * and that several readers and writers lose nothing and make nothing up.
+ * and that several of a semaphore lose nothing and make nothing up. Those of other
+ * counters are in handover_crowd.c.
  */
 #include <sys/wait.h>
 
@@ -38,38 +39,6 @@ TEST_F(counter, write_waits_for_read)
 	EXPECT_EQ(5, count_of(self->fd));
 }
 
-/* Both readers are woken; one takes the count, the other goes back to sleep. */
-TEST_F(counter, one_of_two_readers)
-{
-	struct call reader[2];
-
-	ASSERT_TRUE(start_read(&reader[0], self->fd));
-	ASSERT_TRUE(start_read(&reader[1], self->fd));
-	ASSERT_EQ(8, add(self->fd, 5));
-	while (!call_finished(&reader[0]) && !call_finished(&reader[1]))
-		sleep_ms(1);
-	sleep_ms(QUIET_MS);
-	EXPECT_NE(call_finished(&reader[0]), call_finished(&reader[1]));
-	ASSERT_EQ(8, add(self->fd, 6));
-	ASSERT_TRUE(call_join(&reader[0]));
-	ASSERT_TRUE(call_join(&reader[1]));
-	EXPECT_EQ(11, reader[0].value + reader[1].value);
-}
-
-TEST_F(semaphore, each_reader_gets_one)
-{
-	struct call reader[2];
-
-	ASSERT_TRUE(start_read(&reader[0], self->fd));
-	ASSERT_TRUE(start_read(&reader[1], self->fd));
-	ASSERT_EQ(8, add(self->fd, 2));
-	ASSERT_TRUE(call_join(&reader[0]));
-	ASSERT_TRUE(call_join(&reader[1]));
-	EXPECT_EQ(1, reader[0].value);
-	EXPECT_EQ(1, reader[1].value);
-	EXPECT_EQ(0, count_of(self->fd));
-}
-
 TEST_F(semaphore, read_makes_room_for_one)
 {
 	struct call writer;
@@ -85,32 +54,6 @@ TEST_F(semaphore, read_makes_room_for_one)
 	EXPECT_EQ(ULLONG_MAX - 1, count_of(self->fd));
 }
 
-TEST_F(counter, signal_interrupts_read)
-{
-	struct call reader;
-
-	catch_signal(0);
-	ASSERT_TRUE(start_read(&reader, self->fd));
-	pthread_kill(reader.thread, SIGUSR1);
-	ASSERT_TRUE(call_join(&reader));
-	EXPECT_EQ(-EINTR, reader.result);
-	ASSERT_EQ(8, add(self->fd, 5));
-	EXPECT_EQ(5, count_of(self->fd));
-}
-
-TEST_F(counter, signal_interrupts_write)
-{
-	struct call writer;
-
-	catch_signal(0);
-	ASSERT_EQ(8, add(self->fd, ULLONG_MAX - 5));
-	ASSERT_TRUE(start_write(&writer, self->fd, 5));
-	pthread_kill(writer.thread, SIGUSR1);
-	ASSERT_TRUE(call_join(&writer));
-	EXPECT_EQ(-EINTR, writer.result);
-	EXPECT_EQ(ULLONG_MAX - 5, count_of(self->fd));
-}
-
 /* Waits until the thread sleeps again after the signal. */
 static bool sleeps_again(struct call *c, long sleeps, long call)
 {
@@ -123,40 +66,39 @@ static bool sleeps_again(struct call *c, long sleeps, long call)
 	return false;
 }
 
-TEST_F(counter, restart_of_read)
+TEST_F(counter, signals_interrupt_or_restart)
 {
-	struct call reader;
-	long sleeps;
-
-	catch_signal(SA_RESTART);
-	ASSERT_TRUE(start_read(&reader, self->fd));
-	sleeps = thread_sleeps(reader.tid);
-	pthread_kill(reader.thread, SIGUSR1);
-	EXPECT_TRUE(sleeps_again(&reader, sleeps, SYS_read));
-	EXPECT_FALSE(call_finished(&reader));
-	ASSERT_EQ(8, add(self->fd, 5));
-	ASSERT_TRUE(call_join(&reader));
-	EXPECT_EQ(8, reader.result);
-	EXPECT_EQ(5, reader.value);
-}
-
-TEST_F(counter, restart_of_write)
-{
-	struct call writer;
 	__u64 value;
-	long sleeps;
 
-	catch_signal(SA_RESTART);
-	ASSERT_EQ(8, add(self->fd, ULLONG_MAX - 1));
-	ASSERT_TRUE(start_write(&writer, self->fd, 5));
-	sleeps = thread_sleeps(writer.tid);
-	pthread_kill(writer.thread, SIGUSR1);
-	EXPECT_TRUE(sleeps_again(&writer, sleeps, SYS_write));
-	EXPECT_FALSE(call_finished(&writer));
-	ASSERT_EQ(8, take(self->fd, &value));
-	ASSERT_TRUE(call_join(&writer));
-	EXPECT_EQ(8, writer.result);
-	EXPECT_EQ(5, count_of(self->fd));
+	for (int i = 0; i < 4; i++) {
+		bool is_write = i / 2, restarts = i % 2;
+		struct call c;
+		long sleeps;
+
+		catch_signal(restarts ? SA_RESTART : 0);
+		if (is_write) {
+			ASSERT_EQ(8, add(self->fd, ULLONG_MAX - 1));
+			ASSERT_TRUE(start_write(&c, self->fd, 5));
+		} else {
+			ASSERT_TRUE(start_read(&c, self->fd));
+		}
+		sleeps = thread_sleeps(c.tid);
+		pthread_kill(c.thread, SIGUSR1);
+		if (restarts) {
+			EXPECT_TRUE(sleeps_again(&c, sleeps, is_write ? SYS_write : SYS_read));
+			EXPECT_FALSE(call_finished(&c));
+			ASSERT_EQ(8, is_write ? take(self->fd, &value) : add(self->fd, 5));
+		}
+		ASSERT_TRUE(call_join(&c));
+		EXPECT_EQ(restarts ? 8 : -EINTR, c.result);
+		if (is_write) {
+			ASSERT_EQ(8, take(self->fd, &value));
+			EXPECT_EQ(restarts ? 5 : ULLONG_MAX - 1, value);
+		} else if (restarts) {
+			EXPECT_EQ(5, c.value);
+		}
+		EXPECT_EQ(0, count_of(self->fd));
+	}
 }
 
 /* Two readers and two writers of one counter; the sums must agree. */
@@ -228,49 +170,18 @@ static void flow_run(struct flow *f)
 	}
 }
 
-static void expect_all_arrived(struct __test_metadata *_metadata, int fd,
-			       __u64 maximum, bool nonblock)
-{
-	struct flow f = { .fd = fd,
-			  .writes = parameter("FLOWFD_FLOW", 3000) };
-
-	if (maximum) {
-		ASSERT_EQ(0, set_maximum(fd, maximum));
-	}
-	set_nonblock(fd, nonblock);
-	flow_run(&f);
-	EXPECT_LT(0, f.written);
-	EXPECT_EQ(f.written, f.taken + count_of(fd));
-}
-
-TEST_F(counter, sum_of_two_and_two)
-{
-	expect_all_arrived(_metadata, self->fd, 0, false);
-}
-
-TEST_F(counter, sum_of_two_and_two_nonblocking)
-{
-	expect_all_arrived(_metadata, self->fd, 0, true);
-}
-
 TEST_F(semaphore, sum_of_two_and_two)
 {
-	expect_all_arrived(_metadata, self->fd, 0, false);
-}
+	for (int nonblock = 0; nonblock < 2; nonblock++) {
+		struct flow f = { .fd = self->fd,
+				  .writes = parameter("FLOWFD_FLOW", 3000) };
+		__u64 before = count_of(self->fd);
 
-TEST_F(semaphore, sum_of_two_and_two_nonblocking)
-{
-	expect_all_arrived(_metadata, self->fd, 0, true);
-}
-
-TEST_F(flowfd, sum_below_a_maximum)
-{
-	expect_all_arrived(_metadata, self->fd, 10, false);
-}
-
-TEST_F(flowfd, sum_below_a_maximum_nonblocking)
-{
-	expect_all_arrived(_metadata, self->fd, 10, true);
+		set_nonblock(self->fd, nonblock);
+		flow_run(&f);
+		EXPECT_LT(0, f.written);
+		EXPECT_EQ(before + f.written, f.taken + count_of(self->fd));
+	}
 }
 
 #define SLEEPERS 1500

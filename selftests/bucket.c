@@ -97,18 +97,10 @@ static void expect_burst(struct __test_metadata *_metadata,
 	watched_close(&w);
 }
 
-TEST(burst_of_one)
+TEST(burst)
 {
 	expect_burst(_metadata, 1);
-}
-
-TEST(burst_of_two)
-{
 	expect_burst(_metadata, 2);
-}
-
-TEST(burst_of_ten)
-{
 	expect_burst(_metadata, 10);
 }
 
@@ -144,16 +136,6 @@ TEST(poll_and_read_see_a_deferred_count)
 	EXPECT_EQ(2, value);
 	/* No token was needed so far. */
 	EXPECT_GT(NSEC_PER_SEC, now_ns() - w.made);
-	watched_close(&w);
-}
-
-TEST(fdinfo_shows_what_is_held_back)
-{
-	struct watched w;
-
-	ASSERT_TRUE(watched_open_deferred(&w, SLOW_RATE, EPOLLIN));
-	EXPECT_EQ(EPOLLIN, epoll_take(w.ep, PATIENCE_MS));
-	EXPECT_FALSE(wakeup_is_deferred(w.fd));
 	watched_close(&w);
 }
 

@@ -208,15 +208,26 @@ TEST_F(flowfd, write_without_waiting)
 	EXPECT_EQ(2, count_of(self->fd));
 }
 
-/* Only half of the value can be stored, so it must not be taken. */
-TEST_F(flowfd, read_across_the_end_of_memory)
+/* An eventfd loses the count in this case. */
+TEST_F(flowfd, failed_read_loses_nothing)
 {
+	void *constant = mmap(NULL, PAGE, PROT_READ,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *none = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
 	char *page = page_before_a_hole();
 	__u64 value;
 
+	ASSERT_NE(MAP_FAILED, constant);
+	ASSERT_NE(MAP_FAILED, none);
 	ASSERT_NE(MAP_FAILED, page);
 	ASSERT_EQ(8, add(self->fd, 5));
+	EXPECT_EQ(-EFAULT, result_of(syscall(SYS_read, self->fd, NULL, 8)));
+	EXPECT_EQ(-EFAULT, result_of(read(self->fd, constant, 8)));
+	EXPECT_EQ(-EFAULT, result_of(read(self->fd, none, 8)));
+	/* Only half of it can be stored. */
 	EXPECT_EQ(-EFAULT, result_of(read(self->fd, page + PAGE - 4, 8)));
+	EXPECT_EQ(POLLIN | POLLOUT, poll_now(self->fd));
 	ASSERT_EQ(8, take(self->fd, &value));
 	EXPECT_EQ(5, value);
 }

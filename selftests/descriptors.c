@@ -238,16 +238,6 @@ TEST_F(counter, exec_closes_it)
 	EXPECT_EQ(0, state_after_exec(self->fd));
 }
 
-TEST(keep_on_exec)
-{
-	struct flowfd_create_counter args = { .flags = FLOWFD_KEEP_ON_EXEC };
-	int fd = create_counter(&args);
-
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, state_after_exec(fd));
-	close(fd);
-}
-
 TEST_F(counter, passes_through_a_socket)
 {
 	int sockets[2], received;

@@ -21,11 +21,10 @@ TEST_F(flow, sleepers_wait_for_the_delay)
 
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100, .max_delay = DELAY));
 	for (enum way way = 0; way < WAYS; way++) {
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		before = now_ns();
 		ASSERT_EQ(8, put(&self->f, 3));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(3, s.value);
 		EXPECT_LE(before + DELAY, s.woken)
 			TH_LOG("%s", way_names[way]);
@@ -47,10 +46,10 @@ TEST_F(flow, wakeups_are_in_time)
 
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100, .max_delay = 5 * MSEC));
 	for (size_t i = 0; i < ARRAY_SIZE(late); i++) {
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, i % WAYS));
+		ASSERT_SLEEPS(&s, &self->f, i % WAYS);
 		before = now_ns();
 		ASSERT_EQ(8, put(&self->f, 1));
-		ASSERT_TRUE(flow_sleeper_join(&s));
+		ASSERT_WOKEN(&s);
 		late[i] = s.woken - before - 5 * MSEC;
 	}
 	qsort(late, ARRAY_SIZE(late), sizeof(late[0]), by_size);
@@ -65,15 +64,14 @@ TEST_F(flow, later_adds_do_not_postpone)
 
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 1000000, .max_delay = DELAY));
 	for (enum way way = 0; way < WAYS; way++) {
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		before = now_ns();
 		do {
 			last = now_ns();
 			ASSERT_EQ(8, put(&self->f, 1));
 			sleep_ms(1);
 		} while (!flow_sleeper_finished(&s) && last < before + 20 * DELAY);
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_LE(before + DELAY, s.woken);
 		EXPECT_GT(before + 20 * DELAY, last);
 		got(&self->f);
@@ -110,21 +108,20 @@ TEST_F(flow, a_take_starts_anew)
 
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100, .max_delay = DELAY));
 	for (enum way way = 0; way < WAYS; way++) {
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 1));
 		sleep_ms(DELAY_MS / 2);
 		/* On a slow machine the sleeper has it already. */
 		if (got(&self->f)) {
 			before = now_ns();
 			ASSERT_EQ(8, put(&self->f, 2));
-			ASSERT_TRUE(flow_sleeper_join(&s))
-				TH_LOG("%s", way_names[way]);
+			ASSERT_WOKEN(&s);
 			EXPECT_EQ(2, s.value);
 			EXPECT_LE(before + DELAY, s.woken)
 				TH_LOG("%s: %llu us too early", way_names[way],
 				       (before + DELAY - s.woken) / 1000);
 		} else {
-			ASSERT_TRUE(flow_sleeper_join(&s));
+			ASSERT_WOKEN(&s);
 		}
 	}
 }
@@ -137,19 +134,17 @@ TEST_F(flow, no_wakeup_when_the_count_is_gone)
 
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100, .max_delay = DELAY));
 	for (enum way way = 0; way < WAYS; way++) {
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		sleeps = thread_sleeps(s.tid);
 		ASSERT_EQ(8, put(&self->f, 1));
 		if (got(&self->f)) {
 			sleep_ms(2 * DELAY_MS);
-			EXPECT_FALSE(flow_sleeper_finished(&s))
-				TH_LOG("%s", way_names[way]);
+			EXPECT_ASLEEP(&s);
 			EXPECT_EQ(sleeps, thread_sleeps(s.tid))
 				TH_LOG("%s", way_names[way]);
 			ASSERT_EQ(8, put(&self->f, 100));
 		}
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 	}
 }
 
@@ -208,10 +203,10 @@ TEST_F(flow, poll_knows_that_the_delay_passed)
 	}
 	EXPECT_EQ(2, got(&self->f));
 	/* And the next delay is whole. */
-	ASSERT_TRUE(flow_sleeper_start(&s, &self->f, READ));
+	ASSERT_SLEEPS(&s, &self->f, READ);
 	before = now_ns();
 	ASSERT_EQ(8, put(&self->f, 1));
-	ASSERT_TRUE(flow_sleeper_join(&s));
+	ASSERT_WOKEN(&s);
 	EXPECT_LE(before + DELAY, s.woken);
 }
 
@@ -226,8 +221,7 @@ TEST_F(flow, late_sleepers_wait_for_the_rest)
 		before = now_ns();
 		ASSERT_EQ(8, put(&self->f, 1));
 		ASSERT_TRUE(flow_sleeper_begin(&s, &self->f, way));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(1, s.value);
 		EXPECT_LE(before + 4 * DELAY, s.woken);
 	}
@@ -319,14 +313,13 @@ TEST_F(flow, another_delay)
 	for (enum way way = 0; way < WAYS; way++) {
 		ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100,
 				      .max_delay = FLOWFD_MAX_DELAY_MAX));
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		before = now_ns();
 		ASSERT_EQ(8, put(&self->f, 1));
 		EXPECT_EQ(POLLOUT, poll_now(self->fd));
 		ASSERT_EQ(0, SET_FLOW(self->fd, .set = FLOWFD_SET_MAX_DELAY,
 				      .max_delay = 2 * DELAY));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_LE(before + 2 * DELAY, s.woken);
 	}
 }
@@ -338,13 +331,12 @@ TEST_F(flow, shorter_than_what_has_passed)
 	for (enum way way = 0; way < WAYS; way++) {
 		ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100,
 				      .max_delay = FLOWFD_MAX_DELAY_MAX));
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 1));
 		sleep_ms(20);
-		EXPECT_FALSE(flow_sleeper_finished(&s));
+		EXPECT_ASLEEP(&s);
 		ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100, .max_delay = 10 * MSEC));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 	}
 }
 
@@ -392,10 +384,9 @@ TEST_F(flow, shortest_delay)
 
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100, .max_delay = 1));
 	for (int i = 0; i < 100; i++) {
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, i % WAYS));
+		ASSERT_SLEEPS(&s, &self->f, i % WAYS);
 		ASSERT_EQ(8, put(&self->f, 1));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[i % WAYS]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(1, s.value);
 	}
 }

@@ -54,20 +54,17 @@ TEST_F(flow, sleepers_wait_for_the_mark)
 	for (enum way way = 0; way < WAYS; way++) {
 		long sleeps;
 
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_SLEEPS(&s, &self->f, way);
 		sleeps = thread_sleeps(s.tid);
 		for (int i = 0; i < 4; i++) {
 			ASSERT_EQ(8, put(&self->f, 1));
 		}
 		sleep_ms(QUIET_MS / 2);
-		EXPECT_FALSE(flow_sleeper_finished(&s))
-			TH_LOG("%s", way_names[way]);
+		EXPECT_ASLEEP(&s);
 		EXPECT_EQ(sleeps, thread_sleeps(s.tid))
 			TH_LOG("%s", way_names[way]);
 		ASSERT_EQ(8, put(&self->f, 2));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(8, s.result);
 		EXPECT_EQ(6, s.value);
 	}
@@ -81,11 +78,9 @@ TEST_F(flow, sleepers_that_find_a_count_below_the_mark)
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 5));
 	for (enum way way = 0; way < WAYS; way++) {
 		ASSERT_EQ(8, put(&self->f, 4));
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 1));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(5, s.value);
 	}
 }
@@ -97,16 +92,14 @@ TEST_F(flow, a_take_starts_anew)
 
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 5));
 	for (enum way way = 0; way < WAYS; way++) {
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 4));
 		EXPECT_EQ(4, got(&self->f));
 		ASSERT_EQ(8, put(&self->f, 4));
 		sleep_ms(QUIET_MS / 4);
-		EXPECT_FALSE(flow_sleeper_finished(&s))
-			TH_LOG("%s", way_names[way]);
+		EXPECT_ASLEEP(&s);
 		ASSERT_EQ(8, put(&self->f, 1));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(5, s.value);
 	}
 }
@@ -168,16 +161,14 @@ TEST_F(flow, another_mark_delivers)
 
 	for (enum way way = 0; way < WAYS; way++) {
 		ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 5));
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 3));
 		ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 6));
 		ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 4));
 		EXPECT_EQ(POLLOUT, poll_now(self->fd));
-		EXPECT_FALSE(flow_sleeper_finished(&s))
-			TH_LOG("%s", way_names[way]);
+		EXPECT_ASLEEP(&s);
 		ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 3));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(3, s.value);
 	}
 }
@@ -188,11 +179,10 @@ TEST_F(flow, zero_settings_deliver)
 
 	for (enum way way = 0; way < WAYS; way++) {
 		ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 5, .qos = { 1, 1 }));
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 1));
 		ASSERT_EQ(0, SET_FLOW(self->fd, 0));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(1, s.value);
 	}
 }
@@ -281,12 +271,11 @@ TEST_F(flow, blocked_writer_makes_ready)
 	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 10, .read_mark = 9));
 	for (enum way way = 0; way < WAYS; way++) {
 		/* The reader comes first. */
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 6));
-		EXPECT_FALSE(flow_sleeper_finished(&s));
+		EXPECT_ASLEEP(&s);
 		ASSERT_EQ(0, pthread_create(&writer, NULL, write_five, &self->f));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(6, s.value);
 		ASSERT_EQ(0, pthread_join(writer, NULL));
 		EXPECT_EQ(5, count_of(self->fd));
@@ -338,8 +327,7 @@ TEST_F(flow, writer_that_still_waits_makes_ready)
 		EXPECT_EQ(POLLIN | POLLOUT, poll_now(self->fd))
 			TH_LOG("%s", way_names[way]);
 		ASSERT_TRUE(flow_sleeper_begin(&s, &self->f, way));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(8, s.value);
 		ASSERT_TRUE(call_join(&writers[2]));
 		EXPECT_EQ(4, got(&self->f));
@@ -356,7 +344,7 @@ TEST_F(flow, writer_that_still_waits_wakes_readers)
 	for (enum way way = 0; way < WAYS; way++) {
 		__u64 taken = 0;
 
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 8));
 		for (int i = 0; i < 3; i++) {
 			writers[i] = (struct call){ .fd = self->fd, .is_write = true,
@@ -364,8 +352,7 @@ TEST_F(flow, writer_that_still_waits_wakes_readers)
 			ASSERT_EQ(0, pthread_create(&writers[i].thread, NULL, call_run,
 						    &writers[i]));
 		}
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		taken += s.value;
 		for (int i = 0; i < 3 && taken < 8 + 2 * 6; i++) {
 			ASSERT_EQ(POLLIN, poll_for(self->fd, POLLIN, PATIENCE_MS) & POLLIN)
@@ -393,8 +380,7 @@ TEST_F(flow, settings_under_a_blocked_writer)
 		sleep_ms(QUIET_MS / 4);
 		ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 10, .read_mark = 9));
 		ASSERT_TRUE(flow_sleeper_begin(&s, &self->f, way));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(6, s.value);
 		ASSERT_EQ(0, pthread_join(writer, NULL));
 		EXPECT_EQ(5, got(&self->f));
@@ -409,12 +395,11 @@ TEST_F(flow, refused_write_makes_ready)
 
 	ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 10, .read_mark = 9));
 	for (enum way way = 0; way < WAYS; way++) {
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 6));
 		refused = write_with(self->fd, 5, 0, FLOWFD_NONBLOCK);
 		EXPECT_TRUE(refused || waiter_takes(&s.w));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(6, s.value);
 		EXPECT_EQ(refused ? 0 : 5, got(&self->f));
 		ASSERT_EQ(8, put(&self->f, 6));
@@ -465,12 +450,11 @@ TEST_F(flow, lower_maximum_makes_ready)
 	for (enum way way = 0; way < WAYS; way++) {
 		ASSERT_EQ(0, SET_FLOW(self->fd, .maximum = 100, .read_mark = 10,
 				      .write_mark = 10));
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 5));
-		EXPECT_FALSE(flow_sleeper_finished(&s));
+		EXPECT_ASLEEP(&s);
 		ASSERT_EQ(0, set_maximum(self->fd, 15));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(5, s.value);
 	}
 }

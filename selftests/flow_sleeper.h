@@ -178,4 +178,12 @@ static inline bool flow_sleeper_join(struct flow_sleeper *s)
 	return true;
 }
 
+/* With the way of waiting, if it fails. */
+#define ASSERT_SLEEPS(s, f, way) \
+	ASSERT_TRUE(flow_sleeper_start(s, f, way)) TH_LOG("%s", way_names[way])
+#define ASSERT_WOKEN(s) \
+	ASSERT_TRUE(flow_sleeper_join(s)) TH_LOG("%s", way_names[(s)->w.way])
+#define EXPECT_ASLEEP(s) \
+	EXPECT_FALSE(flow_sleeper_finished(s)) TH_LOG("%s", way_names[(s)->w.way])
+
 #endif /* FLOW_SLEEPER_H */

@@ -18,12 +18,11 @@ TEST_F(flow_marked, urgent_write_passes_the_mark)
 
 	ASSERT_EQ(0, SET_FLOW(self->fd, .read_mark = 100, .max_delay = HOUR));
 	for (enum way way = 0; way < WAYS; way++) {
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		ASSERT_EQ(8, put(&self->f, 2));
 		EXPECT_EQ(POLLOUT, poll_now(self->fd));
 		EXPECT_EQ(0, add_urgent(self->fd, 3));
-		ASSERT_TRUE(flow_sleeper_join(&s))
-			TH_LOG("%s", way_names[way]);
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(8, s.result);
 		EXPECT_EQ(5, s.value);
 		/* It ended with the take. */
@@ -97,14 +96,14 @@ TEST_F(flow, urgent_write_passes_the_bucket_for_every_sleeper)
 		ASSERT_EQ(8, put(&self->f, 1));
 		EXPECT_TRUE(waiter_sees(&edge));
 		EXPECT_EQ(1, got(&self->f));
-		ASSERT_TRUE(flow_sleeper_start(&s, &self->f, way));
+		ASSERT_SLEEPS(&s, &self->f, way);
 		EXPECT_EQ(0, add_urgent(self->fd, 4));
 		/* A second is more than this takes on any machine. */
 		for (int i = 0; i < 800 && !flow_sleeper_finished(&s); i++)
 			sleep_ms(1);
 		EXPECT_TRUE(flow_sleeper_finished(&s))
 			TH_LOG("%s", way_names[way]);
-		ASSERT_TRUE(flow_sleeper_join(&s));
+		ASSERT_WOKEN(&s);
 		EXPECT_EQ(4, s.value);
 		waiter_sees(&edge);
 	}
@@ -236,11 +235,11 @@ TEST(semaphore_and_urgent_write)
 	struct flow_sleeper s[2];
 
 	ASSERT_LE(0, f.fd);
-	ASSERT_TRUE(flow_sleeper_start(&s[0], &f, READ));
-	ASSERT_TRUE(flow_sleeper_start(&s[1], &f, READ));
+	ASSERT_SLEEPS(&s[0], &f, READ);
+	ASSERT_SLEEPS(&s[1], &f, READ);
 	EXPECT_EQ(0, add_urgent(f.fd, 3));
 	for (int i = 0; i < 2; i++) {
-		ASSERT_TRUE(flow_sleeper_join(&s[i]));
+		ASSERT_WOKEN(&s[i]);
 		EXPECT_EQ(1, s[i].value);
 	}
 	EXPECT_EQ(1, count_of(f.fd));

@@ -9,35 +9,7 @@
 
 #include <sys/wait.h>
 
-static long page_size(void)
-{
-	return sysconf(_SC_PAGESIZE);
-}
-
-FIXTURE(mapped)
-{
-	struct mapped m;
-};
-
-FIXTURE_SETUP(mapped)
-{
-	ASSERT_EQ(0, MAPPED_CREATE(&self->m, .flags = FLOWFD_NONBLOCK));
-}
-
-FIXTURE_TEARDOWN(mapped)
-{
-	mapped_close(&self->m);
-}
-
-TEST(feature)
-{
-	struct flowfd_query query = { 0 };
-	int fd = open(DEVICE, O_RDWR);
-
-	ASSERT_EQ(0, ioctl(fd, FLOWFD_IOC_QUERY, &query));
-	EXPECT_EQ(FLOWFD_FEATURE_MAPPED, query.features & FLOWFD_FEATURE_MAPPED);
-	close(fd);
-}
+MAPPED_FIXTURE(mapped, .flags = FLOWFD_NONBLOCK)
 
 TEST(layout)
 {
@@ -46,7 +18,7 @@ TEST(layout)
 	ASSERT_EQ(0, MAPPED_CREATE(&m, .initial = 5, .maximum = 9));
 	EXPECT_EQ(FLOWFD_COUNTER_MAGIC, m.header->magic);
 	EXPECT_EQ(FLOWFD_COUNTER_VERSION, m.header->version);
-	EXPECT_EQ(page_size(), m.header->page_size);
+	EXPECT_EQ(PAGE, m.header->page_size);
 	EXPECT_EQ(FLOWFD_MAPPED, m.header->flags);
 	EXPECT_EQ(9, m.header->maximum);
 	EXPECT_EQ(0, m.header->closes);
@@ -110,7 +82,7 @@ TEST(not_mapped)
 
 static long try_map(int fd, int first, int pages, int prot, int flags)
 {
-	long size = page_size();
+	long size = PAGE;
 	void *map = mmap(NULL, pages * size, prot, flags, fd, first * size);
 
 	if (map == MAP_FAILED)
@@ -143,7 +115,7 @@ TEST_F(mapped, ways_to_map)
 
 TEST_F(mapped, protection_stays)
 {
-	long size = page_size();
+	long size = PAGE;
 	void *kernel = (void *)self->m.header;
 	char *all = mmap(NULL, 3 * size, PROT_READ, MAP_SHARED, self->m.fd, 0);
 
@@ -173,7 +145,7 @@ TEST_F(mapped, kernel_page_through_proc)
 
 TEST_F(mapped, moved)
 {
-	long size = page_size();
+	long size = PAGE;
 	struct flowfd_counter_producer *there;
 	__u64 value;
 
@@ -266,7 +238,7 @@ static int fill_the_limit(void)
 TEST(memory_is_charged)
 {
 	for (int i = 0; i < 3; i++) {
-		EXPECT_EQ(0, as_user(54331, 17 * page_size(), fill_the_limit));
+		EXPECT_EQ(0, as_user(54331, 17 * PAGE, fill_the_limit));
 	}
 }
 
@@ -329,17 +301,6 @@ TEST_F(mapped, words_wrap)
 		ASSERT_EQ(8, mapped_take(m, &value));
 		EXPECT_EQ(7, value);
 	}
-}
-
-TEST_F(mapped, failed_read_gives_back)
-{
-	char *hole = page_before_a_hole() + PAGE;
-	struct mapped *m = &self->m;
-
-	ASSERT_EQ(8, mapped_add(m, 5));
-	EXPECT_EQ(-EFAULT, result_of(syscall(SYS_read, m->fd, hole, 8)));
-	EXPECT_EQ(5, mapped_count(m));
-	EXPECT_EQ(5, count_of(m->fd));
 }
 
 TEST_F(mapped, maximum)

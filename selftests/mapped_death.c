@@ -7,20 +7,7 @@
 
 #include <sys/wait.h>
 
-FIXTURE(mapped)
-{
-	struct mapped m;
-};
-
-FIXTURE_SETUP(mapped)
-{
-	ASSERT_EQ(0, MAPPED_CREATE(&self->m, .flags = FLOWFD_NONBLOCK));
-}
-
-FIXTURE_TEARDOWN(mapped)
-{
-	mapped_close(&self->m);
-}
+MAPPED_FIXTURE(mapped, .flags = FLOWFD_NONBLOCK)
 
 /* The level is tested, so the next add heals what another left undone. */
 TEST_F(mapped, next_add_heals)

@@ -74,44 +74,20 @@ static __u64 expected(__u64 model, unsigned int what, __u64 value, bool *told)
 	return model;
 }
 
-TEST(random_histories_as_on_eventfd)
+/* What a step is about: any value, or a small one below a maximum that changes. */
+static __u64 random_value(bool has_maximum, unsigned int *seed)
 {
-	unsigned int seed = parameter("FLOWFD_SEED", 1);
+	static const __u64 values[] = { 0, 1, 2, 7, 1ULL << 40, ULLONG_MAX - 1, ULLONG_MAX };
 
-	for (int round = 0; round < 20; round++) {
-		struct watched model, mapped;
-		bool told = false;
-		struct mapped m;
-
-		ASSERT_EQ(0, MAPPED_CREATE(&m, .flags = FLOWFD_NONBLOCK));
-		ASSERT_TRUE(watch_all(&mapped, m.fd));
-		ASSERT_TRUE(watch_all(&model, eventfd(0, EFD_NONBLOCK)));
-		ASSERT_EQ(seen(&model), seen(&mapped));
-		for (int i = 0; i < 200; i++) {
-			static const __u64 values[] = { 0, 1, 2, 7, 1ULL << 40,
-							ULLONG_MAX - 1, ULLONG_MAX };
-			unsigned int what = rand_r(&seed) % 4;
-			__u64 v = values[rand_r(&seed) % 7], v2 = v;
-			long result = step(NULL, model.fd, what, &v);
-
-			ASSERT_EQ(result, step(&m, m.fd, what, &v2));
-			if (what % 2 && result == 8) {
-				ASSERT_EQ(v, v2);
-			}
-			ASSERT_EQ(expected(seen(&model), what, v, &told), seen(&mapped))
-				TH_LOG("round %d, step %d: %u of %llu", round, i,
-				       what, v);
-		}
-		watch_none(&model);
-		watch_none(&mapped);
-		mapped_unmap(&m);
-	}
+	if (has_maximum)
+		return rand_r(seed) % 7;
+	return values[rand_r(seed) % 7];
 }
 
-/* The same with a maximum, compared with a counter that is not mapped. */
-TEST(random_histories_below_a_maximum)
+static void compare_histories(struct __test_metadata *_metadata, enum origin origin)
 {
 	unsigned int seed = parameter("FLOWFD_SEED", 1);
+	bool has_maximum = origin != EVENTFD;
 
 	for (int round = 0; round < 20; round++) {
 		struct watched model, mapped;
@@ -120,10 +96,11 @@ TEST(random_histories_below_a_maximum)
 
 		ASSERT_EQ(0, MAPPED_CREATE(&m, .flags = FLOWFD_NONBLOCK));
 		ASSERT_TRUE(watch_all(&mapped, m.fd));
-		ASSERT_TRUE(watch_all(&model, open_counter(CREATED, 0, EFD_NONBLOCK)));
+		ASSERT_TRUE(watch_all(&model, open_counter(origin, 0, EFD_NONBLOCK)));
+		ASSERT_EQ(seen(&model), seen(&mapped));
 		for (int i = 0; i < 200; i++) {
-			unsigned int what = rand_r(&seed) % 5;
-			__u64 v = rand_r(&seed) % 7, v2 = v;
+			unsigned int what = rand_r(&seed) % (has_maximum ? 5 : 4);
+			__u64 v = random_value(has_maximum, &seed), v2 = v;
 
 			if (what == 4) {
 				ASSERT_EQ(set_maximum(model.fd, v + 1),
@@ -148,39 +125,18 @@ TEST(random_histories_below_a_maximum)
 	}
 }
 
-FIXTURE(mapped)
+TEST(random_histories_as_on_eventfd)
 {
-	struct mapped m;
-};
-
-FIXTURE_SETUP(mapped)
-{
-	ASSERT_EQ(0, MAPPED_CREATE(&self->m, .flags = FLOWFD_NONBLOCK));
+	compare_histories(_metadata, EVENTFD);
 }
 
-FIXTURE_TEARDOWN(mapped)
+/* Compared with a counter that is not mapped. */
+TEST(random_histories_below_a_maximum)
 {
-	mapped_close(&self->m);
+	compare_histories(_metadata, CREATED);
 }
 
-TEST_F(mapped, level_triggered)
-{
-	struct mapped *m = &self->m;
-	int ep = epoll_on(m->fd, EPOLLIN);
-	__u64 value;
-
-	for (int i = 0; i < 10; i++) {
-		EXPECT_EQ(0, epoll_take(ep, 0));
-		EXPECT_EQ(8, mapped_add(m, 1));
-		EXPECT_EQ(8, mapped_add(m, 1));
-		EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
-		EXPECT_EQ(EPOLLIN, epoll_take(ep, 0));
-		EXPECT_EQ(8, mapped_take(m, &value));
-		EXPECT_EQ(0, epoll_take(ep, 0));
-	}
-	EXPECT_EQ(10, m->calls);
-	close(ep);
-}
+MAPPED_FIXTURE(mapped, .flags = FLOWFD_NONBLOCK)
 
 TEST_F(mapped, edges)
 {
@@ -373,41 +329,14 @@ TEST_F(mapped, exclusive_sleepers)
 	}
 }
 
-TEST_F(mapped, poll_and_select)
-{
-	struct mapped *m = &self->m;
-	struct timeval none = { 0 };
-	fd_set set;
-	__u64 value;
-
-	FD_ZERO(&set);
-	FD_SET(m->fd, &set);
-	EXPECT_EQ(0, select(m->fd + 1, &set, NULL, NULL, &none));
-	EXPECT_EQ(8, mapped_add(m, 1));
-	FD_SET(m->fd, &set);
-	EXPECT_EQ(1, select(m->fd + 1, &set, NULL, NULL, &none));
-	EXPECT_EQ(POLLIN, poll_for(m->fd, POLLIN, PATIENCE_MS));
-	EXPECT_EQ(8, mapped_take(m, &value));
-	EXPECT_EQ(0, poll_for(m->fd, POLLIN, QUIET_MS));
-}
-
-TEST_F(mapped, ring)
+TEST_F(mapped, one_shot_in_a_ring)
 {
 	struct mapped *m = &self->m;
 	struct user_ring r;
 	__u64 value;
 
 	ASSERT_EQ(0, ring_open(&r, 4));
-	ASSERT_LE(0, ring_add(&r, m->fd, EPOLLIN, 0));
-	for (int i = 0; i < 10; i++) {
-		EXPECT_EQ(8, mapped_add(m, 1));
-		EXPECT_EQ(EPOLLIN, ring_take_only(&r));
-		EXPECT_EQ(8, mapped_add(m, 1));
-		EXPECT_EQ(0, ring_take_only(&r));
-		EXPECT_EQ(8, mapped_take(m, &value));
-		EXPECT_EQ(2, value);
-	}
-	EXPECT_EQ(0, ring_mod(&r, m->fd, EPOLLIN | EPOLLONESHOT, 0));
+	ASSERT_LE(0, ring_add(&r, m->fd, EPOLLIN | EPOLLONESHOT, 0));
 	EXPECT_EQ(8, mapped_add(m, 1));
 	EXPECT_EQ(EPOLLIN, ring_take_only(&r));
 	EXPECT_EQ(8, mapped_take(m, &value));

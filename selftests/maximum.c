@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The maximum as a setting: which values it accepts, what fits below it, what poll
- * reports. Blocked writers are in writers.c.
+ * The maximum as a setting: which values it accepts, what poll reports. What fits below
+ * it is in flow_overflow.c, blocked writers are in writers.c.
  */
 #include "fixtures.h"
-
-TEST_F(flowfd, maximum_by_default)
-{
-	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
-}
-
-TEST(no_maximum_on_eventfd)
-{
-	int fd = eventfd(0, 0);
-	__u64 value = 10;
-
-	if (!ioctl(fd, EFD_IOC_GET_MAXIMUM, &value))
-		SKIP(return, "this kernel's eventfd has a maximum");
-	EXPECT_EQ(ENOTTY, errno);
-	close(fd);
-}
 
 TEST_F(flowfd, maximum_is_what_was_set)
 {
 	static const __u64 values[] = { 1, 2, 10, 1ULL << 32, 1ULL << 63,
 					ULLONG_MAX - 1, ULLONG_MAX, 3 };
 
+	EXPECT_EQ(ULLONG_MAX, maximum_of(self->fd));
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		EXPECT_EQ(0, set_maximum(self->fd, values[i]));
 		EXPECT_EQ(values[i], maximum_of(self->fd));
@@ -46,39 +31,6 @@ TEST_F(flowfd, maximum_must_be_above_the_count)
 	}
 	EXPECT_EQ(0, set_maximum(self->fd, 6));
 	EXPECT_EQ(6, maximum_of(self->fd));
-}
-
-TEST_F(flowfd, fits_below_the_maximum)
-{
-	set_nonblock(self->fd, true);
-	for (__u64 maximum = 1; maximum <= 6; maximum++) {
-		for (__u64 count = 0; count < maximum; count++) {
-			for (__u64 value = 0; value <= 7; value++) {
-				bool fits = maximum - count > value;
-				__u64 old;
-
-				take(self->fd, &old);
-				ASSERT_EQ(0, set_maximum(self->fd, maximum));
-				ASSERT_EQ(8, add(self->fd, count));
-				EXPECT_EQ(fits ? 8 : value < maximum ?
-					  -EAGAIN : -EINVAL,
-					  add(self->fd, value));
-				EXPECT_EQ(count + (fits ? value : 0),
-					  count_of(self->fd));
-			}
-		}
-	}
-}
-
-TEST_F(flowfd, huge_value_below_a_small_maximum)
-{
-	set_nonblock(self->fd, true);
-	ASSERT_EQ(0, set_maximum(self->fd, 10));
-	ASSERT_EQ(8, add(self->fd, 5));
-	EXPECT_EQ(-EINVAL, add(self->fd, ULLONG_MAX - 1));
-	EXPECT_EQ(-EINVAL, add(self->fd, ULLONG_MAX - 5));
-	EXPECT_EQ(-EINVAL, add(self->fd, ULLONG_MAX));
-	EXPECT_EQ(5, count_of(self->fd));
 }
 
 TEST_F(flowfd, poll_below_the_maximum)

@@ -33,16 +33,6 @@ static bool waiting_start(struct waiting *w, int fd, short events)
 	return wait_until_asleep(&w->tid, POLL_CALL);
 }
 
-TEST_F(counter, poll_wakes_for_input)
-{
-	struct waiting w;
-
-	ASSERT_TRUE(waiting_start(&w, self->fd, POLLIN));
-	ASSERT_EQ(8, add(self->fd, 1));
-	pthread_join(w.thread, NULL);
-	EXPECT_EQ(POLLIN, w.result);
-}
-
 TEST_F(counter, poll_wakes_for_room)
 {
 	struct waiting w;
@@ -53,14 +43,6 @@ TEST_F(counter, poll_wakes_for_room)
 	ASSERT_EQ(8, take(self->fd, &value));
 	pthread_join(w.thread, NULL);
 	EXPECT_EQ(POLLOUT, w.result);
-}
-
-TEST_F(counter, poll_times_out)
-{
-	__u64 start = now_ns();
-
-	EXPECT_EQ(0, poll_for(self->fd, POLLIN, QUIET_MS));
-	EXPECT_LE(QUIET_MS * 1000000ULL, now_ns() - start);
 }
 
 TEST_F(counter, poll_wakes_everyone)

@@ -165,34 +165,19 @@ static void do_rmmod(struct scene *s)
 	s->rmmod = syscall(SYS_delete_module, "flowfd", O_NONBLOCK) ? errno : 0;
 }
 
+/* Of some the files cannot be used afterwards; two consumers at a time are not allowed. */
+#define EACH_OPERATION(X)                                                        \
+	X(read) X(write) X(maximum) X(bucket) X(timer) X(poll) X(epoll)          \
+	X(add) X(modify) X(delete) X(wait) X(harvest, true) X(fdinfo) X(send)    \
+	X(close_counter, true) X(close_socket) X(close_ring, true)               \
+	X(map) X(unmap) X(exit) X(rmmod)
+
+#define OPERATION(name, ...) { #name, do_##name, __VA_ARGS__ },
 static const struct operation {
 	const char *name;
 	operation_run *run;
 	bool ends;		/* the files cannot be used afterwards */
-} operations[] = {
-	{ "read", do_read },
-	{ "write", do_write },
-	{ "maximum", do_maximum },
-	{ "bucket", do_bucket },
-	{ "timer", do_timer },
-	{ "poll", do_poll },
-	{ "epoll", do_epoll },
-	{ "add", do_add },
-	{ "modify", do_modify },
-	{ "delete", do_delete },
-	{ "wait", do_wait },
-	/* Two consumers at a time are not allowed. */
-	{ "harvest", do_harvest, true },
-	{ "fdinfo", do_fdinfo },
-	{ "send", do_send },
-	{ "close_counter", do_close_counter, true },
-	{ "close_socket", do_close_socket },
-	{ "close_ring", do_close_ring, true },
-	{ "map", do_map },
-	{ "unmap", do_unmap },
-	{ "exit", do_exit },
-	{ "rmmod", do_rmmod },
-};
+} operations[] = { EACH_OPERATION(OPERATION) };
 
 #define OPERATIONS ((int)(sizeof(operations) / sizeof(*operations)))
 
@@ -296,28 +281,8 @@ FIXTURE_VARIANT(races)
 	const char *name;
 };
 
-#define VARIANT(n) FIXTURE_VARIANT_ADD(races, n) { .name = #n }
-VARIANT(read);
-VARIANT(write);
-VARIANT(maximum);
-VARIANT(bucket);
-VARIANT(timer);
-VARIANT(poll);
-VARIANT(epoll);
-VARIANT(add);
-VARIANT(modify);
-VARIANT(delete);
-VARIANT(wait);
-VARIANT(harvest);
-VARIANT(fdinfo);
-VARIANT(send);
-VARIANT(close_counter);
-VARIANT(close_socket);
-VARIANT(close_ring);
-VARIANT(map);
-VARIANT(unmap);
-VARIANT(exit);
-VARIANT(rmmod);
+#define VARIANT(n, ...) FIXTURE_VARIANT_ADD(races, n) { .name = #n };
+EACH_OPERATION(VARIANT)
 
 FIXTURE_SETUP(races)
 {
