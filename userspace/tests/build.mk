@@ -128,21 +128,13 @@ $(O)/tests/plain-musl: tests/programs/plain.c $(O)/flags
 
 # Library and tests built in the ways that give other code: each variant has objects of its
 # own, with the flags of the project, so that these are compiled once.
-variant_flags_debug := -DFLOWFD_DEBUG $(SANITIZE)
-variant_flags_debug-only := -DFLOWFD_DEBUG
-variant_flags_linked := -DLINKED
-variant_flags_O0 := -O0
+variant_flags_debug := -DFLOWFD_DEBUG
 variant_flags_m32 := -m32
-variant_flags_m32-debug := -m32 -DFLOWFD_DEBUG
 variant_flags_tsan := -fsanitize=thread
 variant_flags_msan := -fsanitize=memory
-variant_tests_debug := ring mapped
-variant_tests_debug-only := post
-variant_tests_linked := ring mapped
-variant_tests_O0 := mapped post overtake
+variant_tests_debug := ring post
 variant_tests_m32 := ring mapped post doorbell overtake
-variant_tests_m32-debug := mapped
-variant_tests_msan := ring-epoll post
+variant_tests_msan := ring-epoll
 variant_tests_tsan := ring mapped post overtake open ring-epoll
 
 # able FLAGS: whether the compiler makes programs of the library with these flags. clang has
@@ -153,8 +145,7 @@ able = $(shell printf '\043%s\n' 'include <stdint.h>' \
 	$(CC) $(1) -x c -o /dev/null - 2>/dev/null && echo yes)
 # 32 bits have the code of all architectures except x86-64. ThreadSanitizer does not
 # support the fence that the others use. MemorySanitizer is clang's.
-variants := debug-only linked O0 $(if $(call able,$(SANITIZE)),debug) \
-	$(if $(call able,-m32),m32 m32-debug) \
+variants := debug $(if $(call able,-m32),m32) \
 	$(if $(filter x86_64,$(shell uname -m)),$(if $(call able,-fsanitize=thread),tsan)) \
 	$(if $(call able,-fsanitize=memory),msan)
 

@@ -3,22 +3,9 @@
  * Taking events from a ring, without the module: the ring is ordinary memory, and the
  * publisher is written like that of module/publish.h. build.mk builds it several
  * times: for 32 bits, which is the code of all architectures except x86-64, with
- * FLOWFD_DEBUG, with the functions of the library instead of the header's (LINKED),
- * and for ThreadSanitizer, with the code of x86-64.
+ * FLOWFD_DEBUG, and for ThreadSanitizer, with the code of x86-64.
  */
-#ifdef LINKED
-#define flowfd_ring_harvest inline_harvest
-#define flowfd_ring_next inline_next
-#endif
 #include <flowfd.h>
-#ifdef LINKED
-#undef flowfd_ring_harvest
-#undef flowfd_ring_next
-unsigned int flowfd_ring_harvest(struct flowfd_ring *ring,
-				 struct flowfd_event *events,
-				 unsigned int count);
-int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event *event);
-#endif
 
 #include <pthread.h>
 #include <sched.h>
@@ -28,9 +15,9 @@ int flowfd_ring_next(struct flowfd_ring *ring, struct flowfd_event *event);
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
+#include "tests/steps.h"
 #include "tests/tap.h"
 
 #define ITEMS 4
@@ -51,7 +38,7 @@ struct memory {
 	uint32_t index[ITEMS + 1];	/* the last one stays empty */
 	uint32_t tail;
 	uint32_t overwritten;
-};
+} __attribute__((aligned(4096)));
 
 /* @slots: number of slots and of items, a power of two */
 static void ring_open_small(struct flowfd_ring *ring, struct memory *memory,
@@ -271,61 +258,27 @@ static void test_reused(void)
 }
 
 /*
- * Interference while an event is taken: the consumer is single-stepped, and in each
- * run something else happens before another instruction. This covers every order of
- * the two on one processor, with the code that the compiler made of the header; the
- * model covers reordering by processors (docs/ring.md).
- */
-#if (defined(__x86_64__) || defined(__i386__)) && !defined(__SANITIZE_THREAD__)
-#define TRAP_FLAG 0x100
-
-/*
+ * Something else happens before another point of a harvest in each run. This covers every
+ * order of the two on one processor, with the code that the compiler made of the header;
+ * the model covers reordering by processors (docs/ring.md).
+ *
  * @wanted: bits that must be seen, with the data 100 and with 101
  * @optional: bits that may be seen
  */
-static struct stepping {
-	struct flowfd_ring ring;
+static struct {
 	struct memory memory;
+	struct flowfd_ring ring;
+	struct flowfd_event events[3];
+	uint32_t room;
+	unsigned int taken;
 	uint32_t wanted[2];
 	uint32_t optional[2];
-	void (*happen)(void);
-	volatile sig_atomic_t times;
-	volatile sig_atomic_t inside;
-	volatile sig_atomic_t instruction;
-	volatile sig_atomic_t stop_at;
-	volatile sig_atomic_t happened;
+	uint32_t published;
 } step;
 
-/* Runs after each instruction from the breakpoint on, until everything has happened. */
-static void trap(int number, siginfo_t *info, void *context)
+static void harvest(void)
 {
-	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
-
-	(void)number;
-	(void)info;
-	*flags |= TRAP_FLAG;
-	if (step.inside == 1 && step.instruction++ >= step.stop_at &&
-	    step.happened < step.times) {
-		step.happen();
-		step.happened++;
-	}
-	if (step.inside == 2 || step.happened == step.times)
-		*flags &= ~TRAP_FLAG;
-}
-
-static unsigned int harvest_stepping(struct flowfd_event *events,
-				     unsigned int count)
-{
-	unsigned int taken;
-
-	step.inside = 0;
-	step.instruction = 0;
-	step.happened = 0;
-	__asm__ volatile("int3" : : : "memory");
-	step.inside = 1;
-	taken = flowfd_ring_harvest(&step.ring, events, count);
-	step.inside = 2;
-	return taken;
+	step.taken = flowfd_ring_harvest(&step.ring, step.events, step.room);
 }
 
 /* The item that is being taken is published once more. */
@@ -341,11 +294,14 @@ static void publish_other(void)
 	step.wanted[1] |= 2;
 }
 
-/* Publishes another bit at each instruction, as long as there are bits. */
+/* Publishes another bit at each point, as long as there are bits. */
 static void publish_again_and_again(void)
 {
-	publish(&step.memory, 0, 2U << step.happened);
-	step.wanted[0] |= 2U << step.happened;
+	if (step.published == 1U << 31)
+		return;
+	step.published = step.published ? step.published * 2 : 2;
+	publish(&step.memory, 0, step.published);
+	step.wanted[0] |= step.published;
 }
 
 static void remove_file(void)
@@ -372,20 +328,19 @@ struct situation {
 	const char *what;
 	uint32_t slots;
 	uint32_t room;
-	int times;
 };
 
 static const struct situation situations[] = {
-	{publish_more, "published once more", 1, 1, 1},
-	{publish_more, "published once more, with room", 1, 3, 1},
-	{publish_more, "published once more, of two", 2, 1, 1},
-	{publish_other, "another one published", 2, 1, 1},
-	{publish_other, "another one published, with room", 2, 3, 1},
-	{publish_again_and_again, "published again and again", 1, 1, 31},
-	{publish_again_and_again, "the same, of two", 2, 3, 31},
-	{remove_file, "removed", 1, 1, 1},
-	{reuse, "used again", 1, 1, 1},
-	{reuse, "used again, of two", 2, 3, 1},
+	{publish_more, "published once more", 1, 1},
+	{publish_more, "published once more, with room", 1, 3},
+	{publish_more, "published once more, of two", 2, 1},
+	{publish_other, "another one published", 2, 1},
+	{publish_other, "another one published, with room", 2, 3},
+	{publish_again_and_again, "published again and again", 1, 1},
+	{publish_again_and_again, "the same, of two", 2, 3},
+	{remove_file, "removed", 1, 1},
+	{reuse, "used again", 1, 1},
+	{reuse, "used again, of two", 2, 3},
 };
 
 struct seen {
@@ -401,30 +356,28 @@ static void see(struct seen *seen, const struct flowfd_event *event)
 	*bits |= event->events;
 }
 
-/* Whether the result is right if it happens before the given instruction. */
-static bool try_at(const struct situation *situation, int instruction)
+/* Whether the result is right if it happens before the given point, and perhaps later. */
+static bool try_at(const struct situation *situation, int point, bool *happened)
 {
-	struct flowfd_event events[3];
+	struct flowfd_event event;
 	struct seen seen = {.twice = 0};
-	unsigned int taken;
 
+	memset(&step, 0, sizeof(step));
 	ring_open_small(&step.ring, &step.memory, 0, situation->slots);
 	publish(&step.memory, 0, 1);
 	step.wanted[0] = 1;
-	step.wanted[1] = 0;
-	step.optional[0] = 0;
-	step.optional[1] = 0;
-	step.happen = situation->happen;
-	step.times = situation->times;
-	step.stop_at = instruction;
-	taken = harvest_stepping(events, situation->room);
-	for (unsigned int i = 0; i < taken; i++)
-		see(&seen, &events[i]);
-	while (flowfd_ring_next(&step.ring, events)) {
+	step.room = situation->room;
+	if (situation->happen == publish_again_and_again)
+		*happened = steps_run_each(harvest, situation->happen, point) > 0;
+	else
+		*happened = steps_run(harvest, situation->happen, point);
+	for (unsigned int i = 0; i < step.taken; i++)
+		see(&seen, &step.events[i]);
+	while (flowfd_ring_next(&step.ring, &event)) {
 		/* The call must not return events of files that were removed before it. */
 		if (step.optional[0] && !step.wanted[1])
 			return false;
-		see(&seen, events);
+		see(&seen, &event);
 	}
 	for (int i = 0; i < 2; i++) {
 		if ((seen.bits[i] ^ step.wanted[i]) & ~step.optional[i])
@@ -435,28 +388,23 @@ static bool try_at(const struct situation *situation, int instruction)
 
 static void test_steps(void)
 {
-	const struct sigaction action = {.sa_sigaction = trap,
-					 .sa_flags = SA_SIGINFO};
-
-	sigaction(SIGTRAP, &action, NULL);
+#ifdef STEPS_UNAVAILABLE
+	tap_skip("point by point", STEPS_UNAVAILABLE);
+	return;
+#endif
+	steps_watch(0, &step.memory, sizeof(step.memory));
 	for (size_t i = 0; i < sizeof(situations) / sizeof(situations[0]); i++) {
-		int instruction = 0, wrong = 0;
+		int point = 0, wrong = 0;
+		bool happened;
 
 		do
-			wrong += !try_at(&situations[i], instruction++);
-		while (step.happened);
-		printf("# before each of %d instructions\n", instruction - 1);
-		tap_ok(instruction > 10, "step by step");
+			wrong += !try_at(&situations[i], point++, &happened);
+		while (happened);
+		printf("# before each of %d points\n", point - 1);
+		tap_ok(point > 3, "point by point");
 		tap_is(wrong, 0, situations[i].what);
 	}
-	signal(SIGTRAP, SIG_DFL);
 }
-#else
-static void test_steps(void)
-{
-	tap_skip("step by step", "for x86 without ThreadSanitizer");
-}
-#endif
 
 /*
  * Each producer has its own bit and counts its events for each item, as a file does. The
