@@ -232,23 +232,6 @@ static void test_flow(void)
 	close(fd);
 }
 
-static void test_overflow(void)
-{
-	struct flowfd_flow flow = { .maximum = 10, .overflow = FLOWFD_OVERFLOW_DROP };
-	int fd = flowfd_counter_create(8, 0);
-
-	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), 0, "drop");
-	tap_is(flowfd_write(fd, 5), 0, "write more than there is room for");
-	tap_is(flowfd_get_flow(fd, &flow, sizeof(flow)), 0, "get policies");
-	tap_is(flow.count, 8, "nothing was added");
-	tap_is(flow.lost, 5, "all of it was lost");
-	flow.overflow = FLOWFD_OVERFLOW_FAIL;
-	tap_is(flowfd_set_flow(fd, &flow, sizeof(flow)), 0, "fail");
-	tap_is(flowfd_write(fd, 5), -EAGAIN, "a blocking write fails");
-	tap_is(flowfd_write_with(fd, 5, 1000 * MS, 0), -EAGAIN, "with a timeout, too");
-	close(fd);
-}
-
 static void test_stats(void)
 {
 	struct {
@@ -532,7 +515,6 @@ int main(void)
 	test_sizes();
 	test_settings();
 	test_flow();
-	test_overflow();
 	test_stats();
 	test_transfers();
 	test_create_on();

@@ -18,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/magic.h>
@@ -398,29 +397,17 @@ static void test_other_file(int error)
 	close(c.fd);
 }
 
-/* Reports the end of a child: 2, it could not refuse a call; 0, all is right. */
-static void refused_is(pid_t child, const char *what)
-{
-	int status;
-
-	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
-		tap_is(-1, 0, what);
-	else if (WEXITSTATUS(status) == 2)
-		tap_skip(what, "no seccomp");
-	else
-		tap_is(WEXITSTATUS(status), 0, what);
-}
-
 /* Nothing was added, so none of these is -EPERM. Returns an exit status. */
-static int add_refused(void)
+static int add_refused(const void *unused)
 {
 	struct flowfd_counter c = open_counter(0, 3, 0);
 	uint64_t value = 42;
 
+	(void)unused;
 	flowfd_add(&c, 2);
 	if (refuse(SYS_write, EPERM) || refuse(SYS_read, EPERM) ||
 	    refuse(SYS_preadv2, EPERM))
-		return 2;
+		return REFUSE_UNABLE;
 	if (flowfd_add(&c, 1) != -EACCES || flowfd_counter_write(&c, 1) != -EACCES)
 		return 3;
 	not_a_counter = EPERM;
@@ -493,15 +480,6 @@ static void test_crowd(void)
 	tap_is(crowd.taken, THREADS * ADDS, "each item is taken once");
 	tap_is(sum, THREADS, "and what came before it is there");
 	close(crowd.counter.fd);
-}
-
-static void test_refused_call(void)
-{
-	pid_t child = fork();
-
-	if (!child)
-		_exit(add_refused());
-	refused_is(child, "what was not added is not -EPERM");
 }
 
 /* A file with the memory of a counter. Returns its descriptor. */
@@ -778,13 +756,13 @@ static int count_mappings(const char *name)
 }
 
 /* A filter that does not know mremap(2). Returns an exit status. */
-static int map_without_mremap(int fd)
+static int map_without_mremap(const void *fd)
 {
 	struct flowfd_counter c;
 
 	if (refuse(SYS_mremap, EPERM))
-		return 2;
-	if (flowfd_counter_map(&c, fd, FLOWFD_CONSUMER) != -EPERM)
+		return REFUSE_UNABLE;
+	if (flowfd_counter_map(&c, *(const int *)fd, FLOWFD_CONSUMER) != -EPERM)
 		return 3;
 	return count_mappings("memfd:counter") != 0;
 }
@@ -792,11 +770,8 @@ static int map_without_mremap(int fd)
 static void test_no_mremap(void)
 {
 	int fd = make_counter();
-	pid_t child = fork();
 
-	if (!child)
-		_exit(map_without_mremap(fd));
-	refused_is(child, "nothing stays mapped without mremap(2)");
+	refuse_in_child(map_without_mremap, &fd, "nothing stays mapped without mremap(2)");
 	close(fd);
 }
 
@@ -848,7 +823,7 @@ int main(void)
 	test_other_file(EINVAL);
 	test_other_file(ENODEV);
 	test_other_file(EIO);
-	test_refused_call();
+	refuse_in_child(add_refused, NULL, "what was not added is not -EPERM");
 	test_crowd();
 	test_roles();
 	test_refused();

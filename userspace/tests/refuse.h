@@ -5,9 +5,16 @@
 
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+
+#include "tests/tap.h"
+
+/* What a child returns that could not refuse a call. */
+#define REFUSE_UNABLE 2
 
 static inline int refuse_by(struct sock_filter *filter, unsigned short length)
 {
@@ -47,6 +54,22 @@ static inline int refuse_request(long number, unsigned int request, unsigned int
 	};
 
 	return refuse_by(filter, sizeof(filter) / sizeof(*filter));
+}
+
+/** refuse_in_child - report whether @use, which refuses calls, returns 0 in a child */
+static inline void refuse_in_child(int (*use)(const void *argument), const void *argument,
+				   const char *what)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(use(argument));
+	waitpid(child, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == REFUSE_UNABLE)
+		tap_skip(what, "no seccomp");
+	else
+		tap_is(status, 0, what);
 }
 
 #endif

@@ -771,7 +771,7 @@ static int refuse_doorbell_by(const struct flowfd_counter *c, unsigned int error
 
 	if (refuse(SYS_write, error) || refuse(SYS_preadv2, error) ||
 	    refuse(SYS_read, error))
-		return 2;
+		return REFUSE_UNABLE;
 	if (flowfd_add(c, 1) != -EACCES || flowfd_add_with(c, 1, SECOND, 0) != -EACCES)
 		return 3;
 	/* Not -EAGAIN: a poll may find the doorbell ready at once, time after time. */
@@ -782,26 +782,27 @@ static int refuse_doorbell_by(const struct flowfd_counter *c, unsigned int error
 	return flowfd_add(c, 1) != -EPERM || get(c).count != 1;
 }
 
-static int refuse_doorbell(const struct flowfd_counter *c)
+static int refuse_doorbell(const void *c)
 {
 	return refuse_doorbell_by(c, EPERM);
 }
 
 /* As a filter answers calls that it does not know. */
-static int not_know_doorbell(const struct flowfd_counter *c)
+static int not_know_doorbell(const void *c)
 {
 	return refuse_doorbell_by(c, ENOSYS);
 }
 
 /* And a peer has made the eventfd block. */
-static int refuse_preadv2(const struct flowfd_counter *c)
+static int refuse_preadv2(const void *argument)
 {
+	const struct flowfd_counter *c = argument;
 	struct interrupt interrupt;
 	uint64_t value;
 	int ret;
 
 	if (refuse(SYS_preadv2, EPERM))
-		return 2;
+		return REFUSE_UNABLE;
 	if (flowfd_take(c, &value) || fcntl(c->fd, F_SETFL, 0))
 		return 3;
 	c->take.consumer->armed = FLOWFD_ARMED_WRITERS;
@@ -816,10 +817,10 @@ static int refuse_sleep_by(const struct flowfd_counter *c, unsigned int error)
 	uint64_t value = 42;
 
 	if (refuse(SYS_ppoll, error) || refuse(SYS_futex, error))
-		return 2;
+		return REFUSE_UNABLE;
 #ifdef SYS_poll
 	if (refuse(SYS_poll, error))
-		return 2;
+		return REFUSE_UNABLE;
 #endif
 	if (flowfd_add(c, 1) != -EACCES || flowfd_add_with(c, 1, SECOND, 0) != -EACCES ||
 	    get(c).count != 2)
@@ -828,33 +829,24 @@ static int refuse_sleep_by(const struct flowfd_counter *c, unsigned int error)
 	return flowfd_take_with(c, &value, SECOND, 0) != -EACCES || value != 2;
 }
 
-static int refuse_sleep(const struct flowfd_counter *c)
+static int refuse_sleep(const void *c)
 {
 	return refuse_sleep_by(c, EPERM);
 }
 
-static int not_know_sleep(const struct flowfd_counter *c)
+static int not_know_sleep(const void *c)
 {
 	return refuse_sleep_by(c, ENOSYS);
 }
 
 /* -EPERM says that a value was added, and nothing else does. */
-static void test_refused_call(int (*use)(const struct flowfd_counter *c),
-			      unsigned int options, const char *what)
+static void test_refused_call(int (*use)(const void *c), unsigned int options,
+			      const char *what)
 {
 	struct flowfd_counter c = open_with(3, options);
-	int status = -1;
-	pid_t child;
 
 	flowfd_add(&c, 2);
-	child = fork();
-	if (!child)
-		_exit(use(&c));
-	waitpid(child, &status, 0);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
-		tap_skip(what, "no seccomp");
-	else
-		tap_is(status, 0, what);
+	refuse_in_child(use, &c, what);
 	flowfd_counter_close(&c);
 }
 
