@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -274,6 +275,8 @@ static void test_timeouts(uint32_t flags)
 	flowfd_counter_close(&c);
 }
 
+static atomic_bool filled;
+
 static void *transfer_late(void *argument)
 {
 	const struct flowfd_counter *c = argument;
@@ -281,6 +284,9 @@ static void *transfer_late(void *argument)
 
 	usleep(20000);
 	flowfd_add(c, 3);
+	/* Else it could take the 3 itself. */
+	while (!filled)
+		usleep(1000);
 	usleep(20000);
 	flowfd_take(c, &value);
 	return (void *)(uintptr_t)value;
@@ -296,10 +302,12 @@ static void test_in_time(void)
 	void *taken;
 
 	open_counter(&c, settings, 0);
+	filled = false;
 	pthread_create(&thread, NULL, transfer_late, &c);
 	tap_is(flowfd_take_with(&c, &value, 60000 * MS, 0), 0, "read in time");
 	tap_is(value, 3, "what was added");
 	tap_is(flowfd_add_with(&c, 4, 0, 0), 0, "fill it");
+	filled = true;
 	tap_is(flowfd_add_with(&c, 2, 60000 * MS, 0), 0, "write in time");
 	pthread_join(thread, &taken);
 	tap_is((uintptr_t)taken, 4, "after all was taken");
