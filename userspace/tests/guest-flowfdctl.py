@@ -246,6 +246,32 @@ def test_process(holder):
     assert "uid" not in result["rings"][0]
 
 
+def test_process_without_dev():
+    """The device need not be where flowfdctl runs."""
+    with Process(plain(2)) as process:
+        done = ctl(before=["unshare", "-m", "sh", "-c", "mount -t tmpfs none /dev &&"
+                           f" {CTL} list --json --pid {process.pid}"])
+    assert done.stderr == ""
+    assert len(json.loads(done.stdout)["counters"]) == 2
+
+
+def test_process_without_its_main_thread():
+    """/proc shows the descriptors in the other threads alone."""
+    def two_threads():
+        libc.prctl(PR_SET_DUMPABLE, 1)
+        signal.signal(signal.SIGUSR1, lambda *_: libc.pthread_exit(None))
+        threading.Thread(target=signal.pause).start()
+        return plain(2)()
+
+    for user in None, NOBODY:
+        with Process(two_threads, user=user) as process:
+            os.kill(process.pid, signal.SIGUSR1)
+            assert settles(lambda: os.listdir(f"/proc/{process.pid}/fd"), [], PATIENCE)
+            done = ctl("list", "--json", "--pid", str(process.pid), user=user)
+            assert done.stderr == ""
+            assert len(json.loads(done.stdout)["counters"]) == 2
+
+
 def test_process_of_another_user():
     def dumpable():
         # setresuid() cleared it: other processes of the user may look again.

@@ -2,7 +2,8 @@
 /*
  * The counters and rings that one process has open, from its fdinfo. Only that of flowfd's
  * own files is read, as that of others can block: of an epoll, for instance, while it
- * polls a file of a server in user space.
+ * polls a file of a server in user space. On kernels without a fix that Debian's have,
+ * the rest can wait, too: readlink(2) does for a process that is in execve(2).
  */
 #include <dirent.h>
 #include <err.h>
@@ -11,30 +12,46 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include <flowfd.h>
 
 #include "flowfdctl.h"
 
 /*
- * Any file can have the name of the device: its number is certain. It is in the inode: with
- * AT_STATX_DONT_SYNC file systems need not ask a server for it.
+ * Any file can have the name of the device, and /dev can be without it: the kernel tells
+ * its major number, which is flowfd's alone. 0: the module is not loaded.
  */
-static dev_t device_of(int directory, const char *name)
+static unsigned int flowfd_major(void)
+{
+	FILE *file = fopen("/proc/devices", "re");
+	unsigned int number, found = 0;
+	char line[128], name[16];
+
+	/* The mount of /proc shows processes alone: then made files are found by name. */
+	if (!file && errno == ENOENT)
+		return 0;
+	if (!file)
+		err(EXIT_FAILURE, "/proc/devices");
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%u %15s", &number, name) == 2 &&
+		    !strcmp(name, "flowfd"))
+			found = number;
+	}
+	fclose(file);
+	return found;
+}
+
+/* It is in the inode: with AT_STATX_DONT_SYNC file systems ask no server for it. */
+static bool has_major(int links, const char *number, unsigned int major)
 {
 	struct statx stx;
 
-	if (statx(directory, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE,
-		  &stx) ||
-	    !S_ISCHR(stx.stx_mode))
-		return 0;
-	return makedev(stx.stx_rdev_major, stx.stx_rdev_minor);
+	return statx(links, number, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE,
+		     &stx) == 0 &&
+	       S_ISCHR(stx.stx_mode) && stx.stx_rdev_major == major;
 }
 
 /* Files that ioctl(2) made have a name and no path. */
-static bool is_of_flowfd(int links, const char *number, dev_t device)
+static bool is_of_flowfd(int links, const char *number, unsigned int device)
 {
 	static const char made[] = "anon_inode:[flowfd";
 	ssize_t length;
@@ -46,7 +63,7 @@ static bool is_of_flowfd(int links, const char *number, dev_t device)
 		return true;
 	/* A path can be longer than readlink(2) allows, and begins with "(" elsewhere. */
 	return device && (*link == '/' || *link == '(' || !*link) &&
-	       device_of(links, number) == device;
+	       has_major(links, number, device);
 }
 
 static void read_command(int process, char command[COMMAND_SIZE])
@@ -57,30 +74,6 @@ static void read_command(int process, char command[COMMAND_SIZE])
 	/* A name can contain newlines; the last byte is one that ends it. */
 	command[length > 0 ? length - 1 : 0] = '\0';
 	close(fd);
-}
-
-static void read_descriptor(struct parser *parser, int process, const char *number)
-{
-	char name[32], *line = NULL;
-	size_t size = 0;
-	ssize_t length;
-	FILE *file;
-	int fd;
-
-	snprintf(name, sizeof(name), "fdinfo/%.16s", number);
-	fd = openat(process, name, O_RDONLY | O_CLOEXEC);
-	/* It was closed meanwhile. */
-	if (fd < 0 && errno == ENOENT)
-		return;
-	file = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!file)
-		err(EXIT_FAILURE, "%s", name);
-	while ((length = getline(&line, &size, file)) > 0) {
-		line[length - 1] = '\0';
-		parser_line(parser, line);
-	}
-	free(line);
-	fclose(file);
 }
 
 static void fail(pid_t pid)
@@ -95,6 +88,31 @@ static void fail(pid_t pid)
 	err(EXIT_FAILURE, "process %d", pid);
 }
 
+static void read_descriptor(struct parser *parser, int thread, const char *number,
+			    pid_t pid)
+{
+	char name[32], *line = NULL;
+	size_t size = 0;
+	ssize_t length;
+	FILE *file;
+	int fd;
+
+	snprintf(name, sizeof(name), "fdinfo/%.16s", number);
+	fd = openat(thread, name, O_RDONLY | O_CLOEXEC);
+	/* It was closed meanwhile. */
+	if (fd < 0 && errno == ENOENT)
+		return;
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file)
+		fail(pid);
+	while ((length = getline(&line, &size, file)) > 0) {
+		line[length - 1] = '\0';
+		parser_line(parser, line);
+	}
+	free(line);
+	fclose(file);
+}
+
 static int compare(const void *left, const void *right)
 {
 	const struct object *a = left, *b = right;
@@ -102,6 +120,75 @@ static int compare(const void *left, const void *right)
 	if (a->kind != b->kind)
 		return a->kind < b->kind ? -1 : 1;
 	return a->number[FD] < b->number[FD] ? -1 : 1;
+}
+
+/*
+ * Reads the descriptors that a thread shows; returns whether there are any, of any file.
+ * A main thread that has ended before others shows none, and is root's.
+ */
+static bool read_thread(struct parser *parser, int thread, unsigned int device, pid_t pid)
+{
+	int links = openat(thread, "fd", O_RDONLY | O_CLOEXEC);
+	DIR *directory = links < 0 ? NULL : fdopendir(links);
+	struct dirent *entry;
+	bool any = false;
+
+	if (!directory) {
+		if (errno != ENOENT && errno != EACCES)
+			fail(pid);
+		return false;
+	}
+	while (errno = 0, (entry = readdir(directory))) {
+		struct object *object;
+
+		if (*entry->d_name == '.')
+			continue;
+		any = true;
+		if (!is_of_flowfd(links, entry->d_name, device))
+			continue;
+		read_descriptor(parser, thread, entry->d_name, pid);
+		object = parser_end(parser);
+		if (object)
+			object_set(object, FD, atoi(entry->d_name));
+	}
+	if (errno && (any || errno != ENOENT))
+		fail(pid);
+	closedir(directory);
+	return any;
+}
+
+/* Reads those of the first thread that shows any. */
+static void read_threads(struct parser *parser, int process, unsigned int device,
+			 pid_t pid)
+{
+	int tasks = openat(process, "task", O_RDONLY | O_CLOEXEC);
+	DIR *directory = tasks < 0 ? NULL : fdopendir(tasks);
+	struct dirent *entry;
+	bool any = false, refused = false;
+
+	if (!directory)
+		fail(pid);
+	while (errno = 0, !any && (entry = readdir(directory))) {
+		int thread;
+
+		if (*entry->d_name == '.')
+			continue;
+		thread = openat(tasks, entry->d_name, O_PATH | O_CLOEXEC);
+		/* It has ended meanwhile. */
+		if (thread < 0 && errno == ENOENT)
+			continue;
+		if (thread < 0)
+			fail(pid);
+		errno = 0;
+		any = read_thread(parser, thread, device, pid);
+		refused = refused || errno == EACCES;
+		close(thread);
+	}
+	if (!errno && !any && refused)
+		errno = EACCES;
+	if (errno)
+		fail(pid);
+	closedir(directory);
 }
 
 /**
@@ -112,37 +199,23 @@ static int compare(const void *left, const void *right)
 void process_list(struct list *list, pid_t pid)
 {
 	struct parser parser = { .list = list };
-	dev_t device = device_of(AT_FDCWD, FLOWFD_DEVICE);
+	unsigned int device = flowfd_major();
 	char path[32], command[COMMAND_SIZE];
-	struct dirent *entry;
-	int process, links;
-	DIR *directory;
+	int process;
+	size_t i;
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	links = process < 0 ? -1 : openat(process, "fd", O_RDONLY | O_CLOEXEC);
-	directory = links < 0 ? NULL : fdopendir(links);
-	if (!directory)
+	if (process < 0)
 		fail(pid);
 	read_command(process, command);
 	list->of_process = true;
-	while (errno = 0, (entry = readdir(directory))) {
-		struct object *object;
-
-		if (*entry->d_name == '.' || !is_of_flowfd(links, entry->d_name, device))
-			continue;
-		read_descriptor(&parser, process, entry->d_name);
-		object = parser_end(&parser);
-		if (!object)
-			continue;
-		object_set(object, PID, pid);
-		object_set(object, FD, atoi(entry->d_name));
-		memcpy(object->command, command, sizeof(command));
-	}
-	if (errno)
-		fail(pid);
-	closedir(directory);
+	read_threads(&parser, process, device, pid);
 	close(process);
+	for (i = 0; i < list->count; i++) {
+		object_set(&list->object[i], PID, pid);
+		memcpy(list->object[i].command, command, sizeof(command));
+	}
 	if (list->count)
 		qsort(list->object, list->count, sizeof(*list->object), compare);
 }
