@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The project's goals: all of them, and nowhere else. Each row of README.md and
- * docs/performance.md has one here.
+ * docs/performance.md has one here, but those in nanoseconds.
  */
 #include <string.h>
 
