@@ -6,8 +6,7 @@
  */
 #include "fault_injection.h"
 #include "ring_user.h"
-
-#include <sys/socket.h>
+#include "sockets.h"
 
 struct place {
 	int device;
@@ -102,6 +101,26 @@ static long call_bridge(struct place *p)
 	return result;
 }
 
+static long call_balance(struct place *p)
+{
+	struct flowfd_balance args = { .fd = p->fd };
+
+	return result_of(ioctl(p->device, FLOWFD_IOC_BALANCE, &args));
+}
+
+static long call_objects(struct place *p)
+{
+	int fd = open(DEBUGFS "flowfd/objects", O_RDONLY | O_CLOEXEC);
+	long result;
+	char byte;
+
+	if (fd < 0)
+		return -errno;
+	result = result_of(read(fd, &byte, 1));
+	close(fd);
+	return result;
+}
+
 static long call_add(struct place *p)
 {
 	return ring_add(&p->ring, p->fd, EPOLLIN | EPOLLOUT, 1);
@@ -138,6 +157,11 @@ static int open_eventfd(void)
 static int open_socket(void)
 {
 	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static int open_listener(void)
+{
+	return listener_open(AF_UNIX, SOCK_STREAM, 1);
 }
 
 static int open_pipe(void)
@@ -184,6 +208,9 @@ CALL(open_shared, .call = call_open_shared, .undo = undo_close, .least = 1);
 CALL(query, .call = call_query, .least = 1);
 CALL(qos, .call = call_qos, .least = 1);
 CALL(bridge, .call = call_bridge, .open = open_eventfd, .least = 3);
+CALL(balance, .call = call_balance, .undo = undo_close, .open = open_listener,
+     .least = 3);
+CALL(objects, .call = call_objects, .least = 4);
 CALL(wait, .call = call_wait, .least = 2);
 CALL(add_counter, .call = call_add, .undo = undo_add, .open = open_created, .least = 3);
 CALL(add_eventfd, .call = call_add, .undo = undo_add, .open = open_eventfd, .least = 3);
@@ -249,7 +276,7 @@ TEST_F(faults, each_step_fails)
 		EXPECT_EQ(self->users, module_users());
 		if (!failed)
 			break;
-		EXPECT_LE(0, count_of(p->device));
+		EXPECT_EQ(0, count_of(p->device));
 	}
 	EXPECT_GT(1000, step);
 	EXPECT_LE(variant->least, errors);
