@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A counter in memory without the module. docs/mapped.md has the protocol, and why no
- * wakeup is lost; docs/model/doorbell.pml is its model.
+ * wakeup is lost; docs/model/doorbell.pml is its model, for one consumer.
  *
  * The bits of the memory say what is in the eventfd, so that most adds and takes need no
  * system call: READERS, nothing, so the next add must ring; WRITERS, something, so the
