@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The cost of single system calls: a tight loop of each, the same code for eventfd and
- * flowfd, with getppid(2) as a bare system call to compare with. And what signalling
- * costs where it is none: in the memory of a mapped counter or of a ring, and in a futex.
+ * flowfd. And what signalling costs where it is none: in the memory of a mapped counter
+ * or of a ring, and in a futex.
  */
 #include <err.h>
 #include <errno.h>
@@ -41,13 +41,6 @@ static const struct {
 static void failed(const char *what)
 {
 	err(EXIT_FAILURE, "cost: %s", what);
-}
-
-static void loop_getppid(void *arg, unsigned long n)
-{
-	(void)arg;
-	while (n--)
-		getppid();
 }
 
 static void loop_write(void *arg, unsigned long n)
@@ -209,24 +202,22 @@ static const struct operation {
 	unsigned int flags;
 	enum { NOTHING, THE_DEVICE, AN_EPOLL } uses;
 } operations[] = {
-	{ "getppid", { loop_getppid }, 0, 0, NOTHING },
 	{ "write + read",
 	  { loop_write_read, loop_write_read, loop_write_read, memory_add_take, post_harvest,
 	    futex_turns },
 	  0, 0, NOTHING },
 	{ "write + epoll_wait",
-	  { loop_write_epoll, loop_write_epoll, NULL, NULL, post_harvest },
+	  { loop_write_epoll, NULL, NULL, NULL, post_harvest },
 	  0, FLOWFD_NONBLOCK, AN_EPOLL },
-	{ "write", { loop_write, loop_write, loop_write, memory_add }, 0, 0, NOTHING },
-	/* A semaphore can have no bucket. */
+	{ "write", { loop_write, loop_write, NULL, memory_add }, 0, 0, NOTHING },
 	{ "read", { loop_read, loop_read }, PLENTY, FLOWFD_SEMAPHORE, NOTHING },
 	{ "write, full", { loop_write_full, loop_write_full }, FULL, FLOWFD_NONBLOCK,
 	  NOTHING },
 	{ "read, empty",
-	  { loop_read_empty, loop_read_empty, loop_read_empty, memory_take_nothing },
+	  { loop_read_empty, loop_read_empty, NULL, memory_take_nothing },
 	  0, FLOWFD_NONBLOCK, NOTHING },
-	{ "poll, ready", { loop_poll, loop_poll, loop_poll }, 1, 0, NOTHING },
-	{ "poll, not ready", { loop_poll, loop_poll, loop_poll }, 0, 0, NOTHING },
+	{ "poll, ready", { loop_poll, loop_poll }, 1, 0, NOTHING },
+	{ "poll, not ready", { loop_poll, loop_poll }, 0, 0, NOTHING },
 	{ "create + close", { create_eventfd, create_on_device }, 0, 0, THE_DEVICE },
 	{ "same, opens it", { create_eventfd, create_alone }, 0, 0, THE_DEVICE },
 };

@@ -14,9 +14,6 @@
 
 #define FILES 1024
 
-static const enum files_kind kinds[] = { EVENTFDS, COUNTERS, SOCKETS };
-#define KINDS (sizeof(kinds) / sizeof(*kinds))
-
 /*
  * The bytes of all slabs, or the size of an object of the cache @of; 0: the slabs cannot
  * be read, or there is no such cache.
@@ -69,18 +66,17 @@ static void add_row(struct table *table, const char *what, const char *by, doubl
 static void measure(struct table *table, unsigned int number)
 {
 	unsigned int which = number % WATCHERS;
-	enum files_kind kind;
+	enum files_kind kind = number / WATCHERS ? SOCKETS : EVENTFDS;
 	double bytes;
 	char what[32];
 
-	if (number == KINDS * WATCHERS) {
+	if (number == 2 * WATCHERS) {
 		/* After the others, so that the cache exists. */
 		bytes = read_slabs("flowfd_counter");
 		if (bytes)
 			add_row(table, "a counter", "flowfd", bytes);
 		return;
 	}
-	kind = kinds[number / WATCHERS];
 	if (!read_slabs(NULL))
 		return;
 	snprintf(what, sizeof(what), "watched %s", files_name(kind));
@@ -99,6 +95,6 @@ const struct bench bench_memory = {
 					    { 0 } },
 	.control = { NULL, "epoll ET" },
 	.unit = "bytes",
-	.cases = KINDS * WATCHERS + 1,
+	.cases = 2 * WATCHERS + 1,
 	.measure = measure,
 };

@@ -222,7 +222,6 @@ struct fanin {
 	pthread_barrier_t begin;
 	atomic_bool stop;
 	atomic_bool done;
-	unsigned long sleeps;
 	atomic_ulong signals;
 	atomic_ulong calls;
 };
@@ -244,11 +243,9 @@ static void *send_all(void *arg)
 static void *receive_all(void *arg)
 {
 	struct fanin *fanin = arg;
-	unsigned long before = sleeps();
 
 	while (!fanin->done)
 		fanin->channel->take(fanin->self);
-	fanin->sleeps = sleeps() - before;
 	fanin->calls += calls_made;
 	return NULL;
 }
@@ -290,8 +287,7 @@ static void measure_fanin(struct table *table, unsigned int number)
 	channel_close(fanin.channel, fanin.self);
 	signals = (double)fanin.signals;
 	series_add(&row->series[0], time / signals);
-	series_add(&row->series[2], (double)fanin.sleeps / signals);
-	series_add(&row->series[3], (double)fanin.calls / signals);
+	series_add(&row->series[2], (double)fanin.calls / signals);
 }
 
 const struct bench bench_fanin = {
@@ -300,7 +296,6 @@ const struct bench bench_fanin = {
 	.labels = (const char *const[]){ "channel", NULL },
 	.columns = (const struct column[]){ { "cost", "signal", 1, 0 },
 					    { "ratio", "ratio", 3, 1 },
-					    { "sleeps", "sleeps/signal", 5, 0 },
 					    { "calls", "calls/signal", 5, 0 },
 					    { 0 } },
 	.control = { "eventfd" },
