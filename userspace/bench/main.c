@@ -17,7 +17,7 @@
 
 const char *argp_program_version = "flowfd-bench " FLOWFD_VERSION;
 
-struct settings settings;
+struct settings settings = { .rounds = 5, .ms = 10 };
 
 /*
  * Cost comes first: glibc's read() and write() become slower for good once a process
@@ -31,10 +31,9 @@ static const struct bench *const benches[] = {
 
 #define BENCHES (sizeof(benches) / sizeof(*benches))
 
-enum { SHORT = 256, JSON, LIST, CHECK, FALLBACK, INSTRUCTIONS };
+enum { JSON = 256, CHECK, FALLBACK, INSTRUCTIONS };
 
 static const struct argp_option options[] = {
-	{ "short", SHORT, NULL, 0, "Measure everything 3 times, for 4 ms", 0 },
 	{ "rounds", 'r', "N", 0, "Measure everything N times (5)", 0 },
 	{ "time", 't', "MS", 0, "Measure each loop for MS milliseconds (10)", 0 },
 	{ "fallback", FALLBACK, NULL, 0,
@@ -48,13 +47,11 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "check", CHECK, NULL, 0,
 	  "Print the project's goals for what is measured; exit with 1 if one is missed", 0 },
-	{ "list", LIST, NULL, 0, "List the benchmarks and exit", 0 },
 	{ 0 },
 };
 
 struct arguments {
 	const char *json;
-	bool is_short;
 	bool check;
 	bool chosen[BENCHES];
 };
@@ -80,30 +77,17 @@ static void choose(struct argp_state *state, struct arguments *arguments,
 		if (!strcmp(benches[i]->name, name))
 			break;
 	if (i == BENCHES)
-		argp_error(state, "%s: no such benchmark (see --list)", name);
+		argp_error(state, "%s: no such benchmark (see flowfd-bench(1))", name);
 	else
 		arguments->chosen[i] = true;
 }
 
-static void list(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < BENCHES; i++)
-		printf("%-9s %s\n", benches[i]->name, benches[i]->title);
-	exit(EXIT_SUCCESS);
-}
-
-/* Fills in defaults; without a name all benchmarks run that can. */
+/* Without a name all benchmarks run that can. */
 static void complete(struct argp_state *state, struct arguments *arguments)
 {
 	bool any = false;
 	unsigned int i;
 
-	if (!settings.rounds)
-		settings.rounds = arguments->is_short ? 3 : 5;
-	if (!settings.ms)
-		settings.ms = arguments->is_short ? 4 : 10;
 	for (i = 0; i < BENCHES; i++) {
 		any |= arguments->chosen[i];
 		if (arguments->chosen[i] && settings.fallback && !benches[i]->without)
@@ -121,9 +105,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct arguments *arguments = state->input;
 
 	switch (key) {
-	case SHORT:
-		arguments->is_short = true;
-		break;
 	case 'r':
 		settings.rounds = number(state, arg, ROUNDS_MAX);
 		break;
@@ -141,9 +122,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case CHECK:
 		arguments->check = true;
-		break;
-	case LIST:
-		list();
 		break;
 	case ARGP_KEY_ARG:
 		choose(state, arguments, arg);
@@ -165,27 +143,10 @@ static const struct argp argp = {
 	       "this machine.",
 };
 
-/* On a terminal one line that is overwritten. */
-static void progress(const struct bench *bench, unsigned int done, unsigned int all)
-{
-	const char *term = getenv("TERM");
-
-	if (!isatty(STDERR_FILENO) || !term || !strcmp(term, "dumb")) {
-		if (!done)
-			fprintf(stderr, "flowfd-bench: %s\n", bench->name);
-	} else if (done == all) {
-		fprintf(stderr, "\r\033[K");
-	} else {
-		fprintf(stderr, "\r\033[Kflowfd-bench: %s %u %%", bench->name,
-			100 * done / all);
-	}
-}
-
 /* Every other round goes backwards, so that a slow drift favours no case. */
 static void run(struct table *table)
 {
 	const struct bench *bench = table->bench;
-	unsigned int all = settings.rounds * bench->cases;
 	unsigned int round, i, number;
 	static char note[128];
 
@@ -196,15 +157,14 @@ static void run(struct table *table)
 		 bench->two_threads && pair_cpus() < 2 ? "; one CPU for both threads" :
 							 "");
 	table->note = note;
+	fprintf(stderr, "flowfd-bench: %s\n", bench->name);
 	for (round = 0; round < settings.rounds; round++) {
 		for (i = 0; i < bench->cases; i++) {
-			progress(bench, round * bench->cases + i, all);
 			number = round % 2 ? bench->cases - 1 - i : i;
 			if (!settings.fallback || bench->without(number))
 				bench->measure(table, number);
 		}
 	}
-	progress(bench, all, all);
 	table_ratios(table);
 }
 
@@ -213,20 +173,12 @@ static FILE *open_json(const char *path)
 {
 	FILE *file;
 
-	if (!path)
-		return NULL;
 	if (!strcmp(path, "-"))
 		return stdout;
 	file = fopen(path, "we");
 	if (!file)
 		err(EXIT_FAILURE, "%s", path);
 	return file;
-}
-
-static void write_json(FILE *file, const char *path, const char *text, size_t size)
-{
-	if (fwrite(text, 1, size, file) != size || fflush(file))
-		err(EXIT_FAILURE, "%s", path);
 }
 
 static void need_module(void)
@@ -251,7 +203,8 @@ static bool run_all(const struct arguments *arguments, FILE *result, FILE *text)
 		if (!arguments->chosen[i])
 			continue;
 		run(&table);
-		result_add(result, &table);
+		if (result)
+			result_add(result, &table);
 		if (text)
 			table_print(&table, text);
 		if (arguments->check)
@@ -264,9 +217,7 @@ static bool run_all(const struct arguments *arguments, FILE *result, FILE *text)
 int main(int argc, char **argv)
 {
 	struct arguments arguments = { 0 };
-	FILE *json, *result;
-	char *text;
-	size_t size;
+	FILE *result = NULL;
 	bool met;
 
 	output_check_at_exit(EXIT_FAILURE);
@@ -276,19 +227,17 @@ int main(int argc, char **argv)
 		setenv("FLOWFD_BACKEND", "fallback", true);
 	else
 		need_module();
-	json = open_json(arguments.json);
-	result = open_memstream(&text, &size);
-	if (!result)
-		err(EXIT_FAILURE, "result");
-	result_begin(result, argv);
+	if (arguments.json) {
+		result = open_json(arguments.json);
+		result_begin(result, argv);
+	}
 	if (settings.instructions)
 		sleep(3);
-	met = run_all(&arguments, result, json == stdout ? NULL : stdout);
-	result_end(result);
-	if (fclose(result))
-		err(EXIT_FAILURE, "result");
-	if (json)
-		write_json(json, arguments.json, text, size);
-	free(text);
+	met = run_all(&arguments, result, result == stdout ? NULL : stdout);
+	if (result) {
+		result_end(result);
+		if (fflush(result) || ferror(result))
+			err(EXIT_FAILURE, "%s", arguments.json);
+	}
 	return met ? EXIT_SUCCESS : EXIT_FAILURE;
 }
