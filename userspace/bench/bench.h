@@ -48,25 +48,15 @@ struct subject {
 	uint32_t rate;
 };
 
-/**
- * struct pair - a reader and a writer thread, each on its own CPU if there are two
- */
-struct pair {
-	pthread_t reader;
-	pthread_t writer;
-};
-
 /* common.c */
 uint64_t clock_now(void);
 double clock_thread_ms(void);
-double clock_other_thread_ms(pthread_t thread);
+double clock_cost(void);
 void clock_sleep_until(uint64_t when);
 double clock_loop(void (*loop)(void *arg, unsigned long n), void *arg);
 unsigned int pair_cpus(void);
 void thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 void pair_run(void *(*reader)(void *), void *(*writer)(void *), void *arg);
-void pair_start(struct pair *pair, void *(*reader)(void *), void *(*writer)(void *),
-		void *arg);
 void pair_work_until(uint64_t when);
 int subject_open(const struct subject *subject, uint64_t initial, unsigned int flags);
 const char *subject_name(const struct subject *subject);

@@ -38,15 +38,19 @@ double clock_thread_ms(void)
 	return (double)read_clock(CLOCK_THREAD_CPUTIME_ID) / 1e6;
 }
 
-/* CPU time of a thread that was not joined yet, in milliseconds. */
-double clock_other_thread_ms(pthread_t thread)
+/* Nanoseconds that the clock itself adds to a measurement: a median. */
+double clock_cost(void)
 {
-	clockid_t id;
+	double times[501];
+	const size_t count = sizeof(times) / sizeof(*times);
+	uint64_t start;
 
-	errno = pthread_getcpuclockid(thread, &id);
-	if (errno)
-		err(EXIT_FAILURE, "pthread_getcpuclockid");
-	return (double)read_clock(id) / 1e6;
+	for (size_t i = 0; i < count; i++) {
+		start = clock_now();
+		times[i] = (double)(clock_now() - start);
+	}
+	samples_sort(times, count);
+	return times[count / 2];
 }
 
 void clock_sleep_until(uint64_t when)
@@ -141,24 +145,17 @@ static void start_on_cpu(pthread_t *thread, bool writer, void *(*run)(void *), v
 	pthread_attr_destroy(&attr);
 }
 
-/* The caller joins both. */
-void pair_start(struct pair *pair, void *(*reader)(void *), void *(*writer)(void *),
-		void *arg)
+void pair_run(void *(*reader)(void *), void *(*writer)(void *), void *arg)
 {
+	pthread_t threads[2];
+
 	shared_cpu = pair_cpus() < 2;
 	/* Threads inherit it. The default is as long as the shortest sleep here. */
 	prctl(PR_SET_TIMERSLACK, 1);
-	start_on_cpu(&pair->reader, false, reader, arg);
-	start_on_cpu(&pair->writer, true, writer, arg);
-}
-
-void pair_run(void *(*reader)(void *), void *(*writer)(void *), void *arg)
-{
-	struct pair pair;
-
-	pair_start(&pair, reader, writer, arg);
-	pthread_join(pair.writer, NULL);
-	pthread_join(pair.reader, NULL);
+	start_on_cpu(&threads[0], false, reader, arg);
+	start_on_cpu(&threads[1], true, writer, arg);
+	pthread_join(threads[1], NULL);
+	pthread_join(threads[0], NULL);
 }
 
 /*

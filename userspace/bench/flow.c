@@ -232,6 +232,8 @@ struct stream {
 	uint64_t written;
 	_Atomic uint64_t read;
 	uint64_t calls;
+	atomic_bool done;
+	double consumer_ms;
 };
 
 static void take(struct stream *stream)
@@ -239,17 +241,17 @@ static void take(struct stream *stream)
 	stream->read += stream->channel->take(stream->self);
 }
 
-/* Both consumers are cancelled while they sleep. */
 static void *consume_by_poll(void *arg)
 {
 	struct stream *stream = arg;
 	struct pollfd pollfd = { .fd = stream->self->in, .events = POLLIN };
 
-	for (;;) {
+	while (!stream->done) {
 		poll(&pollfd, 1, -1);
 		if (pollfd.revents & POLLIN)
 			take(stream);
 	}
+	stream->consumer_ms = clock_thread_ms();
 	return NULL;
 }
 
@@ -258,25 +260,10 @@ static void *consume_by_epoll(void *arg)
 	struct stream *stream = arg;
 	struct epoll_event event;
 
-	for (;;)
+	while (!stream->done)
 		if (epoll_wait(stream->epoll, &event, 1, -1) == 1)
 			take(stream);
-	return NULL;
-}
-
-static void *publish_all(void *arg)
-{
-	struct stream *stream = arg;
-	uint64_t next = clock_now();
-
-	while (clock_now() < stream->end) {
-		stream->channel->signal(stream->self, 1);
-		stream->written++;
-		next += PACE_NS;
-		if (stream->paced)
-			clock_sleep_until(next);
-	}
-	stream->calls = calls_made;
+	stream->consumer_ms = clock_thread_ms();
 	return NULL;
 }
 
@@ -292,6 +279,26 @@ static void wait_until_all_is_read(const struct stream *stream)
 	     (unsigned long long)stream->written);
 }
 
+/* One more signal comes after @done: the consumer may sleep. */
+static void *publish_all(void *arg)
+{
+	struct stream *stream = arg;
+	uint64_t next = clock_now();
+
+	while (clock_now() < stream->end) {
+		stream->channel->signal(stream->self, 1);
+		stream->written++;
+		next += PACE_NS;
+		if (stream->paced)
+			clock_sleep_until(next);
+	}
+	stream->calls = calls_made;
+	wait_until_all_is_read(stream);
+	stream->done = true;
+	stream->channel->signal(stream->self, 1);
+	return NULL;
+}
+
 /* A case is a consumer, a publisher and a subject. */
 static void measure_bucket(struct table *table, unsigned int number)
 {
@@ -305,21 +312,16 @@ static void measure_bucket(struct table *table, unsigned int number)
 		.end = end_of_case(),
 	};
 	double seconds = (double)(stream.end - begun) / 1e9;
-	struct pair pair;
 	struct row *row;
 
 	stream.epoll = epoll ? epoll_open(stream.self->in) : -1;
-	pair_start(&pair, epoll ? consume_by_epoll : consume_by_poll, publish_all, &stream);
-	pthread_join(pair.writer, NULL);
-	wait_until_all_is_read(&stream);
+	pair_run(epoll ? consume_by_epoll : consume_by_poll, publish_all, &stream);
 	row = table_row(table, (const char *[]){ epoll ? "epoll ET" : "poll",
 						 paced ? "one in 50 us" : "flat out",
 						 channel->name,
 						 channel->subject.rate ? "1000/s, 2" :
 									 "none" });
-	series_add(&row->series[0], clock_other_thread_ms(pair.reader));
-	pthread_cancel(pair.reader);
-	pthread_join(pair.reader, NULL);
+	series_add(&row->series[0], stream.consumer_ms);
 	close(stream.epoll);
 	channel_close(channel, stream.self);
 	series_add(&row->series[2], (double)stream.written / seconds);

@@ -36,17 +36,6 @@ static void end(struct work *work)
 	files_close(&work->files);
 }
 
-/* The time that the clock itself adds to each measurement. */
-static double clock_overhead(void)
-{
-	uint64_t start = clock_now();
-	unsigned int i;
-
-	for (i = 0; i < 1000; i++)
-		clock_now();
-	return (double)(clock_now() - start) / 1001;
-}
-
 /* Writes to all files and takes all events, @n times. */
 static void write_and_take(void *arg, unsigned long n)
 {
@@ -92,7 +81,7 @@ static void add_and_remove(void *arg, unsigned long n)
 /* Both times for each file, without the clock's. */
 static void keep_times(const struct work *work, struct row *row)
 {
-	double overhead = clock_overhead() * work->rounds;
+	double overhead = clock_cost() * work->rounds;
 	double all = work->rounds * work->files.count;
 	unsigned int i;
 

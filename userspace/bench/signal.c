@@ -332,7 +332,6 @@ static bool loop_without(unsigned int number)
 
 /**
  * struct loop - the loop, and times of its signals
- * @clock: what the clock takes, which is part of each time
  * @taken: signals that the loop has
  * @looks: calls of @channel's take()
  * @look: how long the last of them took
@@ -344,7 +343,6 @@ struct loop {
 	const struct channel *channel;
 	struct end *self;
 	bool busy;
-	double clock;
 	atomic_uint taken;
 	unsigned long looks;
 	double look[SIGNALS];
@@ -358,19 +356,6 @@ static double median(double *times)
 {
 	samples_sort(times, SIGNALS);
 	return times[SIGNALS / 2];
-}
-
-static double clock_cost(void)
-{
-	double times[SIGNALS];
-	unsigned int i;
-	uint64_t start;
-
-	for (i = 0; i < SIGNALS; i++) {
-		start = clock_now();
-		times[i] = (double)(clock_now() - start);
-	}
-	return median(times);
 }
 
 static void look(struct loop *loop)
@@ -419,21 +404,21 @@ static void *signal_at_pace(void *arg)
 static void measure_loop(struct table *table, unsigned int number)
 {
 	static struct loop loop;
+	double clock = clock_cost();
 	struct row *row;
 
 	memset(&loop, 0, sizeof(loop));
 	loop.channel = loops[number % LOOPS];
 	loop.busy = number >= LOOPS;
-	loop.clock = clock_cost();
 	loop.self = channel_open(loop.channel, loop.busy);
 	pair_run(run_loop, signal_at_pace, &loop);
 	channel_close(loop.channel, loop.self);
 	row = table_row(table, (const char *[]){ loop.busy ? "busy" : "idle",
 						 loop.channel->name });
-	series_add(&row->series[0], median(loop.signal) - loop.clock);
+	series_add(&row->series[0], median(loop.signal) - clock);
 	series_add(&row->series[4], median(loop.us) * 1e3);
 	if (loop.busy)
-		series_add(&row->series[2], median(loop.look) - loop.clock);
+		series_add(&row->series[2], median(loop.look) - clock);
 }
 
 const struct bench bench_loop = {
