@@ -11,26 +11,18 @@
 
 #include "watcher.h"
 
-/* Descriptors for standard streams and the watcher, and a reserve. */
-#define OTHER_FILES 64
+/* The kernel's default of fs.nr_open: more than all rounds have open. */
+#define DESCRIPTORS 1048576
 
-static unsigned int open_files;
-
-/* The soft limit of 1024 exists for select(2) alone. */
-static void allow_files(unsigned int more)
+/* Only root may raise the hard limit. The soft one of 1024 exists for select(2) alone. */
+static void allow_files(void)
 {
-	unsigned int count = open_files + more;
-	struct rlimit limit;
+	struct rlimit limit = { DESCRIPTORS, DESCRIPTORS };
 
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		err(EXIT_FAILURE, "getrlimit");
-	if (limit.rlim_cur >= count + OTHER_FILES)
+	if (!setrlimit(RLIMIT_NOFILE, &limit) || getrlimit(RLIMIT_NOFILE, &limit))
 		return;
-	limit.rlim_cur = count + OTHER_FILES;
-	if (limit.rlim_max < limit.rlim_cur)
-		limit.rlim_max = limit.rlim_cur;
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		err(EXIT_FAILURE, "%u files (see ulimit -n)", count);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void open_one(enum files_kind kind, int fd[2])
@@ -57,19 +49,12 @@ static void open_one(enum files_kind kind, int fd[2])
 		err(EXIT_FAILURE, "%s", files_name(kind));
 }
 
-static unsigned int descriptors(enum files_kind kind, unsigned int count)
-{
-	return kind == SOCKETS || kind == PIPES ? 2 * count : count;
-}
-
 void files_open(struct files *files, enum files_kind kind, unsigned int count)
 {
 	unsigned int i;
 	int fd[2];
 
-	allow_files(descriptors(kind, count));
-	open_files += descriptors(kind, count);
-	files->kind = kind;
+	allow_files();
 	files->count = count;
 	files->fd = calloc(count, sizeof(*files->fd));
 	files->peer = calloc(count, sizeof(*files->peer));
@@ -91,7 +76,6 @@ void files_close(struct files *files)
 		if (files->peer[i] != files->fd[i])
 			close(files->peer[i]);
 	}
-	open_files -= descriptors(files->kind, files->count);
 	free(files->fd);
 	free(files->peer);
 }

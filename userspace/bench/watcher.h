@@ -16,13 +16,11 @@ enum files_kind { EVENTFDS, COUNTERS, SOCKETS, PIPES };
 
 /**
  * struct files - the files to watch
- * @kind: their kind
  * @count: length of @fd and @peer
  * @fd: descriptors to watch
  * @peer: descriptors whose writes make @fd readable; may be @fd itself
  */
 struct files {
-	enum files_kind kind;
 	unsigned int count;
 	int *fd;
 	int *peer;
