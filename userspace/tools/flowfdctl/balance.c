@@ -247,7 +247,7 @@ static void run(struct session *s)
 		now = now_ns();
 		if (!ended && now >= look) {
 			look_again(s);
-			look = now + LOOK_NS;
+			look = now_ns() + LOOK_NS;
 		}
 		if (s->counts && (ended || now >= table)) {
 			report(s, state);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The sockets that listen in a network namespace, by sock_diag(7). */
 #include <arpa/inet.h>
-#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/inet_diag.h>
@@ -13,7 +12,6 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -143,15 +141,14 @@ static int diag_socket(void)
 {
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	int error = errno;
+	int error;
 
 	if (fd >= 0 && !connect(fd, (struct sockaddr *)&kernel, sizeof(kernel)))
 		return fd;
-	if (fd >= 0) {
-		error = errno;
+	error = -errno;
+	if (fd >= 0)
 		close(fd);
-	}
-	return -error;
+	return error;
 }
 
 static bool are_same(int a, int b)
@@ -162,19 +159,12 @@ static bool are_same(int a, int b)
 	       x.st_ino == y.st_ino;
 }
 
-/* A socket stays in the namespace where it was made. */
+/* This process stays there: nothing else that it does depends on the network. */
 static int diag_socket_in(int there, int here)
 {
-	int fd;
-
-	if (are_same(there, here))
-		return diag_socket();
-	if (setns(there, CLONE_NEWNET))
+	if (!are_same(there, here) && setns(there, CLONE_NEWNET))
 		return -errno;
-	fd = diag_socket();
-	if (setns(here, CLONE_NEWNET))
-		err(EXIT_FAILURE, "cannot go back to this network namespace");
-	return fd;
+	return diag_socket();
 }
 
 static int diag_socket_of(pid_t pid)
