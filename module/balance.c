@@ -5,14 +5,13 @@
  * accept nearly all connections. A balance moves a worker that is the first for a second
  * time to the end of the queue. docs/balance.md says why that may be done there.
  *
- * All members change under the lock of the socket's wait queue, but for @wqh and @closed.
+ * All members change under the lock of the socket's wait queue.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/in.h>
 #include <linux/magic.h>
 #include <linux/net.h>
-#include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <net/sock.h>
@@ -48,14 +47,10 @@ struct balance_entries {
  * struct flowfd_balance_file - what is behind the descriptor of a balance
  * @entries: in the socket's wait queue
  * @closing: hook into the socket
- * @wqh: pollers of the descriptor
- * @closed: the socket is closed
  */
 struct flowfd_balance_file {
 	struct balance_entries entries;
 	struct flowfd_closing_hook closing;
-	wait_queue_head_t wqh;
-	bool closed;
 };
 
 /* Whether wait queues are walked as a balance expects. */
@@ -130,20 +125,8 @@ static void balance_socket_leave(struct flowfd_closing_hook *hook)
 	balance_leave(&container_of(hook, struct flowfd_balance_file, closing)->entries);
 }
 
-static void balance_socket_closed(struct flowfd_closing_hook *hook)
-{
-	struct flowfd_balance_file *b =
-		container_of(hook, struct flowfd_balance_file, closing);
-
-	/* Release waits for the lock that the caller holds. */
-	WRITE_ONCE(b->closed, true);
-	/* All, also exclusive ones. */
-	__wake_up(&b->wqh, TASK_NORMAL, 0, poll_to_key(EPOLLHUP));
-}
-
 static const struct flowfd_closing_ops balance_closing_ops = {
 	.leave = balance_socket_leave,
-	.closed = balance_socket_closed,
 	.alone = true,
 };
 
@@ -154,14 +137,6 @@ static int balance_release(struct inode *inode, struct file *file)
 	flowfd_closing_remove(&b->closing);
 	kfree(b);
 	return 0;
-}
-
-static __poll_t balance_poll(struct file *file, poll_table *wait)
-{
-	struct flowfd_balance_file *b = file->private_data;
-
-	poll_wait(file, &b->wqh, wait);
-	return READ_ONCE(b->closed) ? EPOLLHUP : 0;
 }
 
 static void balance_show_fdinfo(struct seq_file *m, struct file *file)
@@ -177,7 +152,6 @@ static void balance_show_fdinfo(struct seq_file *m, struct file *file)
 static const struct file_operations balance_fops = {
 	.owner = THIS_MODULE,
 	.release = balance_release,
-	.poll = balance_poll,
 	.llseek = noop_llseek,
 	.show_fdinfo = balance_show_fdinfo,
 };
@@ -204,7 +178,6 @@ static struct flowfd_balance_file *balance_alloc(struct file *file, struct socke
 	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 	if (!b)
 		return ERR_PTR(-ENOMEM);
-	init_waitqueue_head(&b->wqh);
 	flowfd_closing_init_hook(&b->closing, file, CLOSING_BALANCE);
 	err = flowfd_closing_track_file(&b->closing);
 	if (err <= 0) {

@@ -188,7 +188,8 @@ static void end_hook(struct flowfd_closing_hook *hook)
 	}
 	hook->state = CLOSING_CLOSED;
 	rb_erase(&hook->node, hook->hooks);
-	hook_ops(hook)->closed(hook);
+	if (hook_ops(hook)->closed)
+		hook_ops(hook)->closed(hook);
 }
 
 /*

@@ -46,7 +46,7 @@ struct flowfd_closing_hook {
  * struct flowfd_closing_ops - what the user of the hooks does
  * @leave: leave the wait queues of the hook's file. A worker may still poll it.
  * @closed: the file was closed, and nothing uses it any more. This is the last use of
- *	the hook: it may be freed from here on.
+ *	the hook: it may be freed from here on. Or NULL.
  * @alone: a socket has one hook of such a user at most
  *
  * The functions are called under the shard's lock and must not wait for user space.

@@ -896,7 +896,7 @@ struct flowfd_balance {
  * are woken as before, but a multishot accept of io_uring has its turn, too, and takes it
  * also when it is busy.
  *
- * The descriptor does not keep the socket open. It has EPOLLHUP once the socket is closed.
+ * The descriptor does not keep the socket open, and cannot be polled.
  * /proc/PID/fdinfo has the number of wakeups and of workers that were moved.
  *
  * EBADF: @fd is not open, or the socket of an O_PATH descriptor is closed. ENOTSOCK: it is

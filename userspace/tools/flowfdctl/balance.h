@@ -19,12 +19,14 @@
  * struct listener - a listening socket of a server
  * @number: its descriptor in the server
  * @balance: descriptor of its balance, or the negative errno why it has none
+ * @path: O_PATH descriptor of it, if it has a balance; does not keep it open
  * @inode: number of the socket, the same in all processes that have it
  * @address: as text: "127.0.0.1:80", "[::]:80", "unix:/run/server.sock"
  */
 struct listener {
 	int number;
 	int balance;
+	int path;
 	uint64_t inode;
 	char address[ADDRESS_SIZE];
 };

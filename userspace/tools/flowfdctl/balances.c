@@ -5,7 +5,6 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,27 +52,27 @@ static void add(struct server *s, const struct listener *l)
 	s->listeners[s->count++] = *l;
 }
 
-static int balance(const struct server *known, const struct listener *l,
+static int balance(const struct server *known, struct listener *l,
 		   const struct listener *found, size_t count)
 {
-	int fd, ret;
+	int ret;
 
 	if (listener_is_of_one_worker(l, found, count) ||
 	    listener_is_of_one_worker(l, known->listeners, known->count))
 		return DISTRIBUTED;
-	fd = listener_open(known, l);
-	if (fd < 0)
-		return fd;
-	ret = flowfd_balance(fd, 0);
-	close(fd);
+	l->path = listener_open(known, l);
+	if (l->path < 0)
+		return l->path;
+	ret = flowfd_balance(l->path, 0);
+	if (ret < 0)
+		close(l->path);
 	return ret;
 }
 
+/* Of one that is open: EBUSY, as it has a balance. */
 static bool is_closed(const struct listener *l)
 {
-	struct pollfd end = { l->balance, 0, 0 };
-
-	return poll(&end, 1, 0) > 0;
+	return flowfd_balance(l->path, 0) == -EBADF;
 }
 
 /* Of those that were balanced, also what only the workers still have. */
@@ -91,6 +90,7 @@ static void keep_open(struct server *next, const struct server *last, bool say)
 			continue;
 		}
 		close(l->balance);
+		close(l->path);
 		if (say)
 			printf("%s: closed\n", l->address);
 	}
