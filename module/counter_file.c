@@ -54,16 +54,8 @@ static void counter_show(struct seq_file *m, struct flowfd_object *o)
 static void counter_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct flowfd_counter *c = file->private_data;
-	/*
-	 * Not counting that of this call. Read before the count: if there are no other
-	 * references, the count is that after the last of them was used.
-	 */
-	long references = file_count(file) - 1;
 
-	/* Pairs with the release of the last other reference to the file. */
-	smp_rmb();
 	counter_show(m, &c->object);
-	seq_printf(m, "flowfd-references: %ld\n", references);
 }
 
 const struct flowfd_object_ops flowfd_counter_object_ops = {

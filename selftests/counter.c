@@ -137,39 +137,6 @@ TEST_F(flowfd, fdinfo_shows_all_settings)
 	EXPECT_LE(0, id_of(self->fd));
 }
 
-static unsigned long long references_of(int fd)
-{
-	return fdinfo_number(fd, "flowfd-references", 10);
-}
-
-/* Watches are not references. */
-TEST_F(flowfd, fdinfo_counts_references)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
-	int copy, child;
-
-	EXPECT_EQ(1, references_of(self->fd));
-	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, self->fd, &event));
-	EXPECT_EQ(1, references_of(self->fd));
-	copy = dup(self->fd);
-	EXPECT_EQ(2, references_of(self->fd));
-	EXPECT_EQ(2, references_of(copy));
-	close(copy);
-	EXPECT_EQ(1, references_of(self->fd));
-
-	child = fork();
-	if (child == 0) {
-		pause();
-		_exit(0);
-	}
-	EXPECT_EQ(2, references_of(self->fd));
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	EXPECT_EQ(1, references_of(self->fd));
-	close(epoll);
-}
-
 /* The lines of an eventfd come first, in its order and format. */
 TEST_F(flowfd, fdinfo_of_eventfd_comes_first)
 {

@@ -26,7 +26,6 @@
 	EVENTFD_LINES                          \
 	"eventfd-maximum:                a\n" BUCKET_LINES
 #define FLOW_LINES                             \
-	"flowfd-references: 1\n"               \
 	"flowfd-mapped: 1\n"                   \
 	"flowfd-read-mark: 64\n"               \
 	"flowfd-write-mark: 2\n"               \
