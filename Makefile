@@ -45,7 +45,7 @@ help:
 	@echo '  make check-all'
 	@echo '                everything, in hours; TURN=matrix for a part (.ci/run)'
 	@echo '  make check-user'
-	@echo '                the same without the kernel selftests'
+	@echo '                user space alone: that of make check, tracepoints, benchmarks'
 	@echo '  make check-debug'
 	@echo '                make check on debug kernels: $(DEBUG_KERNELS)'
 	@echo '  make fuzz     random calls, guided by what code they reach, on $(FUZZ_KERNEL);'
