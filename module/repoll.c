@@ -79,96 +79,58 @@ enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 	}
 }
 
-static struct flowfd_repoll_entry *repoll_take(struct flowfd_repoll *r)
+/* Polls the files in the list, in the order of their wakeups. */
+static void repoll_all(struct flowfd_repoll *r)
 {
-	struct llist_node *first = r->taken;
-
-	if (!first)
-		return NULL;
-	smp_wmb(); /* that the lock is taken before that nothing is; see repoll_is_idle() */
-	WRITE_ONCE(r->taken, first->next);
-	return llist_entry(first, struct flowfd_repoll_entry, node);
-}
-
-/*
- * Polls one file. Returns false if there is none of those that were queued before the
- * caller's first call; *@last is 0 then: these are in the present batch and the next. What
- * is queued later has its own work item, and may be in a batch of another task.
- */
-static bool repoll_next(struct flowfd_repoll *r, u64 *last)
-{
-	struct flowfd_repoll_entry *entry;
+	struct llist_node *list = llist_reverse_order(llist_del_all(&r->entries));
+	struct flowfd_repoll_entry *entry, *next;
 
 	lockdep_assert_held(&r->lock);
 
-	if (!*last)
-		*last = r->batch + 1;
-	if (!r->taken && r->batch < *last) {
-		WRITE_ONCE(r->taken, llist_reverse_order(llist_del_all(&r->entries)));
-		r->batch++;
+	llist_for_each_entry_safe(entry, next, list, node) {
+		/* A full barrier: a wakeup from here on queues the entry again. */
+		xchg(&entry->queued, false);
+		flowfd_repoll_poll(entry);
+		cond_resched();
 	}
-	entry = r->batch <= *last ? repoll_take(r) : NULL;
-	if (!entry)
-		return false;
-	/* A full barrier: a wakeup from here on queues the entry again. */
-	xchg(&entry->queued, false);
-	flowfd_repoll_poll(entry);
-	return true;
 }
 
 static void repoll_work(struct work_struct *work)
 {
 	struct flowfd_repoll *r = container_of(work, struct flowfd_repoll, work);
 	struct flowfd_ring *ring = r->ring;
-	u64 last = 0;
-	bool more;
 
-	do {
-		/*
-		 * A task has it, or is about to. It has the work queued again; its priority
-		 * must not delay the work of others in this class.
-		 */
-		if (!mutex_trylock(&r->lock))
-			break;
-		more = repoll_next(r, &last);
+	/*
+	 * Else a task has it, or is about to. It has the work queued again; its priority
+	 * must not delay the work of others in this class.
+	 */
+	if (mutex_trylock(&r->lock)) {
+		repoll_all(r);
 		mutex_unlock(&r->lock);
-		cond_resched();
-	} while (more);
+	}
 	flowfd_ring_end_work(ring);
 }
 
 /*
- * Whether all that was queued before is polled. An entry is in the list; then a task that has
- * the lock moves it; then it is taken; then a task that has the lock polls it. It is looked
- * for in that order, so that no entry passes the task that looks.
+ * Whether all that was queued before is polled: the list is emptied, and what was in it
+ * polled, by who has the lock.
  */
 static bool repoll_is_idle(struct flowfd_repoll *r)
 {
 	if (!llist_empty(&r->entries))
 		return false;
-	smp_rmb(); /* the list before the lock of the task that moves it */
-	if (mutex_is_locked(&r->lock))
-		return false;
-	smp_rmb(); /* the lock before what was moved */
-	if (READ_ONCE(r->taken))
-		return false;
-	smp_rmb(); /* what was moved before the lock of the task that polls it */
+	smp_rmb(); /* the list before the lock, which was taken before the list was emptied */
 	if (mutex_is_locked(&r->lock))
 		return false;
 	smp_rmb(); /* and then the caller looks for what that found */
 	return true;
 }
 
-static bool repoll_is_due(const struct flowfd_repoll *r)
+/* Whether there are files that the caller can poll, or that others poll now. */
+bool flowfd_repoll_is_due(struct flowfd_ring *ring)
 {
-	return !llist_empty(&r->entries) || READ_ONCE(r->taken);
-}
-
-/* Whether there are files that the caller can poll. */
-bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
-{
-	return repoll_is_due(&ring->repoll[REPOLL_KERNEL]) ||
-	       repoll_is_due(&ring->repoll[REPOLL_PROC]);
+	return !repoll_is_idle(&ring->repoll[REPOLL_KERNEL]) ||
+	       !repoll_is_idle(&ring->repoll[REPOLL_PROC]);
 }
 
 /* Files that do not wait are polled in the turn of the ring's user. */
@@ -186,30 +148,24 @@ static void repoll_queue_work(struct flowfd_repoll *r)
 
 static void repoll_now(struct flowfd_repoll *r)
 {
-	bool more = true;
-	u64 last = 0;
-
 	if (repoll_is_idle(r))
 		return;
-	/* A lock that is free is taken by a task that is killed, too. */
-	while (more && !fatal_signal_pending(current) && !mutex_lock_killable(&r->lock)) {
-		more = repoll_next(r, &last);
+	if (!mutex_lock_killable(&r->lock)) {
+		repoll_all(r);
 		mutex_unlock(&r->lock);
-		cond_resched();
 	}
 	/*
 	 * The worker may have found the lock taken. Orders the unlock before the look at the
 	 * list. Pairs with queue_work(), between an addition to the list and the worker.
 	 */
 	smp_mb();
-	if (repoll_is_due(r))
+	if (!llist_empty(&r->entries))
 		repoll_queue_work(r);
 }
 
 /*
  * Polls the kernel's own files and those of procfs, in place of the worker: all that were
- * queued before the call, also the one that the worker polls now. The caller holds no
- * lock.
+ * queued before the call, also those that the worker polls now. The caller holds no lock.
  */
 void flowfd_repoll_now(struct flowfd_ring *ring)
 {
@@ -244,8 +200,6 @@ void flowfd_repoll_init_ring(struct flowfd_ring *ring)
 	for (r = ring->repoll; r < ring->repoll + REPOLL_CLASSES; r++) {
 		init_llist_head(&r->entries);
 		mutex_init(&r->lock);
-		r->taken = NULL;
-		r->batch = 0;
 		INIT_WORK(&r->work, repoll_work);
 		r->ring = ring;
 	}

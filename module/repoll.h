@@ -38,17 +38,13 @@ static inline bool repoll_is_at_once(enum flowfd_repoll_class class)
 /**
  * struct flowfd_repoll - the files of a ring and class that are to be polled
  * @entries: to poll, the last first
- * @lock: held while one is polled; protects @taken and @batch
- * @taken: earlier ones, in order: a batch
- * @batch: how many batches were taken
+ * @lock: held while those that were in @entries are polled
  * @work: polls them; holds a reference to @ring while it is pending
  * @ring: fixed
  */
 struct flowfd_repoll {
 	struct llist_head entries;
-	struct mutex lock; /* one is polled */
-	struct llist_node *taken;
-	u64 batch;
+	struct mutex lock; /* some are polled */
 	struct work_struct work;
 	struct flowfd_ring *ring;
 };
@@ -73,7 +69,7 @@ void flowfd_repoll_exit(void);
 enum flowfd_repoll_class flowfd_repoll_class(const struct file *file);
 void flowfd_repoll_init_ring(struct flowfd_ring *ring);
 bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry);
-bool flowfd_repoll_is_due(const struct flowfd_ring *ring);
+bool flowfd_repoll_is_due(struct flowfd_ring *ring);
 void flowfd_repoll_now(struct flowfd_ring *ring);
 void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *entry);
 

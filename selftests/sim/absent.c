@@ -31,7 +31,7 @@ void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m) {}
 
 void flowfd_repoll_init_ring(struct flowfd_ring *ring) {}
 
-bool flowfd_repoll_is_due(const struct flowfd_ring *ring)
+bool flowfd_repoll_is_due(struct flowfd_ring *ring)
 {
 	return false;
 }
