@@ -43,8 +43,8 @@ static __always_inline bool publisher_is_preemptible(bool locked)
 }
 
 /*
- * Puts the item into the index, unless it is there: then returns false. As for
- * flowfd_publish(), @locked is a constant.
+ * Puts the item into the index, unless it is there: then returns false. It is not
+ * preempted where it would hide entries. @locked: as for flowfd_publish().
  */
 static __always_inline bool publish_entry(struct flowfd_watch *w, bool locked)
 {
@@ -98,17 +98,9 @@ static __always_inline void publish(struct flowfd_watch *w, __poll_t events, int
 }
 
 /*
- * Publishes events, not 0, of a watched file, in any context. @sync: the waker is about
- * to sleep, a hint for the scheduler. @locked: the lock of a wait queue is held; a
- * constant.
- *
- * Wait-free: a fixed number of steps, whatever user space stores in the memory meanwhile.
- * If the flag is set, the index has an entry of the item, or its publisher is about to
- * put it there and to wake; the consumer finds these events with that entry, and only
- * what is counted here is new.
- *
- * A publisher that has taken a position and not yet filled its slot hides all entries
- * behind it, so it must not be preempted in between.
+ * Publishes events, not 0, of a watched file, in any context, in a fixed number of steps.
+ * @sync: the waker is about to sleep, a hint for the scheduler. @locked: the lock of a
+ * wait queue is held; a constant.
  */
 static __always_inline void flowfd_publish(struct flowfd_watch *w, __poll_t events,
 					   int sync, bool locked)

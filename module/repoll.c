@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Files whose wakeups do not say what happened, or say more than is true, are polled by a
- * worker. A ring has a list of such files and one work item for each class of files. So a
- * wakeup does little with interrupts off, and a file that waits for user space delays
- * only other files of its own ring and class. A task that waits for the ring polls the
- * kernel's own files and those of procfs itself, so that it finds what happened before
- * its call.
+ * worker, or by a task that waits for the ring: "Wakeups without a key" of docs/ring.md.
  */
 #include <linux/fs.h>
 #include <linux/magic.h>

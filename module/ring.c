@@ -92,12 +92,8 @@ void flowfd_ring_return_item(struct flowfd_ring *ring, u32 number)
 
 /*
  * Takes a free item and returns its number, or -ENOSPC. An item rests while @queued has
- * one of the bits in @resting, until the consumer has taken it.
- *
- * For a file, FLOWFD_RING_BY_POST: if a poster died before it put the item into the
- * stack, nobody ever does, and the events of the file would be lost. An entry of an
- * earlier file in the index is no harm. For a post, all: it would not be put into the
- * stack while there is such an entry, and would not end a wait for more entries.
+ * one of the bits in @resting, until the consumer has taken it. For a file that is
+ * FLOWFD_RING_BY_POST, for a post all: "Posters that die" of docs/ring.md.
  */
 int flowfd_ring_take_item(struct flowfd_ring *ring, u32 resting)
 {

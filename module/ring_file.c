@@ -236,12 +236,10 @@ static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 }
 
 /*
- * Compares the tail, rather than reading the slot at the head: a consumer that is
- * harvesting has emptied slots and not stored the head yet, and a multishot poll may
- * look again at that moment. If it found nothing and the consumer then slept on that
- * poll, the wakeup of all entries that came meanwhile would be lost. That cannot happen
- * with posts: a poller that looks while the consumer has taken them is armed, and the
- * consumer looks at the stack again before it sleeps.
+ * Compares the tail: a consumer in the middle of a harvest has emptied the slot at the
+ * head (docs/ring.md). That cannot happen with posts: a poller that looks while the
+ * consumer has taken them is armed, and the consumer looks at the stack again before it
+ * sleeps.
  */
 static __poll_t ring_poll(struct file *file, poll_table *wait)
 {

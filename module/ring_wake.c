@@ -96,11 +96,8 @@ static bool ring_pollers_are_due(const struct flowfd_ring *ring, int listening)
 /*
  * Wakes the tasks that sleep on a ring, and its pollers. @sync: the publisher is about to
  * sleep, a hint for the scheduler. @posted: by a post, for which all sleepers wait.
- *
- * A sleeper is woken once. Pollers are woken once until one of them looks at the ring:
- * all others have yet to look, and will see the entries that came meanwhile. But an epoll
- * wakes one of several tasks, and that task may be killed before it looks. So the first
- * publisher after a tick has them woken again if none has looked.
+ * Pollers are woken once until one of them looks at the ring, or after a tick: an epoll
+ * may have woken a task that was killed.
  */
 void flowfd_ring_wake(struct flowfd_ring *ring, int sync, bool posted)
 {
@@ -149,11 +146,8 @@ void flowfd_ring_notify(struct flowfd_ring *ring)
 }
 
 /*
- * Makes up for a process that ends. It may have died after a push and before its look at
- * @armed, or after it was woken and before its look at the ring. So pollers are armed as
- * if one had looked: if there is nothing by now, the next post or entry wakes them, and
- * if there is, this does. Events of the same item do not: they are in its entry already.
- * A sleeper arms the ring by itself.
+ * Makes up for a process that ends: "Posters that die" of docs/ring.md. Pollers are armed
+ * as if one had looked; a sleeper arms the ring by itself.
  */
 void flowfd_ring_heal(struct flowfd_ring *ring)
 {
@@ -175,10 +169,8 @@ static int bookmark_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 }
 
 /*
- * Wakes all pollers, also exclusive ones: such a poller may go away before it looks.
- * Pollers that join meanwhile look by themselves. Without events, so that each poller
- * looks at the ring: a multishot poll of io_uring would complete with the events of a
- * wakeup, never look, and not be woken again.
+ * Wakes all pollers, also exclusive ones, without events, so that each looks at the ring
+ * (docs/ring.md). Pollers that join meanwhile look by themselves.
  */
 static void ring_wake_work(struct work_struct *work)
 {

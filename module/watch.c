@@ -76,13 +76,9 @@ static __poll_t watch_key(u32 mask)
 }
 
 /*
- * The worker holds a reference to the watch, so removal need not wait for it.
- *
- * A wakeup of which nothing is published yet (@has_facts) gets its place in the index now,
- * so that events are there in the order of their causes. Listeners are told now, too:
- * whatever finds the entry there tells nobody, and the poll may find nothing. A task that
- * waits for the ring polls such a file itself before it returns, and need not wait for the
- * worker.
+ * The worker holds a reference to the watch, so removal need not wait for it. A wakeup of
+ * which nothing is published yet (not @has_facts) gets its place in the index now, and
+ * listeners are told: "In order" of docs/ring.md.
  */
 static void watch_queue_repoll(struct flowfd_watch *w, bool has_facts)
 {
@@ -387,11 +383,8 @@ void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask)
 }
 
 /*
- * Publishes nothing more, and leaves the file. Waits for no worker: a worker may wait for
- * user space, and this may be the release of a ring in the context of another user's
- * task.
- *
- * Returns false if the file was closed before: then the watch is in ring->closed.
+ * Publishes nothing more, and leaves the file. Waits for no worker (docs/ring.md). Returns
+ * false if the file was closed before: then the watch is in ring->closed.
  */
 bool flowfd_watch_stop(struct flowfd_watch *w)
 {
