@@ -21,7 +21,6 @@ static const struct {
 	void (*exit)(void);
 } parts[] = {
 	{ flowfd_counter_init, flowfd_counter_exit },
-	{ flowfd_ring_init, flowfd_ring_exit },
 	{ flowfd_watch_init, flowfd_watch_exit },
 	{ flowfd_closing_init, flowfd_closing_exit },
 	{ flowfd_work_class_init, flowfd_work_class_exit },

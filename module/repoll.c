@@ -194,7 +194,6 @@ void flowfd_repoll_init_ring(struct flowfd_ring *ring)
 	struct flowfd_repoll *r;
 
 	for (r = ring->repoll; r < ring->repoll + REPOLL_CLASSES; r++) {
-		init_llist_head(&r->entries);
 		mutex_init(&r->lock);
 		INIT_WORK(&r->work, repoll_work);
 		r->ring = ring;

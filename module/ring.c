@@ -16,8 +16,6 @@ static_assert(offsetof(struct flowfd_ring_header, posted) == 128);
 static_assert(sizeof(struct flowfd_ring_item) == 16);
 static_assert(FLOWFD_RING_ITEMS_MAX <= FLOWFD_RING_POSTED_ITEM);
 
-static struct kmem_cache *ring_cache;
-
 /*
  * How many entries wait in the index; 0 while the first slot is not filled yet. The
  * consumer says where the first entry is: if it stores a wrong position, the result is
@@ -186,9 +184,7 @@ static int ring_alloc_private(struct flowfd_ring *ring)
 	}
 	for (i = 0; i < ring->max_items; i++)
 		ring->free[i] = i;
-	ring->free_first = 0;
 	ring->free_count = ring->max_items;
-	ring->post_count = 0;
 	return 0;
 }
 
@@ -201,14 +197,14 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 	struct flowfd_ring *ring;
 	int err;
 
-	ring = kmem_cache_alloc(ring_cache, GFP_KERNEL_ACCOUNT);
+	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
 	ring->max_items = max_items;
-	atomic_long_set(&ring->tail, 0);
-	atomic_set(&ring->listening, 0);
-	ring->wanted = 0;
-	ring->closed_before = NULL;
+	init_waitqueue_head(&ring->wqh);
+	spin_lock_init(&ring->sleeper_lock);
+	spin_lock_init(&ring->repoll_lock);
+	mutex_init(&ring->lock);
 	refcount_set(&ring->object.refs, 1);
 	err = ring_alloc_private(ring);
 	if (err)
@@ -221,7 +217,7 @@ struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 free_private:
 	ring_free_private(ring);
 free_ring:
-	kmem_cache_free(ring_cache, ring);
+	kfree(ring);
 	return ERR_PTR(err);
 }
 
@@ -234,7 +230,7 @@ void flowfd_ring_put(struct flowfd_object *o)
 		return;
 	flowfd_memory_free(&ring->memory);
 	ring_free_private(ring);
-	kmem_cache_free(ring_cache, ring);
+	kfree(ring);
 }
 
 /*
@@ -258,31 +254,4 @@ void flowfd_ring_end_work(struct flowfd_ring *ring)
 {
 	flowfd_ring_put(&ring->object);
 	module_put(THIS_MODULE);
-}
-
-static void ring_construct(void *object)
-{
-	struct flowfd_ring *ring = object;
-
-	init_waitqueue_head(&ring->wqh);
-	spin_lock_init(&ring->sleeper_lock);
-	ring->sleepers = RB_ROOT_CACHED;
-	spin_lock_init(&ring->repoll_lock);
-	mutex_init(&ring->lock);
-	init_llist_head(&ring->closed);
-}
-
-/* Makes the slab cache of rings. Returns 0 or -ENOMEM. */
-int flowfd_ring_init(void)
-{
-	ring_cache = kmem_cache_create("flowfd_ring", sizeof(struct flowfd_ring),
-				       __alignof__(struct flowfd_ring), SLAB_ACCOUNT,
-				       ring_construct);
-	return ring_cache ? 0 : -ENOMEM;
-}
-
-/* The last ring is gone. */
-void flowfd_ring_exit(void)
-{
-	kmem_cache_destroy(ring_cache);
 }

@@ -117,8 +117,6 @@ static inline u32 ring_tail(const struct flowfd_ring *ring)
 }
 
 /* ring.c */
-int flowfd_ring_init(void);
-void flowfd_ring_exit(void);
 struct flowfd_ring *flowfd_ring_alloc(u32 max_items);
 void flowfd_ring_put(struct flowfd_object *o);
 void flowfd_ring_describe(const struct flowfd_ring *ring,

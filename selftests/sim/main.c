@@ -107,7 +107,6 @@ int main(int argc, char **argv)
 		}
 	}
 	subject_init();
-	rings_init();
 	for (done = 0; done < number && (!end || time(NULL) < end); done++) {
 		h = only ?: kind_of(first + done);
 		if (run_history(h, first + done))

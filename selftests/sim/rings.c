@@ -34,12 +34,6 @@ static struct ring_waiter {
 } waiters[WAITERS];
 static unsigned int waiter_count;
 
-void rings_init(void)
-{
-	if (flowfd_ring_init())
-		abort();
-}
-
 static __poll_t poll_ring(poll_table *wait)
 {
 	return file->f_op->poll(file, wait);

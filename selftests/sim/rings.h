@@ -3,7 +3,6 @@
 #ifndef FLOWFD_SIM_RINGS_H
 #define FLOWFD_SIM_RINGS_H
 
-void rings_init(void);
 void rings_live(void);
 
 #endif /* FLOWFD_SIM_RINGS_H */
