@@ -17,8 +17,6 @@
 #include "repoll.h"
 #include "work.h"
 
-struct seq_file;
-
 /* Of the file of a ring. */
 #define FLOWFD_RING_NAME "[flowfd-ring]"
 
@@ -139,10 +137,6 @@ void flowfd_ring_arm(struct flowfd_ring *ring, int bit);
 void flowfd_ring_notify(struct flowfd_ring *ring);
 void flowfd_ring_heal(struct flowfd_ring *ring);
 int flowfd_ring_sleep(struct flowfd_ring *ring, u32 wanted, ktime_t end, bool *slept);
-
-/* ring_stats.c */
-void flowfd_ring_get_stats(struct flowfd_ring *ring, struct flowfd_ring_stats *answer);
-void flowfd_ring_show_stats(struct seq_file *m, struct flowfd_ring *ring);
 
 /* ring_file.c */
 extern const struct flowfd_object_ops flowfd_ring_object_ops;
