@@ -169,16 +169,7 @@ void flowfd_repoll_now(struct flowfd_ring *ring)
 	repoll_now(&ring->repoll[REPOLL_PROC]);
 }
 
-/*
- * Whether the caller is to queue the entry of a file that was woken. If so it takes the
- * references that the worker needs, and calls flowfd_repoll_queue().
- */
-bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry)
-{
-	return !xchg(&entry->queued, true);
-}
-
-/* Has a worker poll the file of a claimed entry. In any context. */
+/* Has a worker poll the file of an entry, after the caller set @queued. In any context. */
 void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *entry)
 {
 	struct flowfd_repoll *r = &ring->repoll[entry->class];

@@ -52,7 +52,7 @@ struct flowfd_repoll {
 /**
  * struct flowfd_repoll_entry - a file that may have to be polled
  * @node: in the list of its ring and class
- * @queued: not 0: it is in the list
+ * @queued: not 0: it is in the list, or about to be
  * @class: enum flowfd_repoll_class; fixed
  */
 struct flowfd_repoll_entry {
@@ -68,7 +68,6 @@ int flowfd_repoll_init(void);
 void flowfd_repoll_exit(void);
 enum flowfd_repoll_class flowfd_repoll_class(const struct file *file);
 void flowfd_repoll_init_ring(struct flowfd_ring *ring);
-bool flowfd_repoll_claim(struct flowfd_repoll_entry *entry);
 bool flowfd_repoll_is_due(struct flowfd_ring *ring);
 void flowfd_repoll_now(struct flowfd_ring *ring);
 void flowfd_repoll_queue(struct flowfd_ring *ring, struct flowfd_repoll_entry *entry);

@@ -84,7 +84,8 @@ static void watch_queue_repoll(struct flowfd_watch *w, bool has_facts)
 {
 	bool entered = false;
 
-	if (!flowfd_repoll_claim(&w->repoll))
+	/* Pairs with that in repoll_all(): if it is queued, the poll is yet to come. */
+	if (xchg(&w->repoll.queued, true))
 		return;
 	refcount_inc(&w->refs);
 	/*
