@@ -60,7 +60,7 @@ struct ring_stats {
  * @wake_work: wakes pollers; holds a reference while pending
  * @repoll: files that a worker, or a task that waits, must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch
- * @lock: protects the members from @watches to @post_count, and @closed_before
+ * @lock: protects the members from @watches to @post_count
  * @watches: hash table by file and descriptor
  * @free: free items, a queue, so that an item rests before it is used again
  * @free_first: position of its first
@@ -71,7 +71,6 @@ struct ring_stats {
  * @max_items: length of @free
  * @id: number shown in fdinfo, never used for another ring
  * @closed: watches whose file was closed, to be removed
- * @closed_before: others, taken from @closed
  * @memory: what @header, @items and @index are in
  * @object: its references and creator; part of the list of all
  */
@@ -103,7 +102,6 @@ struct flowfd_ring {
 	u32 max_items;
 	u64 id;
 	struct llist_head closed;
-	struct llist_node *closed_before;
 	struct flowfd_memory memory;
 	struct flowfd_object object;
 };

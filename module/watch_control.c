@@ -98,20 +98,12 @@ static bool watch_remove(struct flowfd_watch *w)
 	return true;
 }
 
-/* Makes some items of closed files free again. */
-static void watch_remove_closed(struct flowfd_ring *ring, u32 limit)
+/* Makes the items of closed files free again. */
+static void watch_remove_closed(struct flowfd_ring *ring)
 {
-	struct flowfd_watch *w;
+	struct flowfd_watch *w, *next;
 
-	lockdep_assert_held(&ring->lock);
-
-	while (limit--) {
-		if (!ring->closed_before)
-			ring->closed_before = llist_del_all(&ring->closed);
-		if (!ring->closed_before)
-			return;
-		w = llist_entry(ring->closed_before, struct flowfd_watch, closed);
-		ring->closed_before = w->closed.next;
+	llist_for_each_entry_safe(w, next, llist_del_all(&ring->closed), closed) {
 		watch_retire(w);
 		cond_resched();
 	}
@@ -221,7 +213,7 @@ static int watch_remove_each(struct flowfd_ring *ring, const u64 *data)
 		}
 		cond_resched();
 	}
-	watch_remove_closed(ring, U32_MAX);
+	watch_remove_closed(ring);
 	return removed;
 }
 
@@ -233,7 +225,7 @@ static int control_locked(struct flowfd_ring *ring, struct file *file,
 	struct flowfd_watch *w;
 	int removed;
 
-	watch_remove_closed(ring, U32_MAX);
+	watch_remove_closed(ring);
 	switch (entry->op) {
 	case FLOWFD_RING_ADD:
 	case FLOWFD_RING_ADD_PINNED:
@@ -331,7 +323,7 @@ void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m)
 		seq_puts(m, "flowfd-ring-busy: 1\n");
 		return;
 	}
-	watch_remove_closed(ring, RING_SHOWN_MAX);
+	watch_remove_closed(ring);
 	watch_show_first(ring, m);
 	flowfd_posts_show(ring, m);
 	mutex_unlock(&ring->lock);
