@@ -39,7 +39,6 @@ static int __init flowfd_init(void)
 	unsigned int i;
 	int err;
 
-	flowfd_watch_control_init();
 	flowfd_balance_init();
 	for (i = 0; i < ARRAY_SIZE(parts); i++) {
 		err = parts[i].init();

@@ -61,7 +61,7 @@ struct ring_stats {
  * @repoll: files that a worker, or a task that waits, must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch
  * @lock: protects the members from @watches to @post_count
- * @watches: hash table by file and descriptor
+ * @watches: hash table by descriptor
  * @free: free items, a queue, so that an item rests before it is used again
  * @free_first: position of its first
  * @free_count: its length

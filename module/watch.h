@@ -84,6 +84,5 @@ void flowfd_publish_traced(struct flowfd_watch *w, __poll_t events, int sync);
 int flowfd_watch_control(struct flowfd_ring *ring, const struct flowfd_ring_entry *entry);
 void flowfd_watch_remove_all(struct flowfd_ring *ring);
 void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m);
-void flowfd_watch_control_init(void);
 
 #endif /* FLOWFD_WATCH_H */

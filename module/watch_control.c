@@ -8,7 +8,6 @@
 #include <linux/hash.h>
 #include <linux/magic.h>
 #include <linux/module.h>
-#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 
@@ -16,9 +15,6 @@
 #include "counter.h"
 #include "post.h"
 #include "watch.h"
-
-/* fdinfo lists watches in the order of their hash, and what is hashed is an address. */
-static u64 watch_hash_key;
 
 static bool file_is_of_module(const struct file *file, const char *name)
 {
@@ -57,12 +53,9 @@ static bool file_polls_for_task(const struct file *file)
 	       file_is_of_module(file, "binder_linux");
 }
 
-static struct hlist_head *watch_chain(const struct flowfd_ring *ring,
-				      const struct file *file, int fd)
+static struct hlist_head *watch_chain(const struct flowfd_ring *ring, int fd)
 {
-	u32 hash = hash_64(((uintptr_t)file ^ watch_hash_key) + fd, ring->hash_bits);
-
-	return &ring->watches[hash];
+	return &ring->watches[hash_32(fd, ring->hash_bits)];
 }
 
 static struct flowfd_watch *watch_find(const struct flowfd_ring *ring,
@@ -70,9 +63,11 @@ static struct flowfd_watch *watch_find(const struct flowfd_ring *ring,
 {
 	struct flowfd_watch *w;
 
-	hlist_for_each_entry(w, watch_chain(ring, file, fd), hash) {
+	hlist_for_each_entry(w, watch_chain(ring, fd), hash) {
 		if (w->closing.file == file && w->fd == fd)
 			return w;
+		/* A program can add a million files under one number. */
+		cond_resched();
 	}
 	return NULL;
 }
@@ -168,7 +163,7 @@ static int watch_add(struct flowfd_ring *ring, struct file *file,
 		flowfd_watch_put(w);
 		return err;
 	}
-	hlist_add_head(&w->hash, watch_chain(ring, file, entry->fd));
+	hlist_add_head(&w->hash, watch_chain(ring, entry->fd));
 	err = flowfd_watch_start(w, mask);
 	if (err) {
 		watch_remove(w);
@@ -327,10 +322,4 @@ void flowfd_watch_show_all(struct flowfd_ring *ring, struct seq_file *m)
 	watch_show_first(ring, m);
 	flowfd_posts_show(ring, m);
 	mutex_unlock(&ring->lock);
-}
-
-/* Chooses the key of the hash tables. */
-void flowfd_watch_control_init(void)
-{
-	get_random_bytes(&watch_hash_key, sizeof(watch_hash_key));
 }
