@@ -244,12 +244,6 @@ static int control_locked(struct flowfd_ring *ring, struct file *file,
 	return 0;
 }
 
-static bool entry_has_file(const struct flowfd_ring_entry *entry)
-{
-	return entry->op == FLOWFD_RING_ADD || entry->op == FLOWFD_RING_ADD_PINNED ||
-	       entry->op == FLOWFD_RING_MOD || entry->op == FLOWFD_RING_DEL;
-}
-
 /* Carries out an entry of FLOWFD_IOC_RING_CONTROL, and returns its result. */
 int flowfd_watch_control(struct flowfd_ring *ring, const struct flowfd_ring_entry *entry)
 {
@@ -258,7 +252,8 @@ int flowfd_watch_control(struct flowfd_ring *ring, const struct flowfd_ring_entr
 
 	if (!entry_is_valid(entry))
 		return -EINVAL;
-	if (entry_has_file(entry)) {
+	/* All others that name a file have EPOLLET. */
+	if (entry->op == FLOWFD_RING_DEL || entry->events) {
 		file = fget(entry->fd);
 		if (!file)
 			return -EBADF;
