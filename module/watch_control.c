@@ -16,13 +16,6 @@
 #include "post.h"
 #include "watch.h"
 
-static bool file_is_of_module(const struct file *file, const char *name)
-{
-	struct module *owner = file->f_op->owner;
-
-	return owner && !strcmp(module_name(owner), name);
-}
-
 static bool file_has_name(const struct file *file, const char *name)
 {
 	return file_inode(file)->i_sb->s_magic == ANON_INODE_FS_MAGIC &&
@@ -47,10 +40,11 @@ static bool file_is_a_watcher(const struct file *file)
 static bool file_polls_for_task(const struct file *file)
 {
 	unsigned long magic = file_inode(file)->i_sb->s_magic;
+	struct module *owner = file->f_op->owner;
 
 	return file_has_name(file, "[signalfd]") || magic == BINDERFS_SUPER_MAGIC ||
 	       magic == RUST_BINDERFS_SUPER_MAGIC ||
-	       file_is_of_module(file, "binder_linux");
+	       (owner && !strcmp(module_name(owner), "binder_linux"));
 }
 
 static struct hlist_head *watch_chain(const struct flowfd_ring *ring, int fd)
