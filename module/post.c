@@ -19,7 +19,6 @@ int flowfd_post_add(struct flowfd_ring *ring, u64 data)
 		return number;
 	flowfd_ring_set_item(&ring->items[number], data);
 	__set_bit(number, ring->posts);
-	ring->post_count++;
 	return number;
 }
 
@@ -28,7 +27,6 @@ static void post_remove(struct flowfd_ring *ring, u32 number)
 	lockdep_assert_held(&ring->lock);
 
 	__clear_bit(number, ring->posts);
-	ring->post_count--;
 	flowfd_ring_clear_item(&ring->items[number]);
 	flowfd_ring_return_item(ring, number);
 }

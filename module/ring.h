@@ -60,13 +60,12 @@ struct ring_stats {
  * @wake_work: wakes pollers; holds a reference while pending
  * @repoll: files that a worker, or a task that waits, must poll, by class
  * @repoll_lock: publishing by a worker against removal of the watch
- * @lock: protects the members from @watches to @post_count
+ * @lock: protects the members from @watches to @posts
  * @watches: hash table by descriptor
  * @free: free items, a queue, so that an item rests before it is used again
  * @free_first: position of its first
  * @free_count: its length
  * @posts: bitmap of the items that are posts
- * @post_count: number of posts
  * @hash_bits: log2 of the length of @watches; fixed, as is @max_items
  * @max_items: length of @free
  * @id: number shown in fdinfo, never used for another ring
@@ -97,7 +96,6 @@ struct flowfd_ring {
 	u32 free_first;
 	u32 free_count;
 	unsigned long *posts;
-	u32 post_count;
 	u32 hash_bits;
 	u32 max_items;
 	u64 id;

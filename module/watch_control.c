@@ -3,6 +3,7 @@
  * Adding, changing and removing the watches of a ring, as FLOWFD_IOC_RING_CONTROL
  * asks for, and listing them. All of it is under the ring's lock.
  */
+#include <linux/bitmap.h>
 #include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/hash.h>
@@ -279,13 +280,13 @@ static void watch_show(const struct flowfd_watch *w, struct seq_file *m)
 /* No more than that, so that the time of a reader is bounded. */
 static void watch_show_first(struct flowfd_ring *ring, struct seq_file *m)
 {
-	u32 all = ring->max_items - ring->free_count - ring->post_count;
+	u32 posts = bitmap_weight(ring->posts, ring->max_items);
+	u32 all = ring->max_items - ring->free_count - posts;
 	u32 left = min(all, RING_SHOWN_MAX);
 	const struct flowfd_watch *w;
 	u32 i;
 
-	seq_printf(m, "flowfd-ring-watches: %u\nflowfd-ring-posts: %u\n", all,
-		   ring->post_count);
+	seq_printf(m, "flowfd-ring-watches: %u\nflowfd-ring-posts: %u\n", all, posts);
 	for (i = 0; left && i < 1U << ring->hash_bits && !seq_has_overflowed(m); i++) {
 		hlist_for_each_entry(w, &ring->watches[i], hash) {
 			watch_show(w, m);
