@@ -45,7 +45,7 @@ void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events)
 
 	list_for_each_entry_safe(entry, next, &c->wqh.head, entry) {
 		if (likely(entry->func == flowfd_watch_wake &&
-			   watch_announce(watch_of_first(entry), events, 0)))
+			   watch_announce(entry->private, events, 0)))
 			continue;
 		if (counter_wake_one(entry, events))
 			break;

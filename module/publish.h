@@ -112,12 +112,6 @@ static __always_inline void flowfd_publish(struct flowfd_watch *w, __poll_t even
 		publish(w, events, sync, locked, false);
 }
 
-/* The watch of the first wait queue of a file, at a fixed place in the watch. */
-static __always_inline struct flowfd_watch *watch_of_first(struct wait_queue_entry *wait)
-{
-	return container_of(wait, struct flowfd_watch, queue.wait);
-}
-
 /*
  * The fast path of a wakeup, under the lock of the file's wait queue. @events is 0 if the
  * wakeup says nothing; @sync is as for flowfd_publish(). Returns false if the wakeup

@@ -196,14 +196,6 @@ static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync, voi
 int flowfd_watch_wake(struct wait_queue_entry *wait, unsigned int mode, int sync,
 		      void *key)
 {
-	if (likely(watch_announce(watch_of_first(wait), key_to_poll(key), sync)))
-		return 0;
-	return watch_wake_slow(wait, sync, key);
-}
-
-static int watch_wake_second(struct wait_queue_entry *wait, unsigned int mode, int sync,
-			     void *key)
-{
 	if (likely(watch_announce(wait->private, key_to_poll(key), sync)))
 		return 0;
 	return watch_wake_slow(wait, sync, key);
@@ -215,7 +207,6 @@ static void watch_join(struct file *file, wait_queue_head_t *head, poll_table *t
 	struct watch_poll *p = container_of(table, struct watch_poll, table);
 	struct flowfd_watch *w = p->watch;
 	struct flowfd_watch_queue *q = &w->queue;
-	wait_queue_func_t func = flowfd_watch_wake;
 
 	if (p->err || READ_ONCE(q->head) == head)
 		return;
@@ -232,9 +223,8 @@ static void watch_join(struct file *file, wait_queue_head_t *head, poll_table *t
 			return;
 		}
 		w->queue2 = q;
-		func = watch_wake_second;
 	}
-	init_waitqueue_func_entry(&q->wait, func);
+	init_waitqueue_func_entry(&q->wait, flowfd_watch_wake);
 	q->wait.private = w;
 	q->head = head;
 	add_wait_queue(head, &q->wait);
