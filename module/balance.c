@@ -178,7 +178,8 @@ static struct flowfd_balance_file *balance_alloc(struct file *file, struct socke
 	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 	if (!b)
 		return ERR_PTR(-ENOMEM);
-	flowfd_closing_init_hook(&b->closing, file, CLOSING_BALANCE);
+	b->closing.file = file;
+	b->closing.user = CLOSING_BALANCE;
 	err = flowfd_closing_track_file(&b->closing);
 	if (err <= 0) {
 		kfree(b);

@@ -320,16 +320,6 @@ static struct flowfd_closing_target *target_find(struct inode *inode, u8 shard)
 	return container_of(mark, struct flowfd_closing_target, mark);
 }
 
-void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file,
-			      enum flowfd_closing_user user)
-{
-	hook->file = file;
-	hook->user = user;
-	hook->of_inode = false;
-	hook->state = CLOSING_LIVE;
-	hook->polling = false;
-}
-
 /*
  * Hooks into a file that calls flowfd_closing_end_hooks() with @hooks when it is
  * released.

@@ -13,7 +13,7 @@
  * @CLOSING_REMOVED: nothing: the user has let go of it
  * @CLOSING_CLOSED: nothing: it was closed, and the user was told so
  */
-enum flowfd_closing_state { CLOSING_LIVE, CLOSING_REMOVED, CLOSING_CLOSED };
+enum flowfd_closing_state { CLOSING_LIVE = 0, CLOSING_REMOVED, CLOSING_CLOSED };
 
 /* Of a hook. No pointer: a ring can have a million watches, each with a hook. */
 enum flowfd_closing_user { CLOSING_WATCH, CLOSING_BALANCE, CLOSING_USERS };
@@ -29,7 +29,8 @@ enum flowfd_closing_user { CLOSING_WATCH, CLOSING_BALANCE, CLOSING_USERS };
  * @polling: a worker polls @file
  * @of_inode: whether @hooks is an inode's
  *
- * @file, @user and @shard are fixed, the rest is under the shard's lock.
+ * @file, @user and @shard are fixed, the rest is under the shard's lock. The user sets the
+ * first two, and all else to 0.
  */
 struct flowfd_closing_hook {
 	struct rb_node node;
@@ -62,8 +63,6 @@ extern const struct flowfd_closing_ops *flowfd_closing_ops[CLOSING_USERS];
 
 int flowfd_closing_init(void);
 void flowfd_closing_exit(void);
-void flowfd_closing_init_hook(struct flowfd_closing_hook *hook, struct file *file,
-			      enum flowfd_closing_user user);
 void flowfd_closing_track(struct flowfd_closing_hook *hook, struct rb_root *hooks);
 int flowfd_closing_track_file(struct flowfd_closing_hook *hook);
 bool flowfd_closing_may_pin(struct file *file);

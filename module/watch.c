@@ -308,16 +308,12 @@ struct flowfd_watch *flowfd_watch_alloc(struct flowfd_ring *ring, struct file *f
 	if (!w)
 		return NULL;
 	refcount_inc(&ring->object.refs);
-	w->ring = ring;
-	w->fd = fd;
-	watch_set_mask(w, 0);
-	refcount_set(&w->refs, 1);
-	w->pinned = false;
-	flowfd_closing_init_hook(&w->closing, file, CLOSING_WATCH);
-	w->queue.wait.func = NULL;
-	w->queue.head = NULL;
-	w->queue2 = NULL;
-	w->repoll.queued = false;
+	*w = (struct flowfd_watch){
+		.ring = ring,
+		.fd = fd,
+		.refs = REFCOUNT_INIT(1),
+		.closing = { .file = file, .user = CLOSING_WATCH },
+	};
 	return w;
 }
 
