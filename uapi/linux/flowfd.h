@@ -897,7 +897,6 @@ struct flowfd_balance {
  * also when it is busy.
  *
  * The descriptor does not keep the socket open, and cannot be polled.
- * /proc/PID/fdinfo has the number of wakeups and of workers that were moved.
  *
  * EBADF: @fd is not open, or the socket of an O_PATH descriptor is closed. ENOTSOCK: it is
  * not a socket. EINVAL: it does not listen, or is of another protocol. EBUSY: the socket is
