@@ -244,7 +244,6 @@ void flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s,
 
 /* turns.c */
 void flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bucket);
-void flowfd_counter_notify(struct flowfd_counter *c);
 void flowfd_counter_heal(struct work_struct *work);
 enum hrtimer_restart flowfd_counter_expired(struct hrtimer *timer);
 

@@ -95,85 +95,52 @@ static ktime_t transfer_end(u64 timeout)
 	return ns_to_ktime(now + timeout);
 }
 
-static int control_get_transfer(struct flowfd_transfer *args,
-				struct flowfd_options *options, const struct file *file,
-				u32 flags, const void __user *argp, size_t size)
-{
-	int err = flowfd_copy_args(args, sizeof(*args), FLOWFD_TRANSFER_SIZE_VER0, argp,
-				   size);
-
-	if (err)
-		return err;
-	if (args->flags & ~flags || args->reserved)
-		return -EINVAL;
-	options->nonblock = args->flags & FLOWFD_NONBLOCK || file->f_flags & O_NONBLOCK;
-	options->urgent = args->flags & FLOWFD_URGENT;
-	options->end = transfer_end(args->timeout);
-	return 0;
-}
-
-/* To restart a call after a signal would begin its timeout again. */
-static long transfer_result(int err, const struct flowfd_transfer *args)
-{
-	return err == -ERESTARTSYS && args->timeout ? -EINTR : err;
-}
-
-static long control_write(struct file *file, const void __user *argp, size_t size)
-{
-	struct flowfd_counter *c = file->private_data;
-	struct flowfd_transfer args;
-	struct flowfd_options options;
-	int err;
-
-	if (!(file->f_mode & FMODE_WRITE))
-		return -EBADF;
-	err = control_get_transfer(&args, &options, file, FLOWFD_NONBLOCK | FLOWFD_URGENT,
-				   argp, size);
-	if (err)
-		return err;
-	spin_lock_irq(&c->wqh.lock);
-	err = flowfd_counter_add(c, args.value, &options);
-	spin_unlock_irq(&c->wqh.lock);
-	return transfer_result(err, &args);
-}
-
-static long control_read(struct file *file, void __user *argp, size_t size)
+/* FLOWFD_IOC_COUNTER_WRITE or FLOWFD_IOC_COUNTER_READ. */
+static long control_transfer(struct file *file, void __user *argp, size_t size,
+			     bool writes)
 {
 	struct flowfd_transfer __user *result = argp;
+	u32 flags = writes ? FLOWFD_NONBLOCK | FLOWFD_URGENT : FLOWFD_NONBLOCK;
 	struct flowfd_counter *c = file->private_data;
-	struct flowfd_transfer args;
 	struct flowfd_options options;
-	u64 value = 0;
+	struct flowfd_transfer args;
+	u64 value;
 	int err;
 
-	if (!(file->f_mode & FMODE_READ))
+	if (!(file->f_mode & (writes ? FMODE_WRITE : FMODE_READ)))
 		return -EBADF;
-	err = control_get_transfer(&args, &options, file, FLOWFD_NONBLOCK, argp, size);
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_TRANSFER_SIZE_VER0, argp,
+			       size);
 	if (err)
 		return err;
+	if (args.flags & ~flags || args.reserved)
+		return -EINVAL;
 	/* Before the count is taken, which would be lost. */
-	if (put_user(args.value, &result->value))
+	if (!writes && put_user(args.value, &result->value))
 		return -EFAULT;
+	options.nonblock = args.flags & FLOWFD_NONBLOCK || file->f_flags & O_NONBLOCK;
+	options.urgent = args.flags & FLOWFD_URGENT;
+	options.end = transfer_end(args.timeout);
+	value = args.value;
 	spin_lock_irq(&c->wqh.lock);
-	err = flowfd_counter_take(c, &value, &options);
+	err = writes ? flowfd_counter_add(c, value, &options) :
+		       flowfd_counter_take(c, &value, &options);
 	spin_unlock_irq(&c->wqh.lock);
-	if (err)
-		return transfer_result(err, &args);
-	return put_user(value, &result->value);
-}
-
-/* Semaphores would need a take of their own. */
-static bool counter_mapping_is_valid(u32 flags)
-{
-	return !(flags & FLOWFD_MAPPED) ||
-	       (MAPPED_IS_POSSIBLE && !(flags & FLOWFD_SEMAPHORE));
+	/* To restart a call after a signal would begin its timeout again. */
+	if (err == -ERESTARTSYS && args.timeout)
+		return -EINTR;
+	return err || writes ? err : put_user(value, &result->value);
 }
 
 static bool counter_args_are_valid(const struct flowfd_create_counter *args, u32 flags)
 {
 	if (args->flags & ~flags)
 		return false;
-	if (args->reserved || !counter_mapping_is_valid(args->flags))
+	if (args->reserved)
+		return false;
+	/* Semaphores would need a take of their own. */
+	if (args->flags & FLOWFD_MAPPED &&
+	    (!MAPPED_IS_POSSIBLE || args->flags & FLOWFD_SEMAPHORE))
 		return false;
 	if (args->initial >= (args->maximum ?: U64_MAX))
 		return false;
@@ -211,35 +178,10 @@ static long control_notify(struct flowfd_counter *c)
 {
 	if (!store_is_mapped(&c->store))
 		return -ENODEV;
-	flowfd_counter_notify(c);
+	spin_lock_irq(&c->wqh.lock);
+	flowfd_counter_settle(c, 0, false);
+	spin_unlock_irq(&c->wqh.lock);
 	return 0;
-}
-
-/* Requests with a structure that can grow. */
-static long control_sized(struct file *file, unsigned int cmd, void __user *argp)
-{
-	struct flowfd_counter *c = file->private_data;
-	size_t size = _IOC_SIZE(cmd);
-
-	switch (without_size(cmd)) {
-	case without_size(FLOWFD_IOC_SETUP_COUNTER):
-		return control_set_up(c, argp, size);
-	case without_size(FLOWFD_IOC_SET_FLOW):
-		return control_set_flow(c, argp, size);
-	case without_size(FLOWFD_IOC_GET_FLOW):
-		return control_get_flow(c, argp, size);
-	case without_size(FLOWFD_IOC_COUNTER_WRITE):
-		return control_write(file, argp, size);
-	case without_size(FLOWFD_IOC_COUNTER_READ):
-		return control_read(file, argp, size);
-	case without_size(FLOWFD_IOC_COUNTER_STATS):
-		return control_stats(c, argp, size);
-	case without_size(FLOWFD_IOC_COUNTER_BRIDGE):
-		return flowfd_bridge_control(file, argp, size);
-	case without_size(FLOWFD_IOC_SHARE):
-		return flowfd_share(file, c->id, argp, size);
-	}
-	return flowfd_common_ioctl(cmd, argp);
 }
 
 /*
@@ -250,6 +192,7 @@ long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 {
 	struct flowfd_counter *c = file->private_data;
 	void __user *argp = (void __user *)arg;
+	size_t size = _IOC_SIZE(cmd);
 
 	switch (cmd) {
 	case FLOWFD_IOC_COUNTER_NOTIFY:
@@ -265,5 +208,23 @@ long flowfd_counter_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	case EFD_IOC_GET_QOS:
 		return control_get_qos(c, argp);
 	}
-	return control_sized(file, cmd, argp);
+	switch (without_size(cmd)) {
+	case without_size(FLOWFD_IOC_SETUP_COUNTER):
+		return control_set_up(c, argp, size);
+	case without_size(FLOWFD_IOC_SET_FLOW):
+		return control_set_flow(c, argp, size);
+	case without_size(FLOWFD_IOC_GET_FLOW):
+		return control_get_flow(c, argp, size);
+	case without_size(FLOWFD_IOC_COUNTER_WRITE):
+		return control_transfer(file, argp, size, true);
+	case without_size(FLOWFD_IOC_COUNTER_READ):
+		return control_transfer(file, argp, size, false);
+	case without_size(FLOWFD_IOC_COUNTER_STATS):
+		return control_stats(c, argp, size);
+	case without_size(FLOWFD_IOC_COUNTER_BRIDGE):
+		return flowfd_bridge_control(file, argp, size);
+	case without_size(FLOWFD_IOC_SHARE):
+		return flowfd_share(file, c->id, argp, size);
+	}
+	return flowfd_common_ioctl(cmd, argp);
 }

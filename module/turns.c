@@ -225,14 +225,6 @@ void flowfd_counter_settle(struct flowfd_counter *c, __poll_t news, bool past_bu
 	turns_forget(c);
 }
 
-/* FLOWFD_IOC_COUNTER_NOTIFY of a mapped counter. Takes the lock. */
-void flowfd_counter_notify(struct flowfd_counter *c)
-{
-	spin_lock_irq(&c->wqh.lock);
-	flowfd_counter_settle(c, 0, false);
-	spin_unlock_irq(&c->wqh.lock);
-}
-
 /*
  * Does what processes that ended may have left undone with a mapped counter. Takes the
  * lock. One may have died after an add or take and before it looked at the bits, or after
