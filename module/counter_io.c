@@ -154,19 +154,6 @@ static bool destination_is_valid(const struct destination *d)
 	return !get_user(value, d->buf) && !put_user(value, d->buf);
 }
 
-/* The same without faults: perhaps false for one that can. */
-static bool destination_is_valid_now(const struct destination *d)
-{
-	bool valid;
-
-	if (d->to)
-		return false;
-	pagefault_disable();
-	valid = destination_is_valid(d);
-	pagefault_enable();
-	return valid;
-}
-
 /*
  * The count is taken by a task that wakes this one, or from words that programs change: it is
  * stored afterwards. So the destination is tried before. It is lost only if the caller
@@ -177,8 +164,8 @@ static noinline int counter_take_as_file(struct flowfd_counter *c,
 	__releases(&c->wqh.lock)
 {
 	const struct flowfd_options options = { .nonblock = nonblock, .end = KTIME_MAX };
-	bool valid = true;
 	u64 value = 0;
+	bool valid;
 	int err;
 
 	/* An eventfd's EAGAIN, whatever the destination is. */
@@ -187,19 +174,10 @@ static noinline int counter_take_as_file(struct flowfd_counter *c,
 		spin_unlock_irq(&c->wqh.lock);
 		return -EAGAIN;
 	}
-	if (unlikely(!destination_is_valid_now(&d))) {
-		spin_unlock_irq(&c->wqh.lock);
-		valid = destination_is_valid(&d);
-		spin_lock_irq(&c->wqh.lock);
-	}
-	if (likely(valid)) {
-		err = flowfd_counter_take(c, &value, &options);
-	} else if (nonblock && !counter_count(c)) {
-		c->stats.again++;
-		err = -EAGAIN;
-	} else {
-		err = -EFAULT;
-	}
+	spin_unlock_irq(&c->wqh.lock);
+	valid = destination_is_valid(&d);
+	spin_lock_irq(&c->wqh.lock);
+	err = likely(valid) ? flowfd_counter_take(c, &value, &options) : -EFAULT;
 	spin_unlock_irq(&c->wqh.lock);
 	if (err)
 		return err;
