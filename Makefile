@@ -39,7 +39,7 @@ help:
 	@echo 'flowfd $(VERSION): event file descriptors with flow control'
 	@echo
 	@echo '  make demo     see it work: tables, report, real programs'
-	@echo '  make check    host tests and kernel selftests (10 minutes on two processors)'
+	@echo '  make check    host tests and kernel selftests (8 minutes on two processors)'
 	@echo '  make check-lab'
 	@echo "                tests of what builds and boots here"
 	@echo '  make check-all'
