@@ -78,17 +78,25 @@ enum flowfd_repoll_class flowfd_repoll_class(const struct file *file)
 /* Polls the files in the list, in the order of their wakeups. */
 static void repoll_all(struct flowfd_repoll *r)
 {
-	struct llist_node *list = llist_reverse_order(llist_del_all(&r->entries));
 	struct flowfd_repoll_entry *entry, *next;
+	struct llist_node *list;
 
 	lockdep_assert_held(&r->lock);
 
+	/* One that has waited for the lock perhaps finds nothing, and no other waits for it. */
+	if (llist_empty(&r->entries))
+		return;
+	WRITE_ONCE(r->polling, true);
+	/* A full barrier. Pairs with repoll_is_idle(). */
+	list = llist_reverse_order(llist_del_all(&r->entries));
 	llist_for_each_entry_safe(entry, next, list, node) {
 		/* A full barrier: a wakeup from here on queues the entry again. */
 		xchg(&entry->queued, false);
 		flowfd_repoll_poll(entry);
 		cond_resched();
 	}
+	/* Pairs with repoll_is_idle(), too. */
+	smp_store_release(&r->polling, false);
 }
 
 static void repoll_work(struct work_struct *work)
@@ -108,15 +116,15 @@ static void repoll_work(struct work_struct *work)
 }
 
 /*
- * Whether all that was queued before is polled: the list is emptied, and what was in it
- * polled, by who has the lock.
+ * Whether all that was queued before is polled. The lock would not tell: who has waited for
+ * it has it for nothing, and with PREEMPT_RT it seems taken until then.
  */
 static bool repoll_is_idle(struct flowfd_repoll *r)
 {
 	if (!llist_empty(&r->entries))
 		return false;
-	smp_rmb(); /* the list before the lock, which was taken before the list was emptied */
-	if (mutex_is_locked(&r->lock))
+	smp_rmb(); /* the list before the word that is set before the list is emptied */
+	if (READ_ONCE(r->polling))
 		return false;
 	smp_rmb(); /* and then the caller looks for what that found */
 	return true;

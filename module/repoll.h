@@ -39,12 +39,14 @@ static inline bool repoll_is_at_once(enum flowfd_repoll_class class)
  * struct flowfd_repoll - the files of a ring and class that are to be polled
  * @entries: to poll, the last first
  * @lock: held while those that were in @entries are polled
+ * @polling: some of these are to be polled yet; changed under @lock
  * @work: polls them; holds a reference to @ring while it is pending
  * @ring: fixed
  */
 struct flowfd_repoll {
 	struct llist_head entries;
 	struct mutex lock; /* some are polled */
+	bool polling;
 	struct work_struct work;
 	struct flowfd_ring *ring;
 };

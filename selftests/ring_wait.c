@@ -7,6 +7,8 @@
 #include "ring_waiter.h"
 
 #include <sched.h>
+#include <stdatomic.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 
 TEST_F(wait, does_not_wait_without_time)
@@ -279,6 +281,99 @@ TEST_F(wait, sleepers_that_want_different_numbers)
 				EXPECT_FALSE(waiter_finished(&s[i]));
 		}
 	}
+}
+
+#define FILES 60
+#define POLLED (15 * FILES)
+
+/* What wakes the ring without a key; a worker polls, two tasks wait for that. */
+struct polled {
+	int file, round;
+	struct user_ring ring;
+	pthread_barrier_t ready;
+	atomic_bool told;
+	__u64 spent; /* processor time of the two, in ns */
+};
+
+static __u64 thread_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static void *wait_when_told(void *arg)
+{
+	struct polled *p = arg;
+	__u64 begun;
+
+	keep_processor(true);
+	pthread_barrier_wait(&p->ready);
+	while (!atomic_load(&p->told))
+		sched_yield();
+	begun = thread_ns();
+	ring_wait_ms(&p->ring, 4 * POLLED, 300);
+	__atomic_fetch_add(&p->spent, thread_ns() - begun, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* A worker polls on the other processor, until this thread takes that from it. */
+static void *tell_amid_polls(void *arg)
+{
+	struct polled *p = arg;
+
+	keep_processor(true);
+	run_on(1);
+	pthread_barrier_wait(&p->ready);
+	result_of(write(p->file, "x", 1));
+	usleep(20 * p->round);
+	atomic_store(&p->told, true);
+	return NULL;
+}
+
+/*
+ * With PREEMPT_RT a mutex reads as locked from an unlock until the next waiter runs. Two that
+ * took this for a poll that they must wait for handed the mutex to each other for ever.
+ */
+TEST(waiters_that_polled_sleep)
+{
+	char path[] = "/tmp/flowfd-XXXXXX", buffer[4096];
+	int fds[POLLED];
+	struct polled p = { .file = mkstemp(path) };
+
+	ASSERT_LE(0, p.file);
+	ASSERT_EQ(0, ring_open(&p.ring, 4 * POLLED));
+	for (int i = 0; i < POLLED; i++) {
+		fds[i] = i < FILES ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) :
+				     dup(fds[i - FILES]);
+		ASSERT_LE(0, fds[i]);
+		ASSERT_LE(0, inotify_add_watch(fds[i], path, IN_MODIFY));
+		ASSERT_LE(0, ring_add(&p.ring, fds[i], EPOLLIN, i));
+	}
+	ASSERT_EQ(0, pthread_barrier_init(&p.ready, NULL, 3));
+	for (p.round = 1; p.round <= 20; p.round++) {
+		pthread_t threads[3];
+
+		p.told = false;
+		p.spent = 0;
+		for (int i = 0; i < 3; i++)
+			ASSERT_EQ(0, pthread_create(&threads[i], NULL,
+						    i ? wait_when_told : tell_amid_polls,
+						    &p));
+		for (int i = 0; i < 3; i++)
+			pthread_join(threads[i], NULL);
+		/* Some milliseconds, or the whole of the wait. */
+		EXPECT_LT(p.spent, 200000000);
+		/* An unread event would be joined with the next one, without a wakeup. */
+		for (int i = 0; i < FILES; i++)
+			ASSERT_LT(0, read(fds[i], buffer, sizeof(buffer)));
+	}
+	for (int i = 0; i < POLLED; i++)
+		close(fds[i]);
+	ring_close(&p.ring);
+	close(p.file);
+	unlink(path);
 }
 
 TEST_HARNESS_MAIN
