@@ -234,8 +234,7 @@ void flowfd_counter_wake(struct flowfd_counter *c, __poll_t events);
 void flowfd_counter_wake_exclusive(struct flowfd_counter *c, __poll_t events);
 
 /* sleeper.c */
-bool flowfd_readers_go_on(struct flowfd_counter *c);
-bool flowfd_writers_go_on(struct flowfd_counter *c);
+bool flowfd_sleepers_go_on(struct flowfd_counter *c, bool writes);
 void flowfd_writers_retry(struct flowfd_counter *c);
 void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
 			 struct list_head *sleepers);

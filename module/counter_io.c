@@ -50,7 +50,7 @@ static __always_inline void counter_taken(struct flowfd_counter *c, u64 before, 
 /* What flowfd_counter_settle() does after an add, if tasks sleep in reads and nowhere else. */
 static void counter_hand_over(struct flowfd_counter *c)
 {
-	bool taken = flowfd_readers_go_on(c);
+	bool taken = flowfd_sleepers_go_on(c, false);
 
 	counter_set(c, c->store.count);
 	if (!taken)

@@ -23,9 +23,17 @@ static void sleeper_end(struct flowfd_sleeper *s, int result)
 /* 0; -EAGAIN: sleep on; -EINVAL: it can never fit; -EBUSY: others change the count. */
 static int sleeper_add(struct flowfd_counter *c, u64 value)
 {
+	int err;
+
 	if (!count_can_fit(store_maximum(&c->store), value))
 		return -EINVAL;
-	return store_try_add(&c->store, &value, false);
+	err = store_try_add(&c->store, &value, false);
+	if (err)
+		return err;
+	c->stats.writes++;
+	/* Programs may take it before another call sees it. */
+	counter_see_count(c);
+	return 0;
 }
 
 /* 0; -EAGAIN: sleep on; -EBUSY: others change the count. */
@@ -46,61 +54,36 @@ static int sleeper_take(struct flowfd_counter *c, u64 *value)
 }
 
 /*
- * Adds what the first sleeping writers want to add. Returns whether something was added.
+ * Adds what the first sleeping writers want to add, or gives the count to the first sleeping
+ * reader; a semaphore gives 1 to each. Returns whether something was added, or taken.
  *
- * Stops at the first that does not fit: big values have their turn, too. But not of a
+ * Stops at the first writer that does not fit: big values have their turn, too. But not of a
  * semaphore: each 1 is for another reader, so nothing is gathered for a big value, and
  * its writer could wait for readers that wait for the writers behind it.
  */
-bool flowfd_writers_go_on(struct flowfd_counter *c)
+bool flowfd_sleepers_go_on(struct flowfd_counter *c, bool writes)
 {
+	struct list_head *sleepers = writes ? &c->writers : &c->readers;
 	struct flowfd_sleeper *s, *next;
-	bool added = false;
+	bool done = false;
 	int err = 0;
 
 	lockdep_assert_held(&c->wqh.lock);
 
-	list_for_each_entry_safe(s, next, &c->writers, node) {
+	list_for_each_entry_safe(s, next, sleepers, node) {
 		/* After one of 64 tries, all others try for themselves. */
-		err = err == -EBUSY ? err : sleeper_add(c, s->value);
-		if (err == -EAGAIN && c->store.semaphore)
+		if (err != -EBUSY)
+			err = writes ? sleeper_add(c, s->value) :
+				       sleeper_take(c, &s->value);
+		if (err == -EAGAIN && writes && c->store.semaphore)
 			continue;
 		if (err == -EAGAIN)
 			break;
-		if (!err) {
-			added = true;
-			c->stats.writes++;
-			/* Programs may take it before another call sees it. */
-			counter_see_count(c);
-		}
+		done |= !err;
 		sleeper_end(s, err);
 	}
 	counter_set_busy(c);
-	return added;
-}
-
-/*
- * Gives the count to the first sleeping reader; a semaphore gives 1 to each. Returns
- * whether something was taken.
- */
-bool flowfd_readers_go_on(struct flowfd_counter *c)
-{
-	struct flowfd_sleeper *s, *next;
-	bool taken = false;
-	int err = 0;
-
-	lockdep_assert_held(&c->wqh.lock);
-
-	list_for_each_entry_safe(s, next, &c->readers, node) {
-		/* As for writers. */
-		err = err == -EBUSY ? err : sleeper_take(c, &s->value);
-		if (err == -EAGAIN)
-			break;
-		taken |= !err;
-		sleeper_end(s, err);
-	}
-	counter_set_busy(c);
-	return taken;
+	return done;
 }
 
 /*

@@ -97,8 +97,8 @@ static bool turns_run(struct flowfd_counter *c, bool *readers)
 	bool took = false, turn = *readers;
 
 	do {
-		took |= turn && flowfd_readers_go_on(c);
-		turn = !list_empty(&c->writers) && flowfd_writers_go_on(c) &&
+		took |= turn && flowfd_sleepers_go_on(c, false);
+		turn = !list_empty(&c->writers) && flowfd_sleepers_go_on(c, true) &&
 		       turns_events(c) & EPOLLIN && turns_admit(c, false);
 		*readers |= turn;
 	} while (turn);
