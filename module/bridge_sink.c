@@ -46,36 +46,27 @@ static int sink_eventfd_wake(wait_queue_entry_t *entry, unsigned int mode, int s
 }
 
 /*
- * Takes under the lock under which the sink was found to be open: what is added after its
- * last file is closed stays. Returns the eventfd that is to be signalled with *@value, or
- * NULL.
- */
-static struct eventfd_ctx *sink_take(struct flowfd_bridge_state *b, u64 *value)
-{
-	int err;
-
-	if (!b->signal_due)
-		return NULL;
-	b->signal_due = false;
-	err = flowfd_counter_take_ready(b->counter, value);
-	/* The token is spent, so the wakeup still holds. */
-	if (err == -EBUSY)
-		sink_is_due(b);
-	return err ? NULL : b->sink.eventfd;
-}
-
-/*
- * Takes the count and signals, if readers were woken. By the work item, which detaching
- * cancels before it puts the eventfd. No loop depends on the words of a mapped counter:
- * if a program changed them all the time, the work item is queued again.
+ * Takes the count and signals, if readers were woken. Takes under the lock under which the sink
+ * was found to be open: what is added after its last file is closed stays. By the work item,
+ * which detaching cancels before it puts the eventfd. No loop depends on the words of a mapped
+ * counter: if a program changed them all the time, the work item is queued again.
  */
 void flowfd_sink_signal(struct flowfd_bridge_state *b)
 {
-	struct eventfd_ctx *eventfd;
+	struct eventfd_ctx *eventfd = NULL;
 	u64 value;
+	int err;
 
 	spin_lock_irq(&b->counter->wqh.lock);
-	eventfd = sink_take(b, &value);
+	if (b->signal_due) {
+		b->signal_due = false;
+		err = flowfd_counter_take_ready(b->counter, &value);
+		if (!err)
+			eventfd = b->sink.eventfd;
+		/* The token is spent, so the wakeup still holds. */
+		if (err == -EBUSY)
+			sink_is_due(b);
+	}
 	spin_unlock_irq(&b->counter->wqh.lock);
 	if (eventfd)
 		eventfd_signal_count(eventfd, value);
