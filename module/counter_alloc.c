@@ -44,7 +44,8 @@ struct flowfd_counter *flowfd_counter_alloc(const struct flowfd_create_counter *
 	c->bridges = 0;
 	hrtimer_setup(&c->ready.timer, flowfd_counter_expired, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS);
-	flowfd_ready_init(&c->ready, &args->qos);
+	flow_init(&c->ready.flow);
+	flowfd_ready_set_bucket(&c->ready, &args->qos);
 	if (mapped)
 		mapped->counter = c;
 	/* Last: from here on the list shows it. */

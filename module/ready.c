@@ -100,13 +100,6 @@ void flowfd_ready_set_bucket(struct ready *r, const struct eventfd_qos *qos)
 	flowfd_ready_wait_for_due(r);
 }
 
-/* Marks and delay of an eventfd, and a bucket of valid settings, for a new counter. */
-void flowfd_ready_init(struct ready *r, const struct eventfd_qos *qos)
-{
-	flow_init(&r->flow);
-	flowfd_ready_set_bucket(r, qos);
-}
-
 /* Whether a bucket can have these settings from user space. */
 bool flowfd_qos_is_valid(const struct eventfd_qos *qos)
 {

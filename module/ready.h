@@ -26,7 +26,6 @@ struct ready {
 
 /* ready.c */
 bool flowfd_qos_is_valid(const struct eventfd_qos *qos);
-void flowfd_ready_init(struct ready *r, const struct eventfd_qos *qos);
 void flowfd_ready_set_bucket(struct ready *r, const struct eventfd_qos *qos);
 void flowfd_ready_wait_for_due(struct ready *r);
 bool flowfd_ready_check(struct ready *r, u64 count, bool blocked);
