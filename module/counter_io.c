@@ -165,19 +165,19 @@ static noinline int counter_take_as_file(struct flowfd_counter *c,
 {
 	const struct flowfd_options options = { .nonblock = nonblock, .end = KTIME_MAX };
 	u64 value = 0;
-	bool valid;
 	int err;
 
-	/* An eventfd's EAGAIN, whatever the destination is. */
+	/* As an eventfd: whatever the destination is. A mapped one arms itself by the take. */
 	if (nonblock && !store_is_mapped(&c->store) && !c->store.count) {
 		c->stats.again++;
 		spin_unlock_irq(&c->wqh.lock);
 		return -EAGAIN;
 	}
 	spin_unlock_irq(&c->wqh.lock);
-	valid = destination_is_valid(&d);
+	if (!destination_is_valid(&d))
+		return -EFAULT;
 	spin_lock_irq(&c->wqh.lock);
-	err = likely(valid) ? flowfd_counter_take(c, &value, &options) : -EFAULT;
+	err = flowfd_counter_take(c, &value, &options);
 	spin_unlock_irq(&c->wqh.lock);
 	if (err)
 		return err;

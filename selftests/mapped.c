@@ -177,6 +177,18 @@ TEST_F(mapped, mapped_many_times)
 	EXPECT_EQ(-EAGAIN, take(self->m.fd, &value));
 }
 
+/* Also where nothing is there: EAGAIN would promise a wakeup. */
+TEST_F(mapped, bad_buffer)
+{
+	__u64 value;
+
+	EXPECT_EQ(-EFAULT, result_of(syscall(SYS_read, self->m.fd, NULL, 8)));
+	EXPECT_EQ(8, mapped_add(&self->m, 3));
+	EXPECT_EQ(-EFAULT, result_of(syscall(SYS_read, self->m.fd, NULL, 8)));
+	EXPECT_EQ(8, take(self->m.fd, &value));
+	EXPECT_EQ(3, value);
+}
+
 TEST(mapping_outlives_the_descriptor)
 {
 	int ep, copy;
