@@ -15,9 +15,9 @@
  *	      |		Nothing under it waits for user space.
  *	      group	fsnotify's own
  *
- *	repoll->lock	mutex: a task or a worker polls a file of a ring under it. Only
- *	   |		tasks wait for it, and only for the kernel's own files, which do
- *	   |		not wait, and those of procfs.
+ *	repoll->lock	mutex: a task or a worker polls all files of a ring and class
+ *	   |		that are due. Only tasks wait for it, and only for the kernel's
+ *	   |		own files, which do not wait, and those of procfs.
  *	   shard->lock	see above; not held while the file is polled
  *	   ring->repoll_lock	see below
  *

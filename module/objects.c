@@ -5,8 +5,8 @@
  * An array has the objects by their numbers. The reader holds the array's lock while it
  * takes a reference to the next object, and no lock while it prints. An object leaves the
  * array when its file is released; if the reader looks at it then, its memory stays until
- * the reader is done. So no task waits for a reader, but the close of a ring for the lines
- * of that ring, and a reader waits for no task.
+ * the reader is done. So no task waits for a reader, but the close of a ring while the
+ * reader has the ring's mutex, and a reader waits for no task.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>

@@ -422,7 +422,8 @@ TEST(errors)
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int udp = socket(AF_INET, SOCK_DGRAM, 0), tcp = socket(AF_INET, SOCK_STREAM, 0);
 	int path = open("/dev/null", O_PATH | O_CLOEXEC);
-	int pair[2], counter;
+	int epoll = epoll_create1(EPOLL_CLOEXEC), pair[2], counter;
+	struct epoll_event event = { .events = EPOLLIN };
 
 	ASSERT_EQ(0, bind(tcp, (struct sockaddr *)&in, sizeof(in)));
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
@@ -444,7 +445,10 @@ TEST(errors)
 	ASSERT_GE(counter, 0);
 	EXPECT_EQ(-EPERM, result_of(ioctl(counter, FLOWFD_IOC_BALANCE, &longer)));
 	longer.more = 0;
-	EXPECT_LE(0, result_of(ioctl(device, _IOW('J', 0x21, longer), &longer)));
+	longer.args.fd = result_of(ioctl(device, _IOW('J', 0x21, longer), &longer));
+	EXPECT_LE(0, longer.args.fd);
+	/* It has nothing to wait for. */
+	EXPECT_EQ(-EPERM, result_of(epoll_ctl(epoll, EPOLL_CTL_ADD, longer.args.fd, &event)));
 }
 
 TEST_HARNESS_MAIN

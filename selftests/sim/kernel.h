@@ -524,7 +524,6 @@ struct file {
 #define vfs_poll(file, table) ((file)->f_op->poll(file, table))
 #define compat_ptr_ioctl NULL
 #define noop_llseek NULL
-#define file_count(file) 1L
 struct file *anon_inode_getfile(const char *name, const struct file_operations *ops,
 				void *data, int flags);
 int get_unused_fd_flags(unsigned int flags);

@@ -273,7 +273,7 @@ struct flowfd_transfer {
  * FLOWFD_OVERFLOW_FAIL says that it must not.
  * ETIMEDOUT: @timeout passed. EINTR: a signal came, and there is a timeout; without one,
  * as write(2) and read(2). EBADF: the descriptor is not open for writing, or reading.
- * EFAULT of a read: nothing was taken, unless the memory went while the call slept.
+ * EFAULT of a read: nothing was taken, unless the memory went meanwhile.
  */
 #define FLOWFD_IOC_COUNTER_WRITE  _IOW('J', 0x1c, struct flowfd_transfer)
 #define FLOWFD_IOC_COUNTER_READ	  _IOWR('J', 0x1d, struct flowfd_transfer)

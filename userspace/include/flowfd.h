@@ -111,7 +111,7 @@ int flowfd_bridge(int fd, int eventfd, unsigned int flags);
  *
  * Of workers that wait for @listener with EPOLLEXCLUSIVE, a connection wakes the one that
  * was woken longest ago, as long as the descriptor is open that this returns. It does not
- * keep @listener open, and has EPOLLHUP when that is closed. Returns the descriptor, or
+ * keep @listener open, and cannot be polled. Returns the descriptor, or
  *   -EBADF       @listener is no descriptor
  *   -ENOTSOCK    it is no socket
  *   -EINVAL      it does not listen, or is of another protocol; an unknown flag

@@ -103,6 +103,10 @@ def link_of(path):
         return ""
 
 
+def links_of(pid):
+    return [link_of(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+
+
 def check(name, listener, address):
     server = serve(listener)
     time.sleep(1)
@@ -229,9 +233,7 @@ def check_sockets(first):
     twice = os.dup(first.fileno())
     one = start("--listen", name_of(first), *pid)
     report(one.stdout.readline() == f"{name_of(first)}: balanced\n", "a line says it")
-    links = [link_of(f"/proc/{one.pid}/fd/{fd}")
-             for fd in os.listdir(f"/proc/{one.pid}/fd")]
-    report(not any("perf_event" in link for link in links), "nothing is counted", links)
+    report(not any("perf_event" in link for link in links_of(one.pid)), "nothing is counted")
     second = socket.create_server(("127.0.0.1", 0))
     both = start(*pid)
     report((both.stderr.readline(), both.stdout.readline()) ==
@@ -243,9 +245,11 @@ def check_sockets(first):
     third = socket.create_server(("127.0.0.1", 0))
     report(both.stdout.readline() == f"{name_of(third)}: balanced\n",
            "a socket that was opened later")
-    name = name_of(third)
+    name, link = name_of(third), link_of(f"/proc/self/fd/{third.fileno()}")
+    report(link in links_of(both.pid), "has a descriptor")
     third.close()
     report(both.stdout.readline() == f"{name}: closed\n", "a socket that is closed")
+    report(link not in links_of(both.pid), "has none")
     second.close()
     both.terminate()
     output, error = both.communicate()
@@ -283,13 +287,17 @@ def check_names(listener):
 def check_namespace():
     """A server in a network namespace of its own."""
     program = ("import socket, sys; s = socket.create_server(('', 7)); print('', flush=True);"
-               "sys.stdin.read()")
+               "sys.stdin.read(1); t = socket.create_server(('', 8)); sys.stdin.read()")
     with subprocess.Popen(["unshare", "--net", sys.executable, "-c", program],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         server.stdout.readline()
         process = start("--pid", str(server.pid))
         line = process.stdout.readline()
         report(line == "0.0.0.0:7: balanced\n", "another network namespace", line)
+        server.stdin.write(b"x")
+        server.stdin.flush()
+        line = process.stdout.readline()
+        report(line == "0.0.0.0:8: balanced\n", "a later look at it", line)
         server.stdin.close()
         output, error = process.communicate(timeout=PATIENCE)
         report((process.returncode, error) == (0, ""), "it ends with its server",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * flowfdctl balance: wakes the workers of a running server in turn, until it is ended, or
- * the server ends. It keeps descriptors of the balances, not of the sockets: so the
- * server's sockets close when the server closes them. It counts only if that is asked for:
- * as long as it does, each system call of the machine pays for it.
+ * the server ends. Of each socket it keeps a descriptor of the balance and one by O_PATH,
+ * neither of which keeps the socket open: that closes when the server closes it. It counts
+ * only if that is asked for: as long as it does, each system call of the machine pays for it.
  */
 #include <argp.h>
 #include <err.h>
@@ -257,7 +257,7 @@ static void run(struct session *s)
 	} while (!ended);
 }
 
-/* Each thread and each socket of a server has a descriptor here. */
+/* Each thread of a server has a descriptor here, and each socket two. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;

@@ -69,7 +69,7 @@ static int balance(const struct server *known, struct listener *l,
 	return ret;
 }
 
-/* Of one that is open: EBUSY, as it has a balance. */
+/* Of one that is open: EBUSY, as it has a balance. With any other error the next look tells. */
 static bool is_closed(const struct listener *l)
 {
 	return flowfd_balance(l->path, 0) == -EBADF;
