@@ -30,10 +30,14 @@ int flowfd_copy_args(void *args, size_t known, size_t least, const void __user *
 
 /*
  * Stores @known bytes, or as many as there is room for, in a structure of @size bytes of
- * the caller, and zeroes the rest. Returns 0 or -EFAULT.
+ * the caller, and zeroes the rest. @least is its size in the first version of the ABI.
+ * Returns 0; -EINVAL if it is smaller; or -EFAULT.
  */
-long flowfd_copy_answer(void __user *argp, size_t size, const void *answer, size_t known)
+long flowfd_copy_answer(void __user *argp, size_t size, const void *answer, size_t known,
+			size_t least)
 {
+	if (size < least)
+		return -EINVAL;
 	known = min(size, known);
 	if (copy_to_user(argp, answer, known) || clear_user(argp + known, size - known))
 		return -EFAULT;
@@ -69,9 +73,8 @@ static long answer_query(void __user *argp, size_t size)
 			    (MAPPED_IS_POSSIBLE ? FLOWFD_FEATURE_MAPPED : 0),
 	};
 
-	if (size < FLOWFD_QUERY_SIZE_VER0)
-		return -EINVAL;
-	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
+	return flowfd_copy_answer(argp, size, &answer, sizeof(answer),
+				  FLOWFD_QUERY_SIZE_VER0);
 }
 
 /*

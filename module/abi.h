@@ -17,7 +17,8 @@ struct file;
 
 int flowfd_copy_args(void *args, size_t known, size_t least, const void __user *argp,
 		     size_t size);
-long flowfd_copy_answer(void __user *argp, size_t size, const void *answer, size_t known);
+long flowfd_copy_answer(void __user *argp, size_t size, const void *answer, size_t known,
+			size_t least);
 int flowfd_install_file(struct file *file, u32 flags);
 long flowfd_common_ioctl(unsigned int cmd, void __user *argp);
 

@@ -3,13 +3,13 @@
  * The ioctls of a counter: what user space passes is checked here, but for what depends on
  * the count.
  */
-#include <linux/ktime.h>
 #include <linux/uaccess.h>
 
 #include "abi.h"
 #include "bridge.h"
 #include "counter.h"
 #include "share.h"
+#include "sleep.h"
 
 static_assert(sizeof(struct flowfd_create_counter) == FLOWFD_CREATE_COUNTER_SIZE_VER0);
 static_assert(sizeof(struct flowfd_flow) == FLOWFD_FLOW_SIZE_VER0);
@@ -59,9 +59,9 @@ static long control_set_flow(struct flowfd_counter *c, const void __user *argp,
 			     size_t size)
 {
 	struct flowfd_flow args;
-	int err;
+	int err =
+		flowfd_copy_args(&args, sizeof(args), FLOWFD_FLOW_SIZE_VER0, argp, size);
 
-	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_FLOW_SIZE_VER0, argp, size);
 	return err ?: flowfd_counter_set_flow(c, &args);
 }
 
@@ -69,30 +69,18 @@ static long control_get_flow(struct flowfd_counter *c, void __user *argp, size_t
 {
 	struct flowfd_flow answer;
 
-	if (size < FLOWFD_FLOW_SIZE_VER0)
-		return -EINVAL;
 	flowfd_counter_get_flow(c, &answer);
-	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
+	return flowfd_copy_answer(argp, size, &answer, sizeof(answer),
+				  FLOWFD_FLOW_SIZE_VER0);
 }
 
 static long control_stats(struct flowfd_counter *c, void __user *argp, size_t size)
 {
 	struct flowfd_counter_stats answer;
 
-	if (size < FLOWFD_COUNTER_STATS_SIZE_VER0)
-		return -EINVAL;
 	flowfd_counter_get_stats(c, &answer);
-	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
-}
-
-/* The deadline of a timeout; one that is centuries away is never. */
-static ktime_t transfer_end(u64 timeout)
-{
-	u64 now = ktime_get_ns();
-
-	if (!timeout || timeout >= KTIME_MAX - now)
-		return KTIME_MAX;
-	return ns_to_ktime(now + timeout);
+	return flowfd_copy_answer(argp, size, &answer, sizeof(answer),
+				  FLOWFD_COUNTER_STATS_SIZE_VER0);
 }
 
 /* FLOWFD_IOC_COUNTER_WRITE or FLOWFD_IOC_COUNTER_READ. */
@@ -120,7 +108,7 @@ static long control_transfer(struct file *file, void __user *argp, size_t size,
 		return -EFAULT;
 	options.nonblock = args.flags & FLOWFD_NONBLOCK || file->f_flags & O_NONBLOCK;
 	options.urgent = args.flags & FLOWFD_URGENT;
-	options.end = transfer_end(args.timeout);
+	options.end = sleep_end(args.timeout);
 	value = args.value;
 	spin_lock_irq(&c->wqh.lock);
 	err = writes ? flowfd_counter_add(c, value, &options) :
@@ -134,9 +122,7 @@ static long control_transfer(struct file *file, void __user *argp, size_t size,
 
 static bool counter_args_are_valid(const struct flowfd_create_counter *args, u32 flags)
 {
-	if (args->flags & ~flags)
-		return false;
-	if (args->reserved)
+	if (args->flags & ~flags || args->reserved)
 		return false;
 	/* Semaphores would need a take of their own. */
 	if (args->flags & FLOWFD_MAPPED &&
@@ -168,9 +154,8 @@ int flowfd_counter_args(struct flowfd_create_counter *args, u32 flags,
 static long control_set_up(struct flowfd_counter *c, const void __user *argp, size_t size)
 {
 	struct flowfd_create_counter args;
-	int err;
+	int err = flowfd_counter_args(&args, FLOWFD_SEMAPHORE, argp, size);
 
-	err = flowfd_counter_args(&args, FLOWFD_SEMAPHORE, argp, size);
 	return err ?: flowfd_counter_set_up(c, &args);
 }
 

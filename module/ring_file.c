@@ -15,6 +15,7 @@
 #include "abi.h"
 #include "ring.h"
 #include "share.h"
+#include "sleep.h"
 #include "trace.h"
 #include "watch.h"
 
@@ -23,13 +24,6 @@ static_assert(sizeof(struct flowfd_ring_entry) == 24);
 static_assert(sizeof(struct flowfd_ring_control) == FLOWFD_RING_CONTROL_SIZE_VER0);
 static_assert(sizeof(struct flowfd_ring_wait) == FLOWFD_RING_WAIT_SIZE_VER0);
 static_assert(sizeof(struct flowfd_ring_stats) == FLOWFD_RING_STATS_SIZE_VER0);
-
-static ktime_t deadline(u64 timeout)
-{
-	if (timeout >= KTIME_MAX)
-		return KTIME_MAX;
-	return ktime_add_safe(ktime_get(), timeout);
-}
 
 /* As flowfd_ring_has_enough(), at the begin of a call. */
 static bool ring_begin_wait(struct flowfd_ring *ring, u32 wanted, int *result)
@@ -52,8 +46,8 @@ static int ring_wait(struct flowfd_ring *ring, const struct flowfd_ring_wait *ar
 
 	if (ring_begin_wait(ring, wanted, &result) || !args->timeout)
 		goto done;
-	end = deadline(args->timeout);
-	gathered = args->min_wait ? deadline(args->min_wait) : end;
+	end = sleep_end(args->timeout);
+	gathered = args->min_wait ? sleep_end(args->min_wait) : end;
 	result = flowfd_ring_sleep(ring, wanted, min(gathered, end), &slept);
 	if (!result && gathered < end)
 		result = flowfd_ring_sleep(ring, 1, end, &slept);
@@ -89,10 +83,7 @@ static int set_sigmask(const struct flowfd_ring_wait *args)
 	return 0;
 }
 
-/*
- * After -EINTR the delivery of the signal restores the old mask: the handler must
- * still run with the new one.
- */
+/* But after -EINTR the delivery of the signal does: its handler runs with the new mask. */
 static void restore_sigmask(int result)
 {
 	if (result != -EINTR && test_and_clear_restore_sigmask())
@@ -193,10 +184,9 @@ static long ring_ioctl_info(const struct flowfd_ring *ring, void __user *argp,
 {
 	struct flowfd_create_ring info = { .max_items = ring->max_items };
 
-	if (size < FLOWFD_CREATE_RING_SIZE_VER0)
-		return -EINVAL;
 	flowfd_ring_describe(ring, &info);
-	return flowfd_copy_answer(argp, size, &info, sizeof(info));
+	return flowfd_copy_answer(argp, size, &info, sizeof(info),
+				  FLOWFD_CREATE_RING_SIZE_VER0);
 }
 
 /*
@@ -227,9 +217,8 @@ static long ring_ioctl_stats(struct flowfd_ring *ring, void __user *argp, size_t
 {
 	struct flowfd_ring_stats answer = ring_get_stats(ring);
 
-	if (size < FLOWFD_RING_STATS_SIZE_VER0)
-		return -EINVAL;
-	return flowfd_copy_answer(argp, size, &answer, sizeof(answer));
+	return flowfd_copy_answer(argp, size, &answer, sizeof(answer),
+				  FLOWFD_RING_STATS_SIZE_VER0);
 }
 
 static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -408,15 +397,15 @@ long flowfd_ring_create(void __user *argp, size_t size)
 			       size);
 	if (err)
 		return err;
-	if (args.flags & ~FLOWFD_KEEP_ON_EXEC)
-		return -EINVAL;
-	if (!args.max_items || args.max_items > FLOWFD_RING_ITEMS_MAX)
+	if (args.flags & ~FLOWFD_KEEP_ON_EXEC || !args.max_items ||
+	    args.max_items > FLOWFD_RING_ITEMS_MAX)
 		return -EINVAL;
 	file = ring_create_file(args.max_items);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	flowfd_ring_describe(file->private_data, &args);
-	err = flowfd_copy_answer(argp, size, &args, sizeof(args));
+	err = flowfd_copy_answer(argp, size, &args, sizeof(args),
+				 FLOWFD_CREATE_RING_SIZE_VER0);
 	if (err) {
 		fput(file);
 		return err;

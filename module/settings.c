@@ -45,17 +45,6 @@ static bool settings_are_valid(const struct flowfd_counter *c,
 	       args->overflow <= FLOWFD_OVERFLOW_DROP && flowfd_qos_is_valid(&args->qos);
 }
 
-static u32 settings_flags(const struct flowfd_counter *c)
-{
-	u32 flags = c->sealed == COUNTER_SETTINGS_SEALED ? FLOWFD_SEAL : 0;
-
-	if (store_is_mapped(&c->store))
-		flags |= FLOWFD_MAPPED;
-	if (c->store.semaphore)
-		flags |= FLOWFD_SEMAPHORE;
-	return flags;
-}
-
 static void settings_get(const struct flowfd_counter *c, struct flowfd_flow *answer)
 {
 	const struct ready *r = &c->ready;
@@ -67,7 +56,9 @@ static void settings_get(const struct flowfd_counter *c, struct flowfd_flow *ans
 		.max_delay = r->flow.max_delay,
 		.qos = { r->bucket.capacity, r->bucket.rate },
 		.overflow = r->flow.overflow,
-		.flags = settings_flags(c),
+		.flags = (c->sealed == COUNTER_SETTINGS_SEALED ? FLOWFD_SEAL : 0) |
+			 (store_is_mapped(&c->store) ? FLOWFD_MAPPED : 0) |
+			 (c->store.semaphore ? FLOWFD_SEMAPHORE : 0),
 		.count = counter_count(c),
 		.lost = r->flow.lost,
 	};

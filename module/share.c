@@ -88,7 +88,8 @@ long flowfd_share(struct file *file, u64 id, void __user *argp, size_t size)
 	if (IS_ERR(shared))
 		return PTR_ERR(shared);
 	args.key = shared->key;
-	return flowfd_copy_answer(argp, size, &args, sizeof(args));
+	return flowfd_copy_answer(argp, size, &args, sizeof(args),
+				  FLOWFD_SHARE_SIZE_VER0);
 }
 
 /* The file is released: from here on no key opens it. Before another can get its number. */

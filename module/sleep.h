@@ -4,7 +4,18 @@
 #define FLOWFD_SLEEP_H
 
 #include <linux/hrtimer.h>
+#include <linux/ktime.h>
 #include <linux/sched/rt.h>
+
+/* The end of a timeout in ns; without one, or if it is centuries away, KTIME_MAX: never. */
+static inline ktime_t sleep_end(u64 timeout)
+{
+	u64 now = ktime_get_ns();
+
+	if (!timeout || timeout >= KTIME_MAX - now)
+		return KTIME_MAX;
+	return ns_to_ktime(now + timeout);
+}
 
 /*
  * Sleeps until the task is woken, or until @end on CLOCK_MONOTONIC, KTIME_MAX for never;
