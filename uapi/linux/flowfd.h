@@ -200,8 +200,9 @@ struct flowfd_create_counter {
  * token bucket. Poll reports EPOLLOUT if a write of @write_mark fits.
  *
  * With FLOWFD_OVERFLOW_SATURATE and FLOWFD_OVERFLOW_DROP no write waits, and a value
- * that could never fit is lost like any other. Of a mapped counter, policies for overflow
- * act on calls, and an add in memory that fits passes writers that sleep.
+ * that could never fit is lost like any other; but 2^64 - 1 is EINVAL. Of a mapped counter,
+ * policies for overflow act on calls, and an add in memory that fits passes writers that
+ * sleep.
  */
 struct flowfd_flow {
 	__aligned_u64 maximum;
@@ -246,7 +247,10 @@ struct flowfd_flow {
 #define FLOWFD_IOC_GET_FLOW   _IOR('J', 0x1b, struct flowfd_flow)
 #define FLOWFD_FLOW_SIZE_VER0 72
 
-/* Flag of FLOWFD_IOC_COUNTER_WRITE: readers are woken at once. */
+/*
+ * Flag of FLOWFD_IOC_COUNTER_WRITE: readers are woken at once. If the write has slept, this is
+ * so when its task runs again; the value is there before, and others may have taken it.
+ */
 #define FLOWFD_URGENT (1U << 5)
 
 /**
@@ -794,8 +798,9 @@ struct flowfd_ring_control {
 
 /**
  * struct flowfd_ring_wait - how to wait for events
- * @timeout: nanoseconds of CLOCK_MONOTONIC to wait at most; 0: do not wait;
- *	FLOWFD_RING_FOREVER
+ * @timeout: nanoseconds of CLOCK_MONOTONIC to sleep at most; 0: do not sleep;
+ *	FLOWFD_RING_FOREVER. Files that woke without a key are polled before the answer,
+ *	by this task or, as it waits, by another
  * @min_wait: nanoseconds for which to wait for all of @min_events; after that, one
  *	is enough; 0: wait for all of them until the timeout
  * @sigmask: address of the signal mask to wait with, as in epoll_pwait(2); 0: none
