@@ -178,8 +178,8 @@ static __u64 ns_until_other_side_notices(struct user_ring *watcher)
 
 		if (tcp_pair(ends))
 			return 0;
-		if (watcher)
-			ring_add(watcher, ends[0], EPOLLIN | EPOLLOUT, 1);
+		if (watcher && ring_add(watcher, ends[0], EPOLLIN | EPOLLOUT, 1))
+			return ~0ULL;
 		times[i] = now_ns();
 		close(ends[0]);
 		other_side_noticed(ends[1], PATIENCE_MS);
@@ -197,7 +197,7 @@ TEST(end_of_tcp_is_seen_at_once)
 
 	if (!alone)
 		SKIP(return, "no loopback");
-	ASSERT_EQ(0, ring_open(&ring, 4));
+	ASSERT_EQ(0, ring_open(&ring, ENDS));
 	watched = ns_until_other_side_notices(&ring);
 	TH_LOG("%llu ns, watched %llu ns", alone, watched);
 	EXPECT_LT(watched, 3 * alone + 10000000);

@@ -267,7 +267,7 @@ struct toggler {
 	pthread_t thread;
 	struct user_ring *ring;
 	bool notifies;
-	bool posts_only;
+	bool posts_only, notifies_only;
 	int stop;
 };
 
@@ -277,7 +277,8 @@ static void *toggle(void *arg)
 	struct flowfd_ring_header *h = t->ring->header;
 
 	for (unsigned int i = 0; !__atomic_load_n(&t->stop, __ATOMIC_RELAXED); i++) {
-		__atomic_store_n(&h->posted, i & 1, __ATOMIC_RELAXED);
+		if (!t->notifies_only)
+			__atomic_store_n(&h->posted, i & 1, __ATOMIC_RELAXED);
 		if (t->posts_only)
 			continue;
 		__atomic_store_n(&h->armed, i >> 1 & 1, __ATOMIC_RELAXED);
@@ -391,44 +392,55 @@ TEST_F(ring, hostile_links)
 	EXPECT_EQ(2, ring_add_post(r, 4));
 }
 
-/* A peer that toggles the words keeps nobody in the kernel: signals end each wait. */
-TEST_F_TIMEOUT(ring, hostile_toggling, 24 * 3600)
+/*
+ * A peer that toggles the words keeps nobody in the kernel: signals end each wait. @posts:
+ * also what is posted, which can end it as well.
+ */
+static void toggle_beside_waiters(struct __test_metadata *_metadata, struct user_ring *r,
+				  bool posts)
 {
 	struct toggler t[3];
 	struct waiter w[4];
-	__u64 end;
-	int ep;
+	int ep = epoll_on(r->fd, EPOLLIN | EPOLLET);
+	__u64 end = now_ns() + stress_ns() / 2;
 
-	catch_signal(0);
-	ring_add_post(&self->ring, 1);
-	ep = epoll_on(self->ring.fd, EPOLLIN | EPOLLET);
 	for (int i = 0; i < 3; i++) {
-		t[i] = (struct toggler){ .ring = &self->ring, .notifies = i };
+		t[i] = (struct toggler){ .ring = r, .notifies = i, .notifies_only = !posts };
 		ASSERT_EQ(0, pthread_create(&t[i].thread, NULL, toggle, &t[i]));
 	}
-	end = now_ns() + stress_ns();
-	while (now_ns() < end) {
+	do {
 		for (int i = 0; i < 4; i++) {
-			ASSERT_TRUE(waiter_begin(&w[i], &self->ring,
-						 (struct flowfd_ring_wait){
+			ASSERT_TRUE(waiter_begin(&w[i], r, (struct flowfd_ring_wait){
 				.min_events = i + 1, .timeout = FLOWFD_RING_FOREVER }, false));
 		}
 		epoll_take(ep, 0);
-		poll_now(self->ring.fd);
+		poll_now(r->fd);
 		for (int i = 0; i < 4; i++) {
+			__u64 late = ms_from_now(PATIENCE_MS);
+
 			while (!waiter_finished(&w[i])) {
+				ASSERT_GT(late, now_ns());
 				pthread_kill(w[i].thread, SIGUSR1);
 				sched_yield();
 			}
 			pthread_join(w[i].thread, NULL);
-			EXPECT_TRUE(w[i].result == -EINTR || w[i].result == 1);
+			EXPECT_TRUE(w[i].result == -EINTR || (posts && w[i].result == 1));
 		}
-	}
+	} while (now_ns() < end);
 	for (int i = 0; i < 3; i++) {
 		t[i].stop = 1;
 		pthread_join(t[i].thread, NULL);
 	}
+	r->header->posted = 0;
 	close(ep);
+}
+
+TEST_F_TIMEOUT(ring, hostile_toggling, 24 * 3600)
+{
+	catch_signal(0);
+	ring_add_post(&self->ring, 1);
+	toggle_beside_waiters(_metadata, &self->ring, true);
+	toggle_beside_waiters(_metadata, &self->ring, false);
 }
 
 TEST_HARNESS_MAIN

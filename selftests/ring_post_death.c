@@ -82,27 +82,6 @@ TEST_F(death, poller_is_woken)
 	close(ep);
 }
 
-/*
- * A poster is stopped before its look at @armed: the next poster wakes, of another item or
- * of the same.
- */
-TEST_F(ring, healed_by_the_next)
-{
-	struct user_ring *r = &self->ring;
-	int a = ring_add_post(r, 100), b = ring_add_post(r, 101);
-	struct waiter w;
-
-	for (int other = 0; other < 2; other++) {
-		ASSERT_TRUE(waiter_start(&w, r, 1, false));
-		ring_push(r, a, 1);
-		EXPECT_TRUE(waiter_sleeps(&w));
-		EXPECT_TRUE(ring_post(r, other ? b : a, 2));
-		EXPECT_TRUE(waiter_ends(&w));
-		EXPECT_EQ(100, next_post(r, other ? 1 : 3));
-		EXPECT_EQ(other ? 101 : 0, next_post(r, 2));
-	}
-}
-
 /* @taken: another task has taken the post by then, and the next post must wake it. */
 static void kill_one_of_two_waiters(struct __test_metadata *_metadata, struct user_ring *r,
 				    bool taken)

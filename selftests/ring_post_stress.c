@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Eight threads post while a file announces events, and the consumer sleeps in each way
+ * Eight threads post, first while a file announces events, and the consumer sleeps in each way
  * there is: no post and no wakeup is lost. Each thread waits now and then until the
  * consumer has seen what it posted, so a lost wakeup stops the test. Such a post has a bit
  * of its own, which arrives once for each: so a lost bit stops the test as well.
@@ -29,7 +29,7 @@ struct load {
 	unsigned long calls;
 	unsigned long strange;
 	bool stuck;
-	bool ended;
+	unsigned int halves;
 };
 
 struct poster {
@@ -61,6 +61,8 @@ static void *post_all(void *arg)
 	unsigned long calls = 0, rounds = ROUNDS, sent = 0;
 
 	for (unsigned long i = 0; i < rounds; i++) {
+		if (i == rounds / 2)
+			__atomic_fetch_add(&l->halves, 1, __ATOMIC_RELAXED);
 		item = rand_r(&random) % 4 ? p->number : SHARED;
 		if (rand_r(&random) % 2) {
 			calls += ring_post(l->ring, item, OFTEN(p->number));
@@ -78,12 +80,14 @@ static void *post_all(void *arg)
 	return NULL;
 }
 
+/* In the second half no file wakes the consumer in place of a post. */
 static void *announce(void *arg)
 {
 	struct load *l = arg;
 	unsigned int random = 1;
 
-	while (!__atomic_load_n(&l->ended, __ATOMIC_RELAXED)) {
+	while (__atomic_load_n(&l->halves, __ATOMIC_RELAXED) < POSTERS &&
+	       !__atomic_load_n(&l->stuck, __ATOMIC_RELAXED)) {
 		add(l->event, 1);
 		sleep_until_ns(now_ns() + rand_r(&random) % 300000);
 	}
@@ -118,7 +122,6 @@ static void *end_all(void *arg)
 	pthread_create(&announcer, NULL, announce, l);
 	for (int i = 0; i < POSTERS; i++)
 		pthread_join(p[i].thread, NULL);
-	__atomic_store_n(&l->ended, true, __ATOMIC_RELAXED);
 	pthread_join(announcer, NULL);
 	ring_post(l->ring, LAST, 1);
 	return NULL;

@@ -285,6 +285,8 @@ static void test_hostile(void)
 				memory.header.taken = links[i][0];
 			else
 				memory.header.posted = links[i][0];
+			flowfd_ring_revive_post(&ring, 1);
+			flowfd_ring_revive_post(&ring, 2);
 			for (turns = 0; turns < 3; turns++) {
 				taken = flowfd_ring_harvest(&ring, events, ITEMS);
 				if (!taken)
