@@ -4,8 +4,8 @@
  * preloading a shim into it. The program replaces this process.
  */
 #include <argp.h>
+#include <err.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,10 +44,8 @@ static char *format(const char *pattern, ...)
 	va_start(list, pattern);
 	ret = vasprintf(&text, pattern, list);
 	va_end(list);
-	if (ret < 0) {
-		fprintf(stderr, "flowfd-run: out of memory\n");
-		exit(EXIT_USAGE);
-	}
+	if (ret < 0)
+		errx(EXIT_USAGE, "out of memory");
 	return text;
 }
 
@@ -65,15 +63,6 @@ static void add(struct run *run, struct argp_state *state, const char *name,
 	free(run->text);
 	free(word);
 	run->text = longer;
-}
-
-/* Names the file that reports are for: the program may replace its descriptor 2. */
-static void add_verbose(struct run *run, struct argp_state *state)
-{
-	char file[SETTINGS_STDERR_SIZE];
-
-	settings_name_stderr(file);
-	add(run, state, "verbose", file);
 }
 
 /* Those with a value are settings, and come first. */
@@ -110,6 +99,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 {
 	const struct argp_option *option;
 	struct run *run = state->input;
+	char file[SETTINGS_STDERR_SIZE];
 	const char *why;
 
 	for (option = options; option->arg; option++) {
@@ -120,7 +110,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	}
 	switch (key) {
 	case 'v':
-		add_verbose(run, state);
+		/* Reports are for this file: the program may replace its descriptor 2. */
+		settings_name_stderr(file);
+		add(run, state, "verbose", file);
 		return 0;
 	case ARGP_KEY_ARG:
 		/* All further arguments are the program's. */
@@ -154,12 +146,9 @@ static const struct argp argp = {
 /* In a build tree the shim is in the directory of this program. */
 static char *find_shim(void)
 {
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *path;
+	char *path, *self = realpath("/proc/self/exe", NULL);
 
-	if (length > 0) {
-		self[length] = '\0';
+	if (self) {
 		*strrchr(self, '/') = '\0';
 		path = format("%s/" SHIM, self);
 		if (access(path, R_OK) == 0)
@@ -169,48 +158,35 @@ static char *find_shim(void)
 	path = format("%s/" SHIM, PRELOAD_DIR);
 	if (access(path, R_OK) == 0)
 		return path;
-	fprintf(stderr, "flowfd-run: %s: %s\n", path, strerror(errno));
-	exit(EXIT_USAGE);
+	err(EXIT_USAGE, "%s", path);
 }
 
-static void set_environment(const char *name, const char *value)
+/* Puts a word before those that a variable has. */
+static void prepend(const char *name, const char *word)
 {
-	if (setenv(name, value, 1) == 0)
-		return;
-	fprintf(stderr, "flowfd-run: %s: %s\n", name, strerror(errno));
-	exit(EXIT_USAGE);
-}
+	const char *others = getenv(name);
 
-/*
- * AddressSanitizer refuses to start behind another library, which could have replaced
- * functions that it intercepts. The shim passes all calls on to it.
- */
-static void admit_shim(void)
-{
-	const char *others = getenv("ASAN_OPTIONS");
-
-	set_environment("ASAN_OPTIONS",
-			others && *others ?
-				format("verify_asan_link_order=0:%s", others) :
-				"verify_asan_link_order=0");
+	if (others && *others)
+		word = format("%s:%s", word, others);
+	if (setenv(name, word, 1))
+		err(EXIT_USAGE, "%s", name);
 }
 
 static void preload_shim(const struct run *run)
 {
-	const char *others = getenv("LD_PRELOAD");
 	char *shim = find_shim();
 
-	if (strpbrk(shim, " :")) {
-		fprintf(stderr,
-			"flowfd-run: %s: cannot be preloaded from a path with"
-			" a space or a colon\n",
-			shim);
-		exit(EXIT_USAGE);
-	}
-	set_environment(SETTINGS_VARIABLE, run->text);
-	set_environment("LD_PRELOAD",
-			others && *others ? format("%s:%s", shim, others) : shim);
-	admit_shim();
+	if (strpbrk(shim, " :"))
+		errx(EXIT_USAGE,
+		     "%s: cannot be preloaded from a path with a space or a colon", shim);
+	if (setenv(SETTINGS_VARIABLE, run->text, 1))
+		err(EXIT_USAGE, SETTINGS_VARIABLE);
+	prepend("LD_PRELOAD", shim);
+	/*
+	 * AddressSanitizer refuses to start behind another library, which could have
+	 * replaced functions that it intercepts. The shim passes all calls on to it.
+	 */
+	prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
 }
 
 /* Returns NULL, or why no counter can be made with the settings. */
@@ -231,7 +207,6 @@ int main(int argc, char **argv)
 {
 	struct run run = { .text = format("") };
 	const char *why;
-	int error;
 
 	output_check_at_exit(EXIT_USAGE);
 	settings_init(&run.settings);
@@ -240,8 +215,7 @@ int main(int argc, char **argv)
 
 	why = why_not(&run.settings);
 	if (why) {
-		fprintf(stderr, "flowfd-run: %s runs without flow control: %s\n",
-			run.program[0], why);
+		warnx("%s runs without flow control: %s", run.program[0], why);
 		/* Of a flowfd-run around this one, whose shim is in LD_PRELOAD. */
 		unsetenv(SETTINGS_VARIABLE);
 	} else {
@@ -249,7 +223,5 @@ int main(int argc, char **argv)
 	}
 
 	execvp(run.program[0], run.program);
-	error = errno;
-	fprintf(stderr, "flowfd-run: %s: %s\n", run.program[0], strerror(error));
-	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	err(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "%s", run.program[0]);
 }
