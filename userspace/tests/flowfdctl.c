@@ -83,7 +83,7 @@ static enum found parse(const char *text, struct object *object)
 	struct parser parser = { .list = &found };
 	struct object *added;
 
-	list_free(&found);
+	free(found.object);
 	found = (struct list){ 0 };
 	feed(&parser, text);
 	added = parser_end(&parser);
@@ -241,7 +241,7 @@ static void test_objects(void)
 	tap_is(three.object[1].kind, RING, "a ring");
 	tap_ok(!object_has(&three.object[1], COUNT) && !object_has(&three.object[1], WRITES),
 	       "that has nothing of the counter");
-	list_free(&three);
+	free(three.object);
 }
 
 /* fdinfo of other files, which must not be taken for flowfd's. */
@@ -428,7 +428,7 @@ static void print_remarks(const void *arg)
 	int saved = dup(STDERR_FILENO);
 
 	dup2(STDOUT_FILENO, STDERR_FILENO);
-	list_remark(arg);
+	list_end(arg);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 }

@@ -14,12 +14,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "balance.h"
 #include "flowfdctl.h"
 
-#define INTERVAL_MAX	 86400.0
 #define INTERVAL_DEFAULT 5.0
 #define LOOK_NS		 5000000000ULL /* between two looks for sockets and workers */
 
@@ -50,6 +50,20 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+/* In seconds. */
+static double parse_interval(struct argp_state *state, const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	/* strtod() also accepts nan and 0x. */
+	if (!*text || *end || text[strspn(text, "0123456789.")] || value < 0.1 ||
+	    value > 86400)
+		argp_error(state, "--interval '%s': not a number from 0.1 to 86400",
+			   text);
+	return value;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct session *s = state->input;
@@ -62,7 +76,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		s->server.address = arg;
 		return 0;
 	case 'i':
-		s->a.interval = parse_interval(state, arg, INTERVAL_MAX);
+		s->a.interval = parse_interval(state, arg);
 		return 0;
 	case ONCE:
 		s->a.once = true;
@@ -220,6 +234,14 @@ static void report(struct session *s, const char *state)
 		print_table(s, state);
 	fflush(stdout);
 	workers_reset(&s->workers);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* Returns whether the server ended. */

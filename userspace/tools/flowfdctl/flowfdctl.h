@@ -118,12 +118,9 @@ void parser_line(struct parser *parser, const char *line);
 struct object *parser_end(struct parser *parser);
 
 /* objects.c */
-#define EXIT_INCOMPLETE 2
-uint64_t now_ns(void);
 void *grow(void *array, size_t count, size_t size);
-void list_free(struct list *list);
 bool list_is_complete(const struct list *list);
-void list_remark(const struct list *list);
+int list_end(const struct list *list);
 
 /* kernel.c */
 #define MODULE_VERSION_SIZE 64
@@ -146,7 +143,6 @@ void text_command(const char *command);
 void text_duration(char out[DURATION_SIZE], double ns);
 struct argp_state;
 pid_t parse_pid(struct argp_state *state, const char *text);
-double parse_interval(struct argp_state *state, const char *text, double max);
 int parse_other(int key, char *arg, struct argp_state *state);
 
 /* table.c */

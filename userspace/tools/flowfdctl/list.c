@@ -102,20 +102,18 @@ int list_main(int argc, char **argv)
 {
 	struct arguments arguments = { 0 };
 	struct list list = { 0 };
-	bool complete;
+	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
 	if (arguments.pid)
 		process_list(&list, arguments.pid);
 	else
 		kernel_list(&list);
-	complete = list_is_complete(&list);
 	if (arguments.json)
 		json_print(&list);
 	else
 		print_tables(&list, &arguments);
-	fflush(stdout);
-	list_remark(&list);
-	list_free(&list);
-	return complete ? EXIT_SUCCESS : EXIT_INCOMPLETE;
+	status = list_end(&list);
+	free(list.object);
+	return status;
 }

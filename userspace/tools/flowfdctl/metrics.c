@@ -152,14 +152,14 @@ int prometheus_main(int argc, char **argv)
 {
 	struct list list = { 0 };
 	size_t kept;
+	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	kernel_list(&list);
 	kept = metrics_limit(list.object, list.count);
 	list.left_out = list.count - kept;
 	metrics_print(&list, kept);
-	fflush(stdout);
-	list_remark(&list);
-	list_free(&list);
-	return list_is_complete(&list) ? EXIT_SUCCESS : EXIT_INCOMPLETE;
+	status = list_end(&list);
+	free(list.object);
+	return status;
 }

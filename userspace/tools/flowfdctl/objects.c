@@ -2,20 +2,12 @@
 /* A list of counters and rings: its memory, and what is missing in it. */
 #include <err.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <flowfd.h>
 
 #include "flowfdctl.h"
 
-/* now_ns - returns the time of CLOCK_MONOTONIC */
-uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+#define EXIT_INCOMPLETE 2
 
 /* grow - make room for one more member of an array whose length is @count */
 void *grow(void *array, size_t count, size_t size)
@@ -27,11 +19,6 @@ void *grow(void *array, size_t count, size_t size)
 	if (!array)
 		err(EXIT_FAILURE, "list");
 	return array;
-}
-
-void list_free(struct list *list)
-{
-	free(list->object);
 }
 
 /* list_is_complete - whether it has all that was asked for */
@@ -47,10 +34,16 @@ static void remark(size_t count, const char *why)
 			count, why);
 }
 
-/* list_remark - say on standard error what is missing in a list, and why */
-void list_remark(const struct list *list)
+/*
+ * list_end - say on standard error what is missing in a list that is printed, and why
+ *
+ * Returns the exit status.
+ */
+int list_end(const struct list *list)
 {
+	fflush(stdout);
 	remark(list->unknown,
 	       "flowfdctl " FLOWFD_VERSION " does not match the loaded module");
 	remark(list->left_out, "there are too many");
+	return list_is_complete(list) ? EXIT_SUCCESS : EXIT_INCOMPLETE;
 }

@@ -74,20 +74,6 @@ pid_t parse_pid(struct argp_state *state, const char *text)
 	return (pid_t)value;
 }
 
-/* parse_interval - parse the value of --interval: seconds from 0.1 to @max */
-double parse_interval(struct argp_state *state, const char *text, double max)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	/* strtod() also accepts nan and 0x. */
-	if (!*text || *end || text[strspn(text, "0123456789.")] || value < 0.1 ||
-	    value > max)
-		argp_error(state, "--interval '%s': not a number from 0.1 to %g", text,
-			   max);
-	return value;
-}
-
 /* parse_other - parse arguments that no command accepts */
 int parse_other(int key, char *arg, struct argp_state *state)
 {
