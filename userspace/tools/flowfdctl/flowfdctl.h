@@ -118,6 +118,7 @@ void parser_line(struct parser *parser, const char *line);
 struct object *parser_end(struct parser *parser);
 
 /* objects.c */
+bool parser_read(struct parser *parser, int fd);
 void *grow(void *array, size_t count, size_t size);
 bool list_is_complete(const struct list *list);
 int list_end(const struct list *list);

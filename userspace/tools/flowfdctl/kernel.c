@@ -109,25 +109,9 @@ void kernel_list(struct list *list)
 {
 	struct parser parser = { .list = list };
 	int fd = kernel_list_open();
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t length;
-	FILE *file;
 
 	if (fd < 0)
 		errx(EXIT_FAILURE, "%s", kernel_list_error(errno));
-	file = fdopen(fd, "r");
-	if (!file || setvbuf(file, NULL, _IOFBF, 65536))
+	if (!parser_read(&parser, fd))
 		err(EXIT_FAILURE, LIST);
-	while ((length = getline(&line, &size, file)) > 0) {
-		line[length - 1] = '\0';
-		if (*line)
-			parser_line(&parser, line);
-		else
-			parser_end(&parser);
-	}
-	if (ferror(file))
-		err(EXIT_FAILURE, LIST);
-	free(line);
-	fclose(file);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A list of counters and rings: its memory, and what is missing in it. */
+/* A list of counters and rings: its memory and its files, and what is missing in it. */
 #include <err.h>
 #include <stdlib.h>
 
@@ -19,6 +19,34 @@ void *grow(void *array, size_t count, size_t size)
 	if (!array)
 		err(EXIT_FAILURE, "list");
 	return array;
+}
+
+/*
+ * parser_read - take all lines of a file, and close it; an empty one ends an object
+ *
+ * Returns whether it could be read, and otherwise sets errno.
+ */
+bool parser_read(struct parser *parser, int fd)
+{
+	FILE *file = fdopen(fd, "r");
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t length;
+	bool good;
+
+	if (!file)
+		return false;
+	while ((length = getline(&line, &size, file)) > 0) {
+		line[length - 1] = '\0';
+		if (*line)
+			parser_line(parser, line);
+		else
+			parser_end(parser);
+	}
+	good = !ferror(file);
+	free(line);
+	fclose(file);
+	return good;
 }
 
 /* list_is_complete - whether it has all that was asked for */

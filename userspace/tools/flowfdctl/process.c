@@ -91,26 +91,14 @@ static void fail(pid_t pid)
 static void read_descriptor(struct parser *parser, int thread, const char *number,
 			    pid_t pid)
 {
-	char name[32], *line = NULL;
-	size_t size = 0;
-	ssize_t length;
-	FILE *file;
+	char name[32];
 	int fd;
 
 	snprintf(name, sizeof(name), "fdinfo/%.16s", number);
 	fd = openat(thread, name, O_RDONLY | O_CLOEXEC);
-	/* It was closed meanwhile. */
-	if (fd < 0 && errno == ENOENT)
-		return;
-	file = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!file)
+	/* Otherwise it was closed meanwhile. */
+	if ((fd < 0 || !parser_read(parser, fd)) && errno != ENOENT)
 		fail(pid);
-	while ((length = getline(&line, &size, file)) > 0) {
-		line[length - 1] = '\0';
-		parser_line(parser, line);
-	}
-	free(line);
-	fclose(file);
 }
 
 static int compare(const void *left, const void *right)
