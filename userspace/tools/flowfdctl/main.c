@@ -22,12 +22,11 @@ static const struct command {
 	const char *name;
 	int (*main)(int argc, char **argv);
 } commands[] = {
+	{ "--prometheus", prometheus_main },
 	{ "info", info_main },
 	{ "list", list_main },
 	{ "balance", balance_main },
 };
-
-static const struct command prometheus = { "--prometheus", prometheus_main };
 
 enum { PROMETHEUS = 256 };
 
@@ -44,21 +43,17 @@ struct call {
 	char **argv;
 };
 
-static const struct command *find(const char *name)
+/* All further arguments are the command's. */
+static void call_with_rest(const char *name, struct argp_state *state)
 {
+	struct call *call = state->input;
 	size_t i;
 
 	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		if (!strcmp(commands[i].name, name))
-			return &commands[i];
-	return NULL;
-}
-
-/* All further arguments are the command's. */
-static void call_with_rest(struct call *call, const struct command *command,
-			   struct argp_state *state)
-{
-	call->command = command;
+			call->command = &commands[i];
+	if (!call->command)
+		argp_error(state, "%s: no such command (" COMMANDS ")", name);
 	call->argc = state->argc - state->next + 1;
 	call->argv = &state->argv[state->next - 1];
 	state->next = state->argc;
@@ -66,19 +61,14 @@ static void call_with_rest(struct call *call, const struct command *command,
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	const struct command *command;
-
 	switch (key) {
 	case PROMETHEUS:
-		call_with_rest(state->input, &prometheus, state);
+		call_with_rest("--prometheus", state);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!strcmp(arg, "help"))
 			argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-		command = find(arg);
-		if (!command)
-			argp_error(state, "%s: no such command (" COMMANDS ")", arg);
-		call_with_rest(state->input, command, state);
+		call_with_rest(arg, state);
 		return 0;
 	case ARGP_KEY_END:
 		if (!((struct call *)state->input)->command)
