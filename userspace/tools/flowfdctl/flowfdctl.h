@@ -124,11 +124,11 @@ bool list_is_complete(const struct list *list);
 int list_end(const struct list *list);
 
 /* kernel.c */
+#define KERNEL_LIST	    "/sys/kernel/debug/flowfd/objects"
 #define MODULE_VERSION_SIZE 64
 bool module_version(char version[MODULE_VERSION_SIZE]);
 const char *module_error(int error);
 const char *kernel_list_error(int error);
-int kernel_list_open(void);
 void kernel_list(struct list *list);
 
 /* process.c */

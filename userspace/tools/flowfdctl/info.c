@@ -3,6 +3,7 @@
 #include <argp.h>
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -67,7 +68,7 @@ static void print_fallback(void)
 
 static void print_list(void)
 {
-	int fd = kernel_list_open();
+	int fd = open(KERNEL_LIST, O_RDONLY | O_CLOEXEC);
 
 	printf("%-16s %s\n", "list", fd < 0 ? kernel_list_error(errno) : "for root");
 	if (fd >= 0)

@@ -17,9 +17,7 @@
 #include "flowfdctl.h"
 
 #define DEBUGFS "/sys/kernel/debug"
-#define LIST	DEBUGFS "/flowfd/objects"
-
-#define MODULE "/sys/module/flowfd"
+#define MODULE	"/sys/module/flowfd"
 
 /* Returns whether the module is loaded; @version is "" if the module has none. */
 bool module_version(char version[MODULE_VERSION_SIZE])
@@ -80,7 +78,7 @@ static const char *debugfs_error(void)
 	       " flowfdctl " FLOWFD_VERSION;
 }
 
-/* kernel_list_error - say why kernel_list_open() failed, and what helps */
+/* kernel_list_error - say why KERNEL_LIST cannot be opened, and what helps */
 const char *kernel_list_error(int error)
 {
 	char version[MODULE_VERSION_SIZE];
@@ -89,7 +87,7 @@ const char *kernel_list_error(int error)
 		return "only root may see all counters and rings:"
 		       " 'flowfdctl list --pid PID' shows one process";
 	if (error == EPERM)
-		return "this kernel is locked down, and allows no read of " LIST
+		return "this kernel is locked down, and allows no read of " KERNEL_LIST
 		       ": 'flowfdctl list --pid PID' shows one process";
 	if (error != ENOENT)
 		return strerror(error);
@@ -98,20 +96,14 @@ const char *kernel_list_error(int error)
 	return debugfs_error();
 }
 
-/* kernel_list_open - returns a descriptor of the list, or -1 and sets errno */
-int kernel_list_open(void)
-{
-	return open(LIST, O_RDONLY | O_CLOEXEC);
-}
-
 /* kernel_list - read all counters and rings; ends the program if that is not possible */
 void kernel_list(struct list *list)
 {
 	struct parser parser = { .list = list };
-	int fd = kernel_list_open();
+	int fd = open(KERNEL_LIST, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		errx(EXIT_FAILURE, "%s", kernel_list_error(errno));
 	if (!parser_read(&parser, fd))
-		err(EXIT_FAILURE, LIST);
+		err(EXIT_FAILURE, KERNEL_LIST);
 }
