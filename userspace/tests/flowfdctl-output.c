@@ -63,7 +63,7 @@ static const unsigned char *columns;
 
 static void print_table(const void *list)
 {
-	table_print(list, columns[0] == RING_ID ? RING : COUNTER, columns);
+	table_print(list, columns);
 }
 
 static void test_tables(void)

@@ -147,7 +147,7 @@ pid_t parse_pid(struct argp_state *state, const char *text);
 int parse_other(int key, char *arg, struct argp_state *state);
 
 /* table.c */
-void table_print(const struct list *list, enum kind kind, const unsigned char *columns);
+void table_print(const struct list *list, const unsigned char *columns);
 
 /* json.c */
 void json_print(const struct list *list);

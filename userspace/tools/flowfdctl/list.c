@@ -81,20 +81,20 @@ static const struct argp argp = {
 
 static void print_tables(const struct list *list, const struct arguments *arguments)
 {
-	table_print(list, COUNTER, counter_columns);
+	table_print(list, counter_columns);
 	putchar('\n');
 	if (arguments->flow) {
-		table_print(list, COUNTER, flow_columns);
+		table_print(list, flow_columns);
 		putchar('\n');
 	}
 	if (arguments->statistics) {
-		table_print(list, COUNTER, counter_statistics);
+		table_print(list, counter_statistics);
 		putchar('\n');
 	}
-	table_print(list, RING, ring_columns);
+	table_print(list, ring_columns);
 	if (arguments->statistics) {
 		putchar('\n');
-		table_print(list, RING, ring_statistics);
+		table_print(list, ring_statistics);
 	}
 }
 

@@ -83,14 +83,14 @@ static void take_row(const struct object *object, const unsigned char *columns,
 }
 
 /**
- * table_print - print a table of all objects of a kind
+ * table_print - print a table of all counters or all rings
  * @list: counters and rings
- * @kind: of those that are in the table
- * @columns: enum field; the last one, which is not aligned, is followed by COLUMNS. Of UID
- *	and FD, the one that the list does not have is left out
+ * @columns: enum field: first COUNTER_ID or RING_ID; behind the last one, which is not
+ *	aligned, COLUMNS. Of UID and FD, the one that the list does not have is left out
  */
-void table_print(const struct list *list, enum kind kind, const unsigned char *columns)
+void table_print(const struct list *list, const unsigned char *columns)
 {
+	enum kind kind = field_infos[*columns].kind;
 	unsigned char own[COLUMNS + 1];
 	int widths[COLUMNS] = { 0 };
 	size_t i, count = 0;
