@@ -348,7 +348,7 @@ def check_left(listener):
 def check_descriptors(listener):
     """A limit of descriptors."""
     pid = ["--pid", str(os.getpid())]
-    limited = subprocess.run(["prlimit", "--nofile=5:5", PROGRAM, "balance", *pid],
+    limited = subprocess.run(["prlimit", "--nofile=4:4", PROGRAM, "balance", *pid],
                              text=True, capture_output=True, check=False)
     report((limited.returncode, limited.stdout) == (1, "") and
            f"process {os.getpid()}: Too many open files" in limited.stderr,

@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A path of full length has a 0 byte at its end, too. */
-#define UNIX_NAME_MAX 109
 /* "unix:" and a path, of which each byte can become four. */
 #define ADDRESS_SIZE 448
 /* What a server has more of is not balanced. */
@@ -74,7 +72,7 @@ struct workers {
 
 /* listening.c */
 typedef void listening_function(void *argument, uint64_t inode, const char *address);
-int listening_dump(pid_t pid, listening_function *each, void *argument);
+int listening_dump(const struct server *server, listening_function *each, void *argument);
 
 /* listeners.c */
 int listeners_find(const struct server *server, struct listener **listeners,

@@ -142,7 +142,7 @@ int listeners_find(const struct server *server, struct listener **listeners,
 	int error = read_descriptors(&s.descriptors, server->pid);
 
 	if (s.descriptors.count)
-		error = listening_dump(server->pid, add_if_of_server, &s);
+		error = listening_dump(server, add_if_of_server, &s);
 	free(s.descriptors.descriptor);
 	*listeners = s.found;
 	*count = s.count;

@@ -2,7 +2,6 @@
 /* The sockets that listen in a network namespace, by sock_diag(7). */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -21,6 +20,9 @@
 #include "balance.h"
 #include "flowfdctl.h"
 
+/* A path of full length has a 0 byte at its end, too. */
+#define UNIX_NAME_MAX 109
+
 static void inet_text(char out[ADDRESS_SIZE], const struct inet_diag_msg *m)
 {
 	bool six = m->idiag_family == AF_INET6;
@@ -34,33 +36,27 @@ static void inet_text(char out[ADDRESS_SIZE], const struct inet_diag_msg *m)
 		 six ? "]" : "", ntohs(m->id.idiag_sport));
 }
 
-static void unix_text(char out[ADDRESS_SIZE], const char *name, size_t length)
+static void unix_text(char out[ADDRESS_SIZE], const struct unix_diag_msg *m, size_t size)
 {
+	const struct rtattr *a = (const void *)(m + 1);
+	size_t left = size - sizeof(*m), length = 0, i;
 	char path[UNIX_NAME_MAX + 1] = "";
-	size_t i;
+	bool abstract;
 
-	if (length > UNIX_NAME_MAX)
-		length = UNIX_NAME_MAX;
-	memcpy(path, name, length);
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == UNIX_DIAG_NAME) {
+			length = RTA_PAYLOAD(a);
+			if (length > UNIX_NAME_MAX)
+				length = UNIX_NAME_MAX;
+			memcpy(path, RTA_DATA(a), length);
+		}
 	/* A name that is not in the file system begins with a 0 byte, and can have more. */
-	for (i = 0; length && !*name && i < length; i++)
+	abstract = !*path;
+	for (i = 0; abstract && i < length; i++)
 		if (!path[i])
 			path[i] = '@';
 	strcpy(out, "unix:");
 	text_escape(out + 5, ADDRESS_SIZE - 5, path);
-}
-
-static void unix_name(char out[ADDRESS_SIZE], const struct unix_diag_msg *m, size_t size)
-{
-	const struct rtattr *a = (const void *)(m + 1);
-	size_t left = size - sizeof(*m);
-
-	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
-		if (a->rta_type == UNIX_DIAG_NAME) {
-			unix_text(out, RTA_DATA(a), RTA_PAYLOAD(a));
-			return;
-		}
-	unix_text(out, "", 0);
 }
 
 static void tell(const struct nlmsghdr *header, listening_function *each, void *argument)
@@ -71,7 +67,7 @@ static void tell(const struct nlmsghdr *header, listening_function *each, void *
 
 	/* Both begin with the family. */
 	if (un->udiag_family == AF_UNIX) {
-		unix_name(address, un, NLMSG_PAYLOAD(header, 0));
+		unix_text(address, un, NLMSG_PAYLOAD(header, 0));
 		each(argument, un->udiag_ino, address);
 	} else {
 		inet_text(address, inet);
@@ -136,72 +132,46 @@ static int dump_all(int fd, listening_function *each, void *argument)
 	return error == -ENOENT ? -EPROTONOSUPPORT : error;
 }
 
-/* Connected to the kernel: the root of a container could send messages, too. */
-static int diag_socket(void)
-{
-	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	int error;
-
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&kernel, sizeof(kernel)))
-		return fd;
-	error = -errno;
-	if (fd >= 0)
-		close(fd);
-	return error;
-}
-
-static bool are_same(int a, int b)
-{
-	struct stat x, y;
-
-	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev &&
-	       x.st_ino == y.st_ino;
-}
-
 /* This process stays there: nothing else that it does depends on the network. */
-static int diag_socket_in(int there, int here)
+static int enter_namespace(const struct server *server)
 {
-	if (!are_same(there, here) && setns(there, CLONE_NEWNET))
-		return -errno;
-	return diag_socket();
-}
-
-static int diag_socket_of(pid_t pid)
-{
-	int fd, there, here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	struct stat here, there;
 	char path[64];
 
 	/* A kernel without network namespaces. */
-	if (here < 0 && errno == ENOENT)
-		return diag_socket();
-	if (here < 0)
+	if (stat("/proc/self/ns/net", &here))
+		return errno == ENOENT ? 0 : -errno;
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", server->pid);
+	if (stat(path, &there))
 		return -errno;
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	there = open(path, O_RDONLY | O_CLOEXEC);
-	fd = there < 0 ? -errno : diag_socket_in(there, here);
-	if (there >= 0)
-		close(there);
-	close(here);
-	return fd;
+	if (here.st_dev == there.st_dev && here.st_ino == there.st_ino)
+		return 0;
+	return setns(server->pidfd, CLONE_NEWNET) ? -errno : 0;
 }
 
 /*
  * listening_dump - the sockets of TCP and UNIX that listen
- * @pid: a process in their network namespace
+ * @server: a process in their network namespace
  * @each: called for each, with the number of its inode and its address
  * @argument: for @each
  *
  * Return: 0 or a negative errno; EPROTONOSUPPORT: the kernel has no sock_diag for one of
  * these protocols.
  */
-int listening_dump(pid_t pid, listening_function *each, void *argument)
+int listening_dump(const struct server *server, listening_function *each, void *argument)
 {
-	int error, fd = diag_socket_of(pid);
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	int fd, error = enter_namespace(server);
 
+	if (error)
+		return error;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (fd < 0)
-		return fd;
-	error = dump_all(fd, each, argument);
+		return -errno;
+	/* Connected to the kernel: the root of a container could send messages, too. */
+	error = connect(fd, (struct sockaddr *)&kernel, sizeof(kernel)) ?
+			-errno :
+			dump_all(fd, each, argument);
 	close(fd);
 	return error;
 }
