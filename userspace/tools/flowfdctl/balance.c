@@ -134,9 +134,9 @@ static void tell_error(struct session *s, int error)
 static void first_look(struct session *s)
 {
 	struct server *server = &s->server;
-	int error = s->a.once ?
-			    listeners_find(server, &server->listeners, &server->count) :
-			    balances_update(server, !s->counts);
+	int error = s->a.once ? listeners_find(server) :
+				balances_update(server, !s->counts);
+	size_t i;
 
 	tell_error(s, error);
 	if (error && !server->count)
@@ -148,8 +148,9 @@ static void first_look(struct session *s)
 		     server->pid, server->address ? " with the address " : "",
 		     server->address ?: "");
 	/* Each has said why. */
-	if (!s->a.once && !balances_exist(server))
-		exit(EXIT_FAILURE);
+	for (i = 0; server->listeners[i].balance < 0; i++)
+		if (i == server->count - 1)
+			exit(EXIT_FAILURE);
 	if (s->counts)
 		workers_find(&s->workers, server);
 	fflush(stdout);
@@ -180,7 +181,7 @@ static void print_json(const struct session *s, const char *state)
 
 	printf("{\"balance\": 1, \"state\": \"%s\", \"listeners\": [", state);
 	for (i = 0; i < s->server.count; i++) {
-		if (!s->a.once && s->server.listeners[i].balance < 0)
+		if (s->server.listeners[i].balance < 0)
 			continue;
 		printf("%s", separator);
 		text_json(stdout, s->server.listeners[i].address);

@@ -16,7 +16,7 @@
 /**
  * struct listener - a listening socket of a server
  * @number: its descriptor in the server
- * @balance: descriptor of its balance, or the negative errno why it has none
+ * @balance: descriptor of its balance, or the negative errno why it has none; 0 at first
  * @path: O_PATH descriptor of it, if it has a balance; does not keep it open
  * @inode: number of the socket, the same in all processes that have it
  * @address: as text: "127.0.0.1:80", "[::]:80", "unix:/run/server.sock"
@@ -71,20 +71,18 @@ struct workers {
 };
 
 /* listening.c */
-typedef void listening_function(void *argument, uint64_t inode, const char *address);
-int listening_dump(const struct server *server, listening_function *each, void *argument);
+struct search;
+int listening_dump(const struct server *server, struct search *search);
 
 /* listeners.c */
-int listeners_find(const struct server *server, struct listener **listeners,
-		   size_t *count);
+void listener_add(struct server *server, const struct listener *l);
+void listener_found(struct search *search, uint64_t inode, const char *address);
+int listeners_find(struct server *server);
 int listener_open(const struct server *server, const struct listener *l);
-bool listener_is_of_one_worker(const struct listener *l, const struct listener *all,
-			       size_t count);
 bool process_has_listener(pid_t pid, const struct server *server);
 
 /* balances.c */
 int balances_update(struct server *server, bool say);
-bool balances_exist(const struct server *server);
 
 /* workers.c */
 bool workers_open(void);

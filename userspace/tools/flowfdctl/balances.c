@@ -35,44 +35,48 @@ static const char *why_not(int error)
 	}
 }
 
-static bool was_said(const struct server *s, const struct listener *l)
+static bool was_said(const struct server *s, const char *address, int error)
 {
 	size_t i;
 
 	for (i = 0; i < s->count; i++)
-		if (s->listeners[i].balance == l->balance &&
+		if (s->listeners[i].balance == error &&
+		    !strcmp(s->listeners[i].address, address))
+			return true;
+	return false;
+}
+
+/*
+ * Whether other sockets of the server have the same address, by SO_REUSEPORT: then the
+ * kernel distributes connections to them, and each worker waits for its own.
+ */
+static bool is_of_one_worker(const struct server *s, const struct listener *l)
+{
+	size_t i;
+
+	/* Another socket may have had the name, and may be open still. */
+	if (!strncmp(l->address, "unix:", 5))
+		return false;
+	for (i = 0; i < s->count; i++)
+		if (s->listeners[i].inode != l->inode &&
 		    !strcmp(s->listeners[i].address, l->address))
 			return true;
 	return false;
 }
 
-static void add(struct server *s, const struct listener *l)
-{
-	s->listeners = grow(s->listeners, s->count, sizeof(*l));
-	s->listeners[s->count++] = *l;
-}
-
-static int balance(const struct server *known, struct listener *l,
-		   const struct listener *found, size_t count)
+static int balance(const struct server *s, struct listener *l)
 {
 	int ret;
 
-	if (listener_is_of_one_worker(l, found, count) ||
-	    listener_is_of_one_worker(l, known->listeners, known->count))
+	if (is_of_one_worker(s, l))
 		return DISTRIBUTED;
-	l->path = listener_open(known, l);
+	l->path = listener_open(s, l);
 	if (l->path < 0)
 		return l->path;
 	ret = flowfd_balance(l->path, 0);
 	if (ret < 0)
 		close(l->path);
 	return ret;
-}
-
-/* Of one that is open: EBUSY, as it has a balance. With any other error the next look tells. */
-static bool is_closed(const struct listener *l)
-{
-	return flowfd_balance(l->path, 0) == -EBADF;
 }
 
 /* Of those that were balanced, also what only the workers still have. */
@@ -85,8 +89,9 @@ static void keep_open(struct server *next, const struct server *last, bool say)
 
 		if (l->balance < 0)
 			continue;
-		if (!is_closed(l)) {
-			add(next, l);
+		/* EBUSY, as it has a balance; with any other error the next look tells. */
+		if (flowfd_balance(l->path, 0) != -EBADF) {
+			listener_add(next, l);
 			continue;
 		}
 		close(l->balance);
@@ -94,14 +99,6 @@ static void keep_open(struct server *next, const struct server *last, bool say)
 		if (say)
 			printf("%s: closed\n", l->address);
 	}
-}
-
-static void tell(const struct server *last, const struct listener *l, bool say)
-{
-	if (l->balance >= 0 && say)
-		printf("%s: balanced\n", l->address);
-	if (l->balance < 0 && !was_said(last, l))
-		warnx("%s: %s", l->address, why_not(l->balance));
 }
 
 /*
@@ -116,36 +113,31 @@ static void tell(const struct server *last, const struct listener *l, bool say)
 int balances_update(struct server *server, bool say)
 {
 	struct server next = *server;
-	struct listener *found;
-	size_t count, i;
-	int error;
+	size_t i, kept;
+	int error, ret;
 
 	next.listeners = NULL;
 	next.count = 0;
 	keep_open(&next, server, say);
-	error = listeners_find(&next, &found, &count);
-	for (i = 0; i < count; i++)
-		found[i].balance = balance(&next, &found[i], found, count);
-	for (i = 0; i < count; i++) {
+	kept = next.count;
+	error = listeners_find(&next);
+	for (i = kept; i < next.count; i++) {
+		struct listener *l = &next.listeners[i];
+
+		ret = balance(&next, l);
 		/* It was closed meanwhile. */
-		if (found[i].balance == -EBADF)
+		if (ret == -EBADF)
 			continue;
-		if (!was_said(&next, &found[i]))
-			tell(server, &found[i], say);
-		add(&next, &found[i]);
+		if (ret >= 0 && say)
+			printf("%s: balanced\n", l->address);
+		if (ret < 0 && !was_said(&next, l->address, ret) &&
+		    !was_said(server, l->address, ret))
+			warnx("%s: %s", l->address, why_not(ret));
+		l->balance = ret;
+		next.listeners[kept++] = *l;
 	}
-	free(found);
+	next.count = kept;
 	free(server->listeners);
 	*server = next;
 	return error;
-}
-
-bool balances_exist(const struct server *server)
-{
-	size_t i;
-
-	for (i = 0; i < server->count; i++)
-		if (server->listeners[i].balance >= 0)
-			return true;
-	return false;
 }

@@ -54,9 +54,11 @@ struct descriptor {
 	int number;
 };
 
-struct descriptors {
+struct search {
+	struct server *server;
 	struct descriptor *descriptor;
 	size_t count;
+	bool too_many;
 };
 
 static int compare_inodes(const void *a, const void *b)
@@ -67,9 +69,9 @@ static int compare_inodes(const void *a, const void *b)
 }
 
 /* Sorted, as any user can make the list of what listens long. */
-static int read_descriptors(struct descriptors *d, pid_t pid)
+static int read_descriptors(struct search *s)
 {
-	DIR *directory = open_descriptors(pid);
+	DIR *directory = open_descriptors(s->server->pid);
 	struct dirent *entry;
 	uint64_t inode;
 
@@ -81,71 +83,58 @@ static int read_descriptors(struct descriptors *d, pid_t pid)
 		inode = socket_inode(dirfd(directory), entry->d_name);
 		if (!inode)
 			continue;
-		d->descriptor = grow(d->descriptor, d->count, sizeof(*d->descriptor));
-		d->descriptor[d->count++] =
+		s->descriptor = grow(s->descriptor, s->count, sizeof(*s->descriptor));
+		s->descriptor[s->count++] =
 			(struct descriptor){ inode, atoi(entry->d_name) };
 	}
 	closedir(directory);
-	if (d->count)
-		qsort(d->descriptor, d->count, sizeof(*d->descriptor), compare_inodes);
+	if (s->count)
+		qsort(s->descriptor, s->count, sizeof(*s->descriptor), compare_inodes);
 	return 0;
 }
 
-struct search {
-	const struct server *server;
-	struct descriptors descriptors;
-	struct listener *found;
-	size_t count;
-	bool too_many;
-};
+/* listener_add - add a socket to those of a server */
+void listener_add(struct server *server, const struct listener *l)
+{
+	server->listeners = grow(server->listeners, server->count, sizeof(*l));
+	server->listeners[server->count++] = *l;
+}
 
-static void add_if_of_server(void *argument, uint64_t inode, const char *address)
+/* listener_found - add a socket that listens, if it is the server's and is looked for */
+void listener_found(struct search *s, uint64_t inode, const char *address)
 {
 	struct descriptor *d, key = { .inode = inode };
-	struct search *s = argument;
-	const struct server *server = s->server;
-	struct listener *l;
-	size_t i;
+	struct server *server = s->server;
+	struct listener l = { .inode = inode };
 
-	d = bsearch(&key, s->descriptors.descriptor, s->descriptors.count, sizeof(key),
-		    compare_inodes);
+	d = bsearch(&key, s->descriptor, s->count, sizeof(key), compare_inodes);
+	/* A table that changes meanwhile can have it twice. */
 	if (!d || is_known(server, inode) ||
 	    (server->address && strcmp(server->address, address)))
 		return;
-	/* A table that changes meanwhile can have it twice. */
-	for (i = 0; i < s->count; i++)
-		if (s->found[i].inode == inode)
-			return;
-	if (server->count + s->count == LISTENERS_MAX) {
+	if (server->count == LISTENERS_MAX) {
 		s->too_many = true;
 		return;
 	}
-	s->found = grow(s->found, s->count, sizeof(*s->found));
-	l = &s->found[s->count++];
-	l->number = d->number;
-	l->inode = inode;
-	strcpy(l->address, address);
+	l.number = d->number;
+	strcpy(l.address, address);
+	listener_add(server, &l);
 }
 
 /*
- * listeners_find - those listening sockets of a process that are not known
+ * listeners_find - add those listening sockets of a process that are not known
  * @server: the process, and the listeners that are known
- * @listeners: result, to be freed
- * @count: their number
  *
  * Return: 0, or a negative errno; E2BIG: there are more than LISTENERS_MAX.
  */
-int listeners_find(const struct server *server, struct listener **listeners,
-		   size_t *count)
+int listeners_find(struct server *server)
 {
 	struct search s = { .server = server };
-	int error = read_descriptors(&s.descriptors, server->pid);
+	int error = read_descriptors(&s);
 
-	if (s.descriptors.count)
-		error = listening_dump(server, add_if_of_server, &s);
-	free(s.descriptors.descriptor);
-	*listeners = s.found;
-	*count = s.count;
+	if (s.count)
+		error = listening_dump(server, &s);
+	free(s.descriptor);
 	return error ?: s.too_many ? -E2BIG : 0;
 }
 
@@ -169,24 +158,6 @@ int listener_open(const struct server *server, const struct listener *l)
 		return fd;
 	close(fd);
 	return -EBADF;
-}
-
-/*
- * listener_is_of_one_worker - whether other sockets of the server have the same address,
- * by SO_REUSEPORT: then the kernel distributes connections to them, and each worker waits
- * for its own
- */
-bool listener_is_of_one_worker(const struct listener *l, const struct listener *all,
-			       size_t count)
-{
-	/* Another socket may have had the name, and may be open still. */
-	if (!strncmp(l->address, "unix:", 5))
-		return false;
-	while (count--)
-		if (all[count].inode != l->inode &&
-		    !strcmp(all[count].address, l->address))
-			return true;
-	return false;
 }
 
 /* process_has_listener - whether one of a process' descriptors is one of the server's */

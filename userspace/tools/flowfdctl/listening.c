@@ -59,7 +59,7 @@ static void unix_text(char out[ADDRESS_SIZE], const struct unix_diag_msg *m, siz
 	text_escape(out + 5, ADDRESS_SIZE - 5, path);
 }
 
-static void tell(const struct nlmsghdr *header, listening_function *each, void *argument)
+static void tell(const struct nlmsghdr *header, struct search *search)
 {
 	const struct inet_diag_msg *inet = NLMSG_DATA(header);
 	const struct unix_diag_msg *un = NLMSG_DATA(header);
@@ -68,14 +68,14 @@ static void tell(const struct nlmsghdr *header, listening_function *each, void *
 	/* Both begin with the family. */
 	if (un->udiag_family == AF_UNIX) {
 		unix_text(address, un, NLMSG_PAYLOAD(header, 0));
-		each(argument, un->udiag_ino, address);
+		listener_found(search, un->udiag_ino, address);
 	} else {
 		inet_text(address, inet);
-		each(argument, inet->idiag_inode, address);
+		listener_found(search, inet->idiag_inode, address);
 	}
 }
 
-static int receive(int fd, listening_function *each, void *argument)
+static int receive(int fd, struct search *search)
 {
 	static _Alignas(struct nlmsghdr) char buffer[32768];
 
@@ -90,13 +90,12 @@ static int receive(int fd, listening_function *each, void *argument)
 			/* Both begin with an error, or 0. */
 			if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
 				return *(const int *)NLMSG_DATA(h);
-			tell(h, each, argument);
+			tell(h, search);
 		}
 	}
 }
 
-static int dump(int fd, void *request, size_t size, listening_function *each,
-		void *argument)
+static int dump(int fd, void *request, size_t size, struct search *search)
 {
 	struct nlmsghdr header = {
 		.nlmsg_len = NLMSG_LENGTH(size),
@@ -105,10 +104,10 @@ static int dump(int fd, void *request, size_t size, listening_function *each,
 	};
 	struct iovec parts[] = { { &header, sizeof(header) }, { request, size } };
 
-	return writev(fd, parts, 2) < 0 ? -errno : receive(fd, each, argument);
+	return writev(fd, parts, 2) < 0 ? -errno : receive(fd, search);
 }
 
-static int dump_all(int fd, listening_function *each, void *argument)
+static int dump_all(int fd, struct search *search)
 {
 	struct inet_diag_req_v2 inet = {
 		.sdiag_family = AF_INET,
@@ -120,13 +119,13 @@ static int dump_all(int fd, listening_function *each, void *argument)
 		.udiag_states = 1 << TCP_LISTEN,
 		.udiag_show = UDIAG_SHOW_NAME,
 	};
-	int error = dump(fd, &inet, sizeof(inet), each, argument), next;
+	int error = dump(fd, &inet, sizeof(inet), search), next;
 
 	/* Sockets of the others are balanced. */
 	inet.sdiag_family = AF_INET6;
-	next = dump(fd, &inet, sizeof(inet), each, argument);
+	next = dump(fd, &inet, sizeof(inet), search);
 	error = error ?: next;
-	next = dump(fd, &un, sizeof(un), each, argument);
+	next = dump(fd, &un, sizeof(un), search);
 	error = error ?: next;
 	/* ENOENT would mean the process. */
 	return error == -ENOENT ? -EPROTONOSUPPORT : error;
@@ -152,13 +151,12 @@ static int enter_namespace(const struct server *server)
 /*
  * listening_dump - the sockets of TCP and UNIX that listen
  * @server: a process in their network namespace
- * @each: called for each, with the number of its inode and its address
- * @argument: for @each
+ * @search: for listener_found(), which is called for each
  *
  * Return: 0 or a negative errno; EPROTONOSUPPORT: the kernel has no sock_diag for one of
  * these protocols.
  */
-int listening_dump(const struct server *server, listening_function *each, void *argument)
+int listening_dump(const struct server *server, struct search *search)
 {
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	int fd, error = enter_namespace(server);
@@ -171,7 +169,7 @@ int listening_dump(const struct server *server, listening_function *each, void *
 	/* Connected to the kernel: the root of a container could send messages, too. */
 	error = connect(fd, (struct sockaddr *)&kernel, sizeof(kernel)) ?
 			-errno :
-			dump_all(fd, each, argument);
+			dump_all(fd, search);
 	close(fd);
 	return error;
 }
