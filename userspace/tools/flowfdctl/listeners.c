@@ -18,20 +18,44 @@
 #include "balance.h"
 #include "flowfdctl.h"
 
-static DIR *open_descriptors(pid_t pid)
+/*
+ * process_numbers - the numbers of a process' descriptors or threads
+ * @pid: the process
+ * @directory: "fd" or "task"
+ * @numbers: result, to be freed
+ *
+ * Return: how many there are, or a negative errno.
+ */
+ssize_t process_numbers(pid_t pid, const char *directory, int **numbers)
 {
+	struct dirent *entry;
+	size_t count = 0;
 	char path[64];
+	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	return opendir(path);
+	*numbers = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, directory);
+	d = opendir(path);
+	if (!d)
+		return -errno;
+	while ((entry = readdir(d))) {
+		if (!isdigit((unsigned char)*entry->d_name))
+			continue;
+		*numbers = grow(*numbers, count, sizeof(**numbers));
+		(*numbers)[count++] = atoi(entry->d_name);
+	}
+	closedir(d);
+	return count;
 }
 
 /* The number in "socket:[number]", or 0. */
-static uint64_t socket_inode(int directory, const char *name)
+static uint64_t socket_inode(pid_t pid, int number)
 {
-	char text[64];
-	ssize_t length = readlinkat(directory, name, text, sizeof(text) - 1);
+	char path[64], text[64];
+	ssize_t length;
 
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
+	length = readlink(path, text, sizeof(text) - 1);
 	if (length < 0)
 		return 0;
 	text[length] = '\0';
@@ -71,26 +95,21 @@ static int compare_inodes(const void *a, const void *b)
 /* Sorted, as any user can make the list of what listens long. */
 static int read_descriptors(struct search *s)
 {
-	DIR *directory = open_descriptors(s->server->pid);
-	struct dirent *entry;
-	uint64_t inode;
+	int *numbers;
+	ssize_t i, count = process_numbers(s->server->pid, "fd", &numbers);
 
-	if (!directory)
-		return -errno;
-	while ((entry = readdir(directory))) {
-		if (!isdigit((unsigned char)*entry->d_name))
-			continue;
-		inode = socket_inode(dirfd(directory), entry->d_name);
+	for (i = 0; numbers && i < count; i++) {
+		uint64_t inode = socket_inode(s->server->pid, numbers[i]);
+
 		if (!inode)
 			continue;
 		s->descriptor = grow(s->descriptor, s->count, sizeof(*s->descriptor));
-		s->descriptor[s->count++] =
-			(struct descriptor){ inode, atoi(entry->d_name) };
+		s->descriptor[s->count++] = (struct descriptor){ inode, numbers[i] };
 	}
-	closedir(directory);
+	free(numbers);
 	if (s->count)
 		qsort(s->descriptor, s->count, sizeof(*s->descriptor), compare_inodes);
-	return 0;
+	return count < 0 ? count : 0;
 }
 
 /* listener_add - add a socket to those of a server */
@@ -153,8 +172,7 @@ int listener_open(const struct server *server, const struct listener *l)
 	if (fd < 0)
 		return errno == ENOENT || errno == ESRCH ? -EBADF : -errno;
 	/* Another file may have the number of the descriptor by now. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (socket_inode(AT_FDCWD, path) == l->inode)
+	if (socket_inode(getpid(), fd) == l->inode)
 		return fd;
 	close(fd);
 	return -EBADF;
@@ -163,16 +181,12 @@ int listener_open(const struct server *server, const struct listener *l)
 /* process_has_listener - whether one of a process' descriptors is one of the server's */
 bool process_has_listener(pid_t pid, const struct server *server)
 {
-	DIR *directory = open_descriptors(pid);
-	struct dirent *entry;
+	int *numbers;
+	ssize_t i, count = process_numbers(pid, "fd", &numbers);
 	bool found = false;
-	uint64_t inode;
 
-	while (directory && !found && (entry = readdir(directory))) {
-		inode = socket_inode(dirfd(directory), entry->d_name);
-		found = inode && is_known(server, inode);
-	}
-	if (directory)
-		closedir(directory);
+	for (i = 0; numbers && i < count && !found; i++)
+		found = is_known(server, socket_inode(pid, numbers[i]));
+	free(numbers);
 	return found;
 }

@@ -3,8 +3,6 @@
  * The workers of a server, and how many connections each accepts: counted by the kernel's
  * tracepoints of accept(2) and accept4(2), on all their listening sockets together.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -114,14 +112,6 @@ static int count_calls(pid_t thread, unsigned long id)
 	return -1;
 }
 
-static DIR *open_threads(pid_t pid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return opendir(path);
-}
-
 static void add_thread(struct worker *w, pid_t thread)
 {
 	size_t i;
@@ -139,19 +129,9 @@ static void add_thread(struct worker *w, pid_t thread)
 /* First all are found: what one starts after it is counted is counted with it. */
 static void add_threads(struct worker *w)
 {
-	DIR *directory = open_threads(w->pid);
-	struct dirent *entry;
-	pid_t *threads = NULL;
-	size_t i, count = 0;
+	pid_t *threads;
+	ssize_t i, count = process_numbers(w->pid, "task", &threads);
 
-	while (directory && (entry = readdir(directory))) {
-		if (!isdigit((unsigned char)*entry->d_name))
-			continue;
-		threads = grow(threads, count, sizeof(*threads));
-		threads[count++] = atoi(entry->d_name);
-	}
-	if (directory)
-		closedir(directory);
 	for (i = 0; i < count; i++)
 		add_thread(w, threads[i]);
 	free(threads);
@@ -220,13 +200,13 @@ static void add(struct workers *workers, pid_t pid, const struct server *server)
 
 /* Of one thread. The file names them in one line. */
 static void add_children(struct workers *workers, const struct server *server,
-			 const char *thread)
+			 pid_t thread)
 {
 	char path[64];
 	FILE *file;
 	pid_t child;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", server->pid, thread);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", server->pid, thread);
 	file = fopen(path, "re");
 	while (file && fscanf(file, "%d", &child) == 1)
 		if (!find(workers, child))
@@ -242,18 +222,15 @@ static void add_children(struct workers *workers, const struct server *server,
  */
 void workers_find(struct workers *workers, const struct server *server)
 {
-	struct dirent *entry;
-	DIR *threads;
+	pid_t *threads;
+	ssize_t i, count = process_numbers(server->pid, "task", &threads);
 
 	workers_count(workers);
 	if (!workers->count)
 		add(workers, server->pid, NULL);
-	threads = open_threads(server->pid);
-	while (threads && (entry = readdir(threads)))
-		if (isdigit((unsigned char)*entry->d_name))
-			add_children(workers, server, entry->d_name);
-	if (threads)
-		closedir(threads);
+	for (i = 0; i < count; i++)
+		add_children(workers, server, threads[i]);
+	free(threads);
 }
 
 /* workers_count - count what all have accepted */
