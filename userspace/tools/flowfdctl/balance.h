@@ -48,8 +48,7 @@ struct server {
 /**
  * struct worker - a process that may accept connections
  * @pid: its number
- * @pidfd: shows its end
- * @ended: it has ended, so @accepted is final, and its descriptors are closed
+ * @pidfd: shows its end; -1: it has ended, so @accepted is final
  * @counters: descriptors of perf events, two for each thread
  * @count: their number
  * @before: connections that it had accepted at the last table
@@ -58,7 +57,6 @@ struct server {
 struct worker {
 	pid_t pid;
 	int pidfd;
-	bool ended;
 	int *counters;
 	size_t count;
 	uint64_t before;

@@ -17,10 +17,7 @@
 #include "flowfdctl.h"
 
 static const char *const calls[] = { "sys_exit_accept", "sys_exit_accept4" };
-#define CALLS (sizeof(calls) / sizeof(*calls))
-
-/* Descriptors that counting leaves to the looks for sockets. */
-#define RESERVED 16
+#define CALLS (int)(sizeof(calls) / sizeof(*calls))
 
 static unsigned long call_ids[CALLS];
 
@@ -48,7 +45,7 @@ static unsigned long tracepoint_id(const char *name)
  */
 bool workers_open(void)
 {
-	size_t i;
+	int i;
 
 	for (i = 0; i < CALLS; i++) {
 		call_ids[i] = tracepoint_id(calls[i]);
@@ -67,9 +64,14 @@ bool workers_open(void)
 	return true;
 }
 
-static bool is_reserved(int fd)
+/* The last 16 descriptors are left to the looks for sockets. */
+static int unreserved(int fd)
 {
-	return fd >= sysconf(_SC_OPEN_MAX) - RESERVED;
+	if (fd < sysconf(_SC_OPEN_MAX) - 16)
+		return fd;
+	close(fd);
+	errno = EMFILE;
+	return -1;
 }
 
 /* Says so once. Of a process or thread that has ended there is nothing to count. */
@@ -98,32 +100,16 @@ static int count_calls(pid_t thread, unsigned long id)
 		.inherit_thread = 1,
 		.disabled = 1,
 	};
-	int fd =
-		syscall(SYS_perf_event_open, &attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = unreserved(syscall(SYS_perf_event_open, &attr, thread, -1, -1,
+				    PERF_FLAG_FD_CLOEXEC));
 
-	if (is_reserved(fd))
-		errno = EMFILE;
-	else if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0") &&
-		 !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+	if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ret >= 0") &&
+	    !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		return fd;
 	not_counted(thread);
 	if (fd >= 0)
 		close(fd);
 	return -1;
-}
-
-static void add_thread(struct worker *w, pid_t thread)
-{
-	size_t i;
-	int fd;
-
-	for (i = 0; i < CALLS; i++) {
-		fd = count_calls(thread, call_ids[i]);
-		if (fd < 0)
-			continue;
-		w->counters = grow(w->counters, w->count, sizeof(*w->counters));
-		w->counters[w->count++] = fd;
-	}
 }
 
 /* First all are found: what one starts after it is counted is counted with it. */
@@ -132,8 +118,14 @@ static void add_threads(struct worker *w)
 	pid_t *threads;
 	ssize_t i, count = process_numbers(w->pid, "task", &threads);
 
-	for (i = 0; i < count; i++)
-		add_thread(w, threads[i]);
+	for (i = 0; i < count * CALLS; i++) {
+		int fd = count_calls(threads[i / CALLS], call_ids[i % CALLS]);
+
+		if (fd < 0)
+			continue;
+		w->counters = grow(w->counters, w->count, sizeof(*w->counters));
+		w->counters[w->count++] = fd;
+	}
 	free(threads);
 }
 
@@ -151,9 +143,7 @@ static uint64_t accepted(const struct worker *w)
 /* Once it is true, the worker's number may be that of another process. */
 static bool has_ended(const struct worker *w)
 {
-	struct pollfd end = { w->pidfd, POLLIN, 0 };
-
-	return poll(&end, 1, 0) > 0;
+	return poll(&(struct pollfd){ w->pidfd, POLLIN, 0 }, 1, 0) > 0;
 }
 
 static struct worker *find(struct workers *workers, pid_t pid)
@@ -161,7 +151,7 @@ static struct worker *find(struct workers *workers, pid_t pid)
 	size_t i;
 
 	for (i = 0; i < workers->count; i++)
-		if (workers->worker[i].pid == pid && !workers->worker[i].ended)
+		if (workers->worker[i].pid == pid && workers->worker[i].pidfd >= 0)
 			return &workers->worker[i];
 	return NULL;
 }
@@ -172,18 +162,17 @@ static void close_worker(struct worker *w)
 		close(w->counters[--w->count]);
 	free(w->counters);
 	w->counters = NULL;
-	if (w->pidfd >= 0)
-		close(w->pidfd);
+	close(w->pidfd);
+	w->pidfd = -1;
 }
 
 /* @server: it must have one of its listeners; NULL: it is the server. */
 static void add(struct workers *workers, pid_t pid, const struct server *server)
 {
-	struct worker w = { .pid = pid, .pidfd = syscall(SYS_pidfd_open, pid, 0) };
+	struct worker w = { .pid = pid,
+			    .pidfd = unreserved(syscall(SYS_pidfd_open, pid, 0)) };
 
-	if (is_reserved(w.pidfd))
-		errno = EMFILE;
-	if (w.pidfd < 0 || is_reserved(w.pidfd)) {
+	if (w.pidfd < 0) {
 		not_counted(pid);
 	} else if (!server || process_has_listener(pid, server)) {
 		add_threads(&w);
@@ -240,12 +229,12 @@ void workers_count(struct workers *workers)
 
 	for (i = 0; i < workers->count; i++) {
 		struct worker *w = &workers->worker[i];
+		bool ended = has_ended(w);
 
-		if (w->ended)
-			continue;
-		w->ended = has_ended(w);
-		w->accepted = accepted(w) - w->before;
-		if (w->ended)
+		/* The count is final then. */
+		if (w->pidfd >= 0)
+			w->accepted = accepted(w) - w->before;
+		if (ended)
 			close_worker(w);
 	}
 }
@@ -260,7 +249,7 @@ void workers_reset(struct workers *workers)
 
 		/* The count of threads that have ended cannot be reset. */
 		w->before += w->accepted;
-		if (!w->ended)
+		if (w->pidfd >= 0)
 			workers->worker[kept++] = *w;
 	}
 	workers->count = kept;
