@@ -20,23 +20,17 @@
 #include "balance.h"
 #include "flowfdctl.h"
 
-#define INTERVAL_DEFAULT 5.0
-#define LOOK_NS		 5000000000ULL /* between two looks for sockets and workers */
+#define LOOK_NS 5000000000ULL /* between two looks for sockets and workers */
 
 enum { JSON = 256, ONCE };
 
-struct arguments {
+/* With an interval, in seconds, it counts and prints tables. */
+struct session {
 	double interval;
 	bool once;
 	bool json;
-};
-
-/* If it counts, it prints tables. */
-struct session {
-	struct arguments a;
 	struct server server;
 	struct workers workers;
-	bool counts;
 	int last_error;
 };
 
@@ -76,20 +70,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		s->server.address = arg;
 		return 0;
 	case 'i':
-		s->a.interval = parse_interval(state, arg);
+		s->interval = parse_interval(state, arg);
 		return 0;
 	case ONCE:
-		s->a.once = true;
+		s->once = true;
 		return 0;
 	case JSON:
-		s->a.json = true;
+		s->json = true;
 		return 0;
 	case ARGP_KEY_END:
 		if (!s->server.pid)
 			argp_error(state, "--pid is missing: the process of a server");
-		if (s->a.once && !s->a.interval)
-			s->a.interval = INTERVAL_DEFAULT;
-		if (s->a.json && !s->a.interval)
+		if (s->once && !s->interval)
+			s->interval = 5;
+		if (s->json && !s->interval)
 			argp_error(state, "--json needs --interval or --once");
 		return 0;
 	default:
@@ -123,58 +117,45 @@ static const char *look_error(int error)
 	}
 }
 
-/* Once for each error, which comes again at each look. Others are balanced. */
-static void tell_error(struct session *s, int error)
+/* Each error is told once, though it comes again at each look. Others are balanced. */
+static void look(struct session *s)
 {
+	struct server *server = &s->server;
+	int error = s->once ? listeners_find(server) :
+			      balances_update(server, !s->interval);
+
+	/* A server that ends just now has no descriptors, which is no news. */
+	if (error == -ESRCH || error == -ENOENT)
+		error = s->last_error;
 	if (error && error != s->last_error)
-		warnx("process %d: %s", s->server.pid, look_error(error));
+		warnx("process %d: %s", server->pid, look_error(error));
 	s->last_error = error;
+	if (s->interval)
+		workers_find(&s->workers, server);
+	fflush(stdout);
 }
 
 static void first_look(struct session *s)
 {
 	struct server *server = &s->server;
-	int error = s->a.once ? listeners_find(server) :
-				balances_update(server, !s->counts);
 	size_t i;
 
-	tell_error(s, error);
-	if (error && !server->count)
-		exit(EXIT_FAILURE);
-	if (!server->count)
+	look(s);
+	if (!server->count && !s->last_error)
 		errx(EXIT_FAILURE,
 		     "process %d has no listening socket of TCP or UNIX in its network"
 		     " namespace%s%s",
 		     server->pid, server->address ? " with the address " : "",
 		     server->address ?: "");
+	for (i = 0; i < server->count; i++)
+		if (server->listeners[i].balance >= 0)
+			return;
 	/* Each has said why. */
-	for (i = 0; server->listeners[i].balance < 0; i++)
-		if (i == server->count - 1)
-			exit(EXIT_FAILURE);
-	if (s->counts)
-		workers_find(&s->workers, server);
-	fflush(stdout);
+	exit(EXIT_FAILURE);
 }
 
-/* A server that ends just now has no descriptors, which is no news. */
-static void look_again(struct session *s)
-{
-	int error = s->a.once ? 0 : balances_update(&s->server, !s->counts);
-
-	if (error != -ESRCH && error != -ENOENT)
-		tell_error(s, error);
-	if (s->counts)
-		workers_find(&s->workers, &s->server);
-	fflush(stdout);
-}
-
-/* A process that accepted nothing and has workers is their parent, and no worker. */
-static bool is_worker(const struct session *s, const struct worker *w)
-{
-	return w->accepted || w->pid != s->server.pid || s->workers.count == 1;
-}
-
-static void print_json(const struct session *s, const char *state)
+static void print_json(const struct session *s, const struct workers *workers,
+		       const char *state)
 {
 	const char *separator = "";
 	size_t i;
@@ -188,51 +169,48 @@ static void print_json(const struct session *s, const char *state)
 		separator = ", ";
 	}
 	printf("], \"workers\": [");
-	separator = "";
-	for (i = 0; i < s->workers.count; i++) {
-		const struct worker *w = &s->workers.worker[i];
-
-		if (!is_worker(s, w))
-			continue;
-		printf("%s{\"pid\": %d, \"accepted\": %" PRIu64 "}", separator, w->pid,
-		       w->accepted);
-		separator = ", ";
-	}
+	for (i = 0; i < workers->count; i++)
+		printf("%s{\"pid\": %d, \"accepted\": %" PRIu64 "}", i ? ", " : "",
+		       workers->worker[i].pid, workers->worker[i].accepted);
 	puts("]}");
 }
 
-static void print_table(const struct session *s, const char *state)
+static void print_table(const struct workers *workers, const char *state)
 {
 	uint64_t sum = 0, most = 0;
-	size_t i, workers = 0;
+	size_t i;
 
-	for (i = 0; i < s->workers.count; i++) {
-		const struct worker *w = &s->workers.worker[i];
-
-		if (!is_worker(s, w))
-			continue;
-		workers++;
-		sum += w->accepted;
-		if (w->accepted > most)
-			most = w->accepted;
+	for (i = 0; i < workers->count; i++) {
+		sum += workers->worker[i].accepted;
+		if (workers->worker[i].accepted > most)
+			most = workers->worker[i].accepted;
 	}
-	printf("%s: %" PRIu64 " connections, %zu workers", state, sum, workers);
+	printf("%s: %" PRIu64 " connections, %zu workers", state, sum, workers->count);
 	if (sum)
-		printf(", most over mean %.2f", (double)most * workers / sum);
+		printf(", most over mean %.2f", (double)most * workers->count / sum);
 	puts("");
-	for (i = 0; i < s->workers.count; i++)
-		if (is_worker(s, &s->workers.worker[i]))
-			printf("%10d %10" PRIu64 "\n", s->workers.worker[i].pid,
-			       s->workers.worker[i].accepted);
+	for (i = 0; i < workers->count; i++)
+		printf("%10d %10" PRIu64 "\n", workers->worker[i].pid,
+		       workers->worker[i].accepted);
 }
 
-static void report(struct session *s, const char *state)
+static void report(struct session *s)
 {
+	const char *state = s->once ? "not balanced" : "balanced";
+	struct workers workers;
+
 	workers_count(&s->workers);
-	if (s->a.json)
-		print_json(s, state);
+	workers = s->workers;
+	/* Who accepted nothing and has workers is their parent, and no worker; it is first. */
+	if (workers.count > 1 && workers.worker->pid == s->server.pid &&
+	    !workers.worker->accepted) {
+		workers.worker++;
+		workers.count--;
+	}
+	if (s->json)
+		print_json(s, &workers, state);
 	else
-		print_table(s, state);
+		print_table(&workers, state);
 	fflush(stdout);
 	workers_reset(&s->workers);
 }
@@ -260,45 +238,37 @@ static bool wait_until(const struct session *s, uint64_t due)
 
 static void run(struct session *s)
 {
-	const char *state = s->a.once ? "not balanced" : "balanced";
-	uint64_t interval = s->a.interval * 1e9, now = now_ns();
-	uint64_t look = now + LOOK_NS, table = s->counts ? now + interval : UINT64_MAX;
+	uint64_t interval = s->interval * 1e9, now = now_ns();
+	uint64_t next = now + LOOK_NS, table = interval ? now + interval : UINT64_MAX;
 	bool ended;
 
 	do {
-		ended = wait_until(s, look < table ? look : table);
+		ended = wait_until(s, next < table ? next : table);
 		now = now_ns();
-		if (!ended && now >= look) {
-			look_again(s);
-			look = now_ns() + LOOK_NS;
+		if (!ended && now >= next) {
+			look(s);
+			next = now_ns() + LOOK_NS;
 		}
-		if (s->counts && (ended || now >= table)) {
-			report(s, state);
+		if (interval && (ended || now >= table)) {
+			report(s);
 			table = now + interval;
-			ended |= s->a.once;
+			ended |= s->once;
 		}
 	} while (!ended);
-}
-
-/* Each thread of a server has a descriptor here, and each socket two. */
-static void allow_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int balance_main(int argc, char **argv)
 {
 	struct session s = { 0 };
+	struct rlimit limit;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &s);
-	allow_descriptors();
-	s.counts = s.a.interval > 0;
-	if (s.counts && !workers_open())
+	/* Each thread of a server has a descriptor here, and each socket two. */
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (s.interval && !workers_open())
 		return EXIT_FAILURE;
 	s.server.pidfd = syscall(SYS_pidfd_open, s.server.pid, 0);
 	if (s.server.pidfd < 0)
