@@ -124,9 +124,7 @@ bool list_is_complete(const struct list *list);
 int list_end(const struct list *list);
 
 /* kernel.c */
-#define KERNEL_LIST	    "/sys/kernel/debug/flowfd/objects"
-#define MODULE_VERSION_SIZE 64
-bool module_version(char version[MODULE_VERSION_SIZE]);
+#define KERNEL_LIST "/sys/kernel/debug/flowfd/objects"
 const char *module_error(int error);
 const char *kernel_list_error(int error);
 void kernel_list(struct list *list);

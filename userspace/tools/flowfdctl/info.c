@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <flowfd.h>
@@ -16,6 +17,18 @@ static const struct argp argp = {
 	.doc = "Show what the loaded flowfd module can do, or what there is without it."
 	       "\vExit status: 0, or 1 if no module is loaded or it cannot be used.",
 };
+
+static void print_version(void)
+{
+	FILE *file = fopen("/sys/module/flowfd/version", "re");
+	char version[64];
+
+	if (!file || fscanf(file, "%63s", version) != 1)
+		strcpy(version, "not in /sys");
+	printf("%-16s %s\n", "module", version);
+	if (file)
+		fclose(file);
+}
 
 static void print_features(uint64_t features)
 {
@@ -77,7 +90,6 @@ static void print_list(void)
 
 int info_main(int argc, char **argv)
 {
-	char version[MODULE_VERSION_SIZE];
 	struct flowfd_query query;
 	int error;
 
@@ -87,8 +99,7 @@ int info_main(int argc, char **argv)
 		print_fallback();
 	if (error)
 		errx(EXIT_FAILURE, "%s", module_error(error));
-	module_version(version);
-	printf("%-16s %s\n", "module", *version ? version : "not in /sys");
+	print_version();
 	printf("%-16s %s\n", "libflowfd", flowfd_version());
 	printf("%-16s %u\n", "ABI version", query.abi_version);
 	print_features(query.features);

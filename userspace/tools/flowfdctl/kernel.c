@@ -17,29 +17,16 @@
 #include "flowfdctl.h"
 
 #define DEBUGFS "/sys/kernel/debug"
-#define MODULE	"/sys/module/flowfd"
 
-/* Returns whether the module is loaded; @version is "" if the module has none. */
-bool module_version(char version[MODULE_VERSION_SIZE])
+static bool is_loaded(void)
 {
-	FILE *file = fopen(MODULE "/version", "re");
-
-	*version = '\0';
-	if (!file)
-		return access(MODULE, F_OK) == 0;
-	if (!fgets(version, MODULE_VERSION_SIZE, file))
-		*version = '\0';
-	version[strcspn(version, "\n")] = '\0';
-	fclose(file);
-	return true;
+	return access("/sys/module/flowfd", F_OK) == 0;
 }
 
 /* Describes an error of libflowfd. */
 const char *module_error(int error)
 {
-	char version[MODULE_VERSION_SIZE];
-
-	if (error == -ENODEV && module_version(version))
+	if (error == -ENODEV && is_loaded())
 		return "the flowfd module is loaded, but its device is not"
 		       " here: a container must be given " FLOWFD_DEVICE;
 	return flowfd_strerror(error);
@@ -81,8 +68,6 @@ static const char *debugfs_error(void)
 /* kernel_list_error - say why KERNEL_LIST cannot be opened, and what helps */
 const char *kernel_list_error(int error)
 {
-	char version[MODULE_VERSION_SIZE];
-
 	if (error == EACCES)
 		return "only root may see all counters and rings:"
 		       " 'flowfdctl list --pid PID' shows one process";
@@ -91,7 +76,7 @@ const char *kernel_list_error(int error)
 		       ": 'flowfdctl list --pid PID' shows one process";
 	if (error != ENOENT)
 		return strerror(error);
-	if (!module_version(version))
+	if (!is_loaded())
 		return flowfd_strerror(-ENODEV);
 	return debugfs_error();
 }
