@@ -152,17 +152,16 @@ static void test_json(void)
 	free(list.object);
 }
 
-static void print_metrics(const void *arg)
+static void print_metrics(const void *list)
 {
-	const struct list *list = arg;
-
-	metrics_print(list, metrics_limit(list->object, list->count));
+	metrics_print(list);
 }
 
 static void test_metrics(void)
 {
 	struct list list = two();
 
+	metrics_limit(&list);
 #define A_COUNTER "{id=\"3\",kind=\"counter\",uid=\"1000\",pid=\"10\",comm=\"a\\\"} 1\\\\x0a" \
 		  "\\\\\\\\\\\\\\\\\\\\x0a# x\"} "
 #define A_RING "{id=\"4\",kind=\"ring\",uid=\"1000\",pid=\"11\",comm=\"worker\"} "
@@ -213,7 +212,6 @@ static void test_limit(void)
 	enum { ROOM = 2048 };
 	unsigned int own[3] = { 0 };
 	struct list list = { 0 };
-	size_t kept;
 
 	for (int i = 0; i < 30000; i++)
 		add(&list, COUNTER, i, 100, 10 + i);
@@ -221,8 +219,8 @@ static void test_limit(void)
 		add(&list, COUNTER, 30000 + i, 0, 1);
 		add(&list, COUNTER, 31000 + i, 101, 5);
 	}
-	kept = metrics_limit(list.object, list.count);
-	for (size_t i = 0; i < kept; i++) {
+	metrics_limit(&list);
+	for (size_t i = 0; i < list.count; i++) {
 		uint64_t uid = list.object[i].number[UID];
 
 		own[uid ? uid - 99 : 0]++;
@@ -230,6 +228,7 @@ static void test_limit(void)
 	tap_is(own[0], 100, "all of root");
 	tap_is(own[2], 100, "all of another user");
 	tap_is(own[1], ROOM / 2 - 100, "half of the room for one that has too many");
+	tap_is(list.left_out, 30200 - ROOM / 2 - 100, "the rest is left out");
 	tap_is(list.object[0].number[UID], 0, "root's first");
 	free(list.object);
 }

@@ -151,8 +151,8 @@ void table_print(const struct list *list, const unsigned char *columns);
 void json_print(const struct list *list);
 
 /* metrics.c */
-size_t metrics_limit(struct object *objects, size_t count);
-void metrics_print(const struct list *list, size_t count);
+void metrics_limit(struct list *list);
+void metrics_print(const struct list *list);
 
 /* One file for each command. */
 int info_main(int argc, char **argv);

@@ -102,7 +102,6 @@ int list_main(int argc, char **argv)
 {
 	struct arguments arguments = { 0 };
 	struct list list = { 0 };
-	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &arguments);
 	if (arguments.pid)
@@ -113,7 +112,5 @@ int list_main(int argc, char **argv)
 		json_print(&list);
 	else
 		print_tables(&list, &arguments);
-	status = list_end(&list);
-	free(list.object);
-	return status;
+	return list_end(&list);
 }

@@ -41,13 +41,14 @@ static const char *type(const char *metric)
  * is left out. Programs that check metrics dislike names with "counter" in them, or with
  * "count" at the end.
  */
-static void print_metric(enum field field, const struct object *objects, size_t count)
+static void print_metric(const struct list *list, enum field field)
 {
+	const struct object *objects = list->object;
 	const struct field_info *info = &field_infos[field];
 	bool printed = false;
 	size_t i;
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < list->count; i++) {
 		uint64_t number = objects[i].number[field];
 
 		if (!object_has(&objects[i], field))
@@ -65,12 +66,12 @@ static void print_metric(enum field field, const struct object *objects, size_t 
 	}
 }
 
-static void print_list(const struct list *list, size_t count)
+static void print_list(const struct list *list)
 {
 	unsigned int number[] = { [COUNTER] = 0, [RING] = 0 };
 	size_t i;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < list->count; i++)
 		number[list->object[i].kind]++;
 	print_head("flowfd_objects", "gauge", "Counters and rings in these metrics.");
 	printf("flowfd_objects{kind=\"counter\"} %u\nflowfd_objects{kind=\"ring\"} %u\n",
@@ -100,21 +101,20 @@ static bool has_room(size_t all, size_t own)
 	return all < OBJECTS_MAX / 2 || (all < OBJECTS_MAX && own < OBJECTS_MAX / 16);
 }
 
-/**
- * metrics_limit - keep as many objects as are printed
- * @objects: objects; those that are kept are put first
- * @count: how many there are
+/*
+ * metrics_limit - leave as many objects in a list as are printed
  *
- * One user may fill half of the room, and any other a sixteenth. Returns their number.
+ * One user may fill half of the room, and any other a sixteenth.
  */
-size_t metrics_limit(struct object *objects, size_t count)
+void metrics_limit(struct list *list)
 {
+	struct object *objects = list->object;
 	size_t i, kept = 0, own = 0;
 	uint64_t uid = 0;
 
-	if (count)
-		qsort(objects, count, sizeof(*objects), compare_users);
-	for (i = 0; i < count; i++) {
+	if (list->count)
+		qsort(objects, list->count, sizeof(*objects), compare_users);
+	for (i = 0; i < list->count; i++) {
 		if (objects[i].number[UID] != uid)
 			own = 0;
 		uid = objects[i].number[UID];
@@ -123,18 +123,19 @@ size_t metrics_limit(struct object *objects, size_t count)
 		own++;
 		objects[kept++] = objects[i];
 	}
-	return kept;
+	list->left_out = list->count - kept;
+	list->count = kept;
 }
 
-/* metrics_print - print all metrics of the first objects, and what a list lacks */
-void metrics_print(const struct list *list, size_t count)
+/* metrics_print - print all metrics of a list, and whether it is complete */
+void metrics_print(const struct list *list)
 {
 	enum field field;
 
-	print_list(list, count);
+	print_list(list);
 	for (field = 0; field < FIELDS; field++)
 		if (field_infos[field].metric)
-			print_metric(field, list->object, count);
+			print_metric(list, field);
 }
 
 static const struct argp argp = {
@@ -151,15 +152,10 @@ static const struct argp argp = {
 int prometheus_main(int argc, char **argv)
 {
 	struct list list = { 0 };
-	size_t kept;
-	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	kernel_list(&list);
-	kept = metrics_limit(list.object, list.count);
-	list.left_out = list.count - kept;
-	metrics_print(&list, kept);
-	status = list_end(&list);
-	free(list.object);
-	return status;
+	metrics_limit(&list);
+	metrics_print(&list);
+	return list_end(&list);
 }

@@ -65,11 +65,12 @@ static void remark(size_t count, const char *why)
 /*
  * list_end - say on standard error what is missing in a list that is printed, and why
  *
- * Returns the exit status.
+ * Frees it, and returns the exit status.
  */
 int list_end(const struct list *list)
 {
 	fflush(stdout);
+	free(list->object);
 	remark(list->unknown,
 	       "flowfdctl " FLOWFD_VERSION " does not match the loaded module");
 	remark(list->left_out, "there are too many");
