@@ -144,8 +144,9 @@ static const struct argp argp = {
 };
 
 /* In a build tree the shim is in the directory of this program. */
-static char *find_shim(void)
+static const char *find_shim(void)
 {
+	static const char installed[] = PRELOAD_DIR "/" SHIM;
 	char *path, *self = realpath("/proc/self/exe", NULL);
 
 	if (self) {
@@ -155,10 +156,9 @@ static char *find_shim(void)
 			return path;
 		free(path);
 	}
-	path = format("%s/" SHIM, PRELOAD_DIR);
-	if (access(path, R_OK) == 0)
-		return path;
-	err(EXIT_USAGE, "%s", path);
+	if (access(installed, R_OK))
+		err(EXIT_USAGE, "%s", installed);
+	return installed;
 }
 
 /* Puts a word before those that a variable has. */
@@ -174,7 +174,7 @@ static void prepend(const char *name, const char *word)
 
 static void preload_shim(const struct run *run)
 {
-	char *shim = find_shim();
+	const char *shim = find_shim();
 
 	if (strpbrk(shim, " :"))
 		errx(EXIT_USAGE,
