@@ -227,13 +227,10 @@ static uint64_t now_ns(void)
 static bool wait_until(const struct session *s, uint64_t due)
 {
 	struct pollfd server = { s->server.pidfd, POLLIN, 0 };
-	struct timespec left = { 0 };
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(), left = due > now ? due - now : 0;
+	struct timespec time = { left / 1000000000, left % 1000000000 };
 
-	if (due > now)
-		left = (struct timespec){ (due - now) / 1000000000,
-					  (due - now) % 1000000000 };
-	return ppoll(&server, 1, &left, NULL) > 0;
+	return ppoll(&server, 1, &time, NULL) > 0;
 }
 
 static void run(struct session *s)

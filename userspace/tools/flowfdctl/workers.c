@@ -146,14 +146,14 @@ static bool has_ended(const struct worker *w)
 	return poll(&(struct pollfd){ w->pidfd, POLLIN, 0 }, 1, 0) > 0;
 }
 
-static struct worker *find(struct workers *workers, pid_t pid)
+static bool is_known(const struct workers *workers, pid_t pid)
 {
 	size_t i;
 
 	for (i = 0; i < workers->count; i++)
 		if (workers->worker[i].pid == pid && workers->worker[i].pidfd >= 0)
-			return &workers->worker[i];
-	return NULL;
+			return true;
+	return false;
 }
 
 static void close_worker(struct worker *w)
@@ -198,7 +198,7 @@ static void add_children(struct workers *workers, const struct server *server,
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", server->pid, thread);
 	file = fopen(path, "re");
 	while (file && fscanf(file, "%d", &child) == 1)
-		if (!find(workers, child))
+		if (!is_known(workers, child))
 			add(workers, child, server);
 	if (file)
 		fclose(file);
@@ -229,9 +229,9 @@ void workers_count(struct workers *workers)
 
 	for (i = 0; i < workers->count; i++) {
 		struct worker *w = &workers->worker[i];
+		/* First, so that the count is final if it has. */
 		bool ended = has_ended(w);
 
-		/* The count is final then. */
 		if (w->pidfd >= 0)
 			w->accepted = accepted(w) - w->before;
 		if (ended)
