@@ -117,10 +117,8 @@ static void measure(struct table *table, unsigned int number)
 const struct bench bench_accept = {
 	.name = "accept",
 	.title = "a connection to one of 8 workers that sleep (EPOLLEXCLUSIVE)",
-	.labels = (const char *const[]){ "workers", NULL },
-	.columns = (const struct column[]){ { "cost", "cost", 1, 0 },
-					    { "ratio", "ratio", 3, 1 },
-					    { 0 } },
+	.labels = { "workers" },
+	.columns = { { "cost", "cost", 1, 0 }, { "ratio", "ratio", 3, 1 } },
 	.control = { "as they are" },
 	.cases = 2,
 	.measure = measure,

@@ -15,7 +15,7 @@
 #define NO_MAXIMUM  UINT64_MAX
 #define ROUNDS_MAX  100
 #define ROWS_MAX    64
-#define COLUMNS_MAX 9
+#define COLUMNS_MAX 6
 #define LABELS_MAX  4
 
 /**
@@ -64,7 +64,7 @@ const char *subject_maximum(const struct subject *subject, char text[24]);
 
 /**
  * struct column - one figure of a table
- * @key: its name in JSON; NULL ends an array of columns
+ * @key: its name in JSON; NULL: there is none
  * @title: its name in the text table
  * @digits: digits after the decimal point in the text table
  * @of: 0, or 1 + the number of the column of which this is the ratio to the control
@@ -101,8 +101,8 @@ struct table {
 
 /**
  * struct bench - a benchmark: cases that every round measures
- * @labels: titles of the label columns, ended by NULL
- * @columns: its figures, ended by a NULL key
+ * @labels: titles of the label columns; NULL: there is none
+ * @columns: its figures
  * @control: labels of the row with which a row is compared; NULL: as those of the row
  * @unit: what figures are; NULL: nanoseconds or instructions
  * @cases: number of cases
@@ -113,8 +113,8 @@ struct table {
 struct bench {
 	const char *name;
 	const char *title;
-	const char *const *labels;
-	const struct column *columns;
+	const char *labels[LABELS_MAX + 1];
+	struct column columns[COLUMNS_MAX + 1];
 	const char *control[LABELS_MAX];
 	const char *unit;
 	unsigned int cases;
@@ -124,19 +124,9 @@ struct bench {
 };
 
 /* cost.c, ring.c, memory.c, signal.c, accept.c, flow.c */
-extern const struct bench bench_cost;
-extern const struct bench bench_ring;
-extern const struct bench bench_control;
-extern const struct bench bench_others;
-extern const struct bench bench_memory;
-extern const struct bench bench_pingpong;
-extern const struct bench bench_processes;
-extern const struct bench bench_accept;
-extern const struct bench bench_fanin;
-extern const struct bench bench_loop;
-extern const struct bench bench_burst;
-extern const struct bench bench_latency;
-extern const struct bench bench_bucket;
+extern const struct bench bench_cost, bench_ring, bench_control, bench_others,
+	bench_memory, bench_pingpong, bench_processes, bench_accept, bench_fanin,
+	bench_loop, bench_burst, bench_latency, bench_bucket;
 
 /* table.c */
 struct row *table_find(const struct table *table, const char *const *labels);

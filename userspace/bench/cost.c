@@ -274,10 +274,8 @@ static void measure(struct table *table, unsigned int number)
 const struct bench bench_cost = {
 	.name = "cost",
 	.title = "one call in a tight loop, nobody waiting; in memory none",
-	.labels = (const char *const[]){ "operation", "subject", NULL },
-	.columns = (const struct column[]){ { "cost", "cost", 1, 0 },
-					    { "ratio", "ratio", 3, 1 },
-					    { 0 } },
+	.labels = { "operation", "subject" },
+	.columns = { { "cost", "cost", 1, 0 }, { "ratio", "ratio", 3, 1 } },
 	.control = { NULL, "eventfd" },
 	.cases = OPERATIONS * SUBJECTS,
 	.without = without,

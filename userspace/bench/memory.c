@@ -89,10 +89,8 @@ static void measure(struct table *table, unsigned int number)
 const struct bench bench_memory = {
 	.name = "memory",
 	.title = "memory of a watched file, of 1024 (slabs; measured by root only)",
-	.labels = (const char *const[]){ "what", "by", NULL },
-	.columns = (const struct column[]){ { "bytes", "bytes", 1, 0 },
-					    { "ratio", "ratio", 3, 1 },
-					    { 0 } },
+	.labels = { "what", "by" },
+	.columns = { { "bytes", "bytes", 1, 0 }, { "ratio", "ratio", 3, 1 } },
 	.control = { NULL, "epoll ET" },
 	.unit = "bytes",
 	.cases = 2 * WATCHERS + 1,
