@@ -133,7 +133,7 @@ struct row *table_find(const struct table *table, const char *const *labels);
 struct row *table_row(struct table *table, const char *const *labels);
 void series_add(struct series *series, double value);
 double series_median(const struct series *series);
-void samples_sort(double *values, size_t count);
+double samples_quantile(double *values, size_t count, unsigned int permille);
 void table_ratios(struct table *table);
 void table_print(const struct table *table, FILE *file);
 void table_free(struct table *table);

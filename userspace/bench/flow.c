@@ -89,8 +89,7 @@ static void measure_latency(struct table *table, unsigned int number)
 	latency.fd = subject_open(&maxima[number], 0, FLOWFD_SEMAPHORE);
 	pair_run(read_one_by_one, write_at_pace, &latency);
 	close(latency.fd);
-	samples_sort(latency.us, EVENTS);
-	series_add(&row->series[0], latency.us[EVENTS * 999 / 1000]);
+	series_add(&row->series[0], samples_quantile(latency.us, EVENTS, 999));
 }
 
 const struct bench bench_latency = {

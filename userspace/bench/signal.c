@@ -347,13 +347,6 @@ struct loop {
 	double us[SIGNALS];
 };
 
-/* Sorts @times. */
-static double median(double *times)
-{
-	samples_sort(times, SIGNALS);
-	return times[SIGNALS / 2];
-}
-
 static void look(struct loop *loop)
 {
 	uint64_t start = clock_now(), end;
@@ -411,10 +404,11 @@ static void measure_loop(struct table *table, unsigned int number)
 	channel_close(loop.channel, loop.self);
 	row = table_row(table, (const char *[]){ loop.busy ? "busy" : "idle",
 						 loop.channel->name });
-	series_add(&row->series[0], median(loop.signal) - clock);
-	series_add(&row->series[4], median(loop.us) * 1e3);
+	series_add(&row->series[0], samples_quantile(loop.signal, SIGNALS, 500) - clock);
+	series_add(&row->series[4], samples_quantile(loop.us, SIGNALS, 500) * 1e3);
 	if (loop.busy)
-		series_add(&row->series[2], median(loop.look) - clock);
+		series_add(&row->series[2],
+			   samples_quantile(loop.look, SIGNALS, 500) - clock);
 }
 
 const struct bench bench_loop = {

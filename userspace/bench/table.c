@@ -34,10 +34,11 @@ double series_median(const struct series *series)
 	return (sorted.value[(n - 1) / 2] + sorted.value[n / 2]) / 2;
 }
 
-/* Sorts @values. */
-void samples_sort(double *values, size_t count)
+/* Sorts @values; returns the one that has @permille of them before it. */
+double samples_quantile(double *values, size_t count, unsigned int permille)
 {
 	qsort(values, count, sizeof(*values), compare);
+	return values[count * permille / 1000];
 }
 
 /* The row with these labels, of which NULL is any; NULL: there is none. */
