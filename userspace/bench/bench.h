@@ -90,13 +90,13 @@ struct row {
 
 /**
  * struct table - the result of a benchmark
- * @note: a remark on the conditions, or NULL
+ * @note: what figures are, and a remark on the conditions
  */
 struct table {
 	const struct bench *bench;
-	const char *note;
+	char note[64];
 	unsigned int rows;
-	struct row *row[ROWS_MAX];
+	struct row row[ROWS_MAX];
 };
 
 /**
@@ -129,17 +129,16 @@ extern const struct bench bench_cost, bench_ring, bench_control, bench_others,
 	bench_loop, bench_burst, bench_latency, bench_bucket;
 
 /* table.c */
-struct row *table_find(const struct table *table, const char *const *labels);
+struct row *table_find(struct table *table, const char *const *labels);
 struct row *table_row(struct table *table, const char *const *labels);
 void series_add(struct series *series, double value);
 double series_median(const struct series *series);
 double samples_quantile(double *values, size_t count, unsigned int permille);
 void table_ratios(struct table *table);
 void table_print(const struct table *table, FILE *file);
-void table_free(struct table *table);
 
 /* goals.c */
-bool goals_print(const struct table *table, FILE *file);
+bool goals_print(struct table *table, FILE *file);
 
 /* result.c */
 bool result_emulated(void);

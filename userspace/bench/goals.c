@@ -119,7 +119,7 @@ static void print_name(const struct goal *goal, FILE *file)
 }
 
 /* What was not measured is missed. */
-static bool print_goal(const struct goal *goal, const struct table *table, FILE *file)
+static bool print_goal(const struct goal *goal, struct table *table, FILE *file)
 {
 	const struct row *row = table_find(table, goal->label);
 	const struct series *series =
@@ -136,7 +136,7 @@ static bool print_goal(const struct goal *goal, const struct table *table, FILE 
 }
 
 /* Prints the goals for @table; returns whether all are met. */
-bool goals_print(const struct table *table, FILE *file)
+bool goals_print(struct table *table, FILE *file)
 {
 	bool met = true;
 	size_t i;

@@ -148,15 +148,13 @@ static void run(struct table *table)
 {
 	const struct bench *bench = table->bench;
 	unsigned int round, i, number;
-	static char note[128];
 
-	snprintf(note, sizeof(note), "%s%s",
+	snprintf(table->note, sizeof(table->note), "%s%s",
 		 bench->unit		 ? bench->unit :
 		 settings.instructions ? "instructions" :
 					 "nanoseconds",
 		 bench->two_threads && pair_cpus() < 2 ? "; one CPU for both threads" :
 							 "");
-	table->note = note;
 	fprintf(stderr, "flowfd-bench: %s\n", bench->name);
 	for (round = 0; round < settings.rounds; round++) {
 		for (i = 0; i < bench->cases; i++) {
@@ -194,14 +192,15 @@ static void need_module(void)
 /* Returns whether all goals were met that were asked for. */
 static bool run_all(const struct arguments *arguments, FILE *result, FILE *text)
 {
+	static struct table table;
 	bool met = true;
 	unsigned int i;
 
 	for (i = 0; i < BENCHES; i++) {
-		struct table table = { .bench = benches[i] };
-
 		if (!arguments->chosen[i])
 			continue;
+		memset(&table, 0, sizeof(table));
+		table.bench = benches[i];
 		run(&table);
 		if (result)
 			result_add(result, &table);
@@ -209,7 +208,6 @@ static bool run_all(const struct arguments *arguments, FILE *result, FILE *text)
 			table_print(&table, text);
 		if (arguments->check)
 			met &= goals_print(&table, text ? text : stderr);
-		table_free(&table);
 	}
 	return met;
 }

@@ -168,7 +168,7 @@ void result_add(FILE *file, const struct table *table)
 	fprintf(file, "],\n  \"rows\": [");
 	for (i = 0; i < table->rows; i++) {
 		fprintf(file, "%s\n    { ", i ? "," : "");
-		add_row(file, bench, table->row[i]);
+		add_row(file, bench, &table->row[i]);
 		fputs(" }", file);
 	}
 	fprintf(file, "\n  ] }");

@@ -42,16 +42,16 @@ double samples_quantile(double *values, size_t count, unsigned int permille)
 }
 
 /* The row with these labels, of which NULL is any; NULL: there is none. */
-struct row *table_find(const struct table *table, const char *const *labels)
+struct row *table_find(struct table *table, const char *const *labels)
 {
 	unsigned int i, j;
 
 	for (i = 0; i < table->rows; i++) {
 		for (j = 0; table->bench->labels[j]; j++)
-			if (labels[j] && strcmp(table->row[i]->label[j], labels[j]))
+			if (labels[j] && strcmp(table->row[i].label[j], labels[j]))
 				break;
 		if (!table->bench->labels[j])
-			return table->row[i];
+			return &table->row[i];
 	}
 	return NULL;
 }
@@ -64,25 +64,22 @@ struct row *table_row(struct table *table, const char *const *labels)
 
 	if (row)
 		return row;
-	row = calloc(1, sizeof(*row));
-	if (!row || table->rows == ROWS_MAX)
-		err(EXIT_FAILURE, "%s: row", table->bench->name);
+	if (table->rows == ROWS_MAX)
+		errx(EXIT_FAILURE, "%s: too many rows", table->bench->name);
+	row = &table->row[table->rows++];
 	for (j = 0; table->bench->labels[j]; j++)
 		snprintf(row->label[j], sizeof(row->label[j]), "%s", labels[j]);
-	table->row[table->rows++] = row;
 	return row;
 }
 
-static const struct row *control_of(const struct table *table, const struct row *row)
+static const struct row *control_of(struct table *table, const struct row *row)
 {
 	const char *labels[LABELS_MAX];
 	unsigned int j;
 
-	for (j = 0; j < LABELS_MAX; j++) {
-		labels[j] = table->bench->control[j];
-		if (!labels[j])
-			labels[j] = row->label[j];
-	}
+	for (j = 0; j < LABELS_MAX; j++)
+		labels[j] = table->bench->control[j] ? table->bench->control[j] :
+						       row->label[j];
 	return table_find(table, labels);
 }
 
@@ -95,16 +92,16 @@ void table_ratios(struct table *table)
 	unsigned int i, j, k;
 
 	for (i = 0; i < table->rows; i++) {
-		control = control_of(table, table->row[i]);
+		control = control_of(table, &table->row[i]);
 		for (j = 0; control && table->bench->columns[j].key; j++) {
 			column = &table->bench->columns[j];
 			if (!column->of)
 				continue;
-			from = &table->row[i]->series[column->of - 1];
+			from = &table->row[i].series[column->of - 1];
 			base = &control->series[column->of - 1];
 			for (k = 0; k < from->count && k < base->count; k++)
 				if (base->value[k])
-					series_add(&table->row[i]->series[j],
+					series_add(&table->row[i].series[j],
 						   from->value[k] / base->value[k]);
 		}
 	}
@@ -133,8 +130,8 @@ static int label_width(const struct table *table, unsigned int j)
 	unsigned int i;
 
 	for (i = 0; i < table->rows; i++)
-		if (strlen(table->row[i]->label[j]) > width)
-			width = strlen(table->row[i]->label[j]);
+		if (strlen(table->row[i].label[j]) > width)
+			width = strlen(table->row[i].label[j]);
 	return (int)width;
 }
 
@@ -159,19 +156,10 @@ void table_print(const struct table *table, FILE *file)
 {
 	unsigned int i;
 
-	fprintf(file, "\n%s - %s\n", table->bench->name, table->bench->title);
-	if (table->note)
-		fprintf(file, "  (%s)\n", table->note);
+	fprintf(file, "\n%s - %s\n  (%s)\n", table->bench->name, table->bench->title,
+		table->note);
 	print_line(table, NULL, file);
 	for (i = 0; i < table->rows; i++)
-		print_line(table, table->row[i], file);
+		print_line(table, &table->row[i], file);
 	fflush(file);
-}
-
-void table_free(struct table *table)
-{
-	unsigned int i;
-
-	for (i = 0; i < table->rows; i++)
-		free(table->row[i]);
 }
