@@ -98,7 +98,6 @@ static void server_close(struct server *s)
 static void measure(struct table *table, unsigned int number)
 {
 	struct server server;
-	struct row *row;
 	int balance = -1;
 
 	server_open(&server);
@@ -107,8 +106,8 @@ static void measure(struct table *table, unsigned int number)
 		if (balance < 0)
 			errx(EXIT_FAILURE, "accept: %s", flowfd_strerror(balance));
 	}
-	row = table_row(table, (const char *[]){ number ? "balanced" : "as they are" });
-	series_add(&row->series[0], clock_loop(connect_and_wait, &server));
+	table_add(table, 0, clock_loop(connect_and_wait, &server),
+		  number ? "balanced" : "as they are");
 	server_close(&server);
 	if (number)
 		close(balance);

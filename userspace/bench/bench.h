@@ -128,6 +128,11 @@ extern const struct bench bench_cost, bench_ring, bench_control, bench_others,
 	bench_memory, bench_pingpong, bench_processes, bench_accept, bench_fanin,
 	bench_loop, bench_burst, bench_latency, bench_bucket;
 
+/* Adds @value to a column of the row whose labels follow. */
+#define table_add(table, column, value, ...)                                           \
+	series_add(&table_row(table, (const char *[]){ __VA_ARGS__ })->series[column], \
+		   value)
+
 /* table.c */
 struct row *table_find(struct table *table, const char *const *labels);
 struct row *table_row(struct table *table, const char *const *labels);

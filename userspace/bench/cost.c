@@ -247,7 +247,6 @@ static void measure(struct table *table, unsigned int number)
 	const struct channel *channel = subjects[number % SUBJECTS].channel;
 	void (*loop)(void *arg, unsigned long n) = operation->loop[number % SUBJECTS];
 	struct end *end, descriptor = { .ep = -1 };
-	struct row *row;
 
 	if (!loop)
 		return;
@@ -260,9 +259,8 @@ static void measure(struct table *table, unsigned int number)
 		if (operation->uses == AN_EPOLL)
 			end->ep = epoll_open(end->in);
 	}
-	row = table_row(table, (const char *[]){ operation->name,
-						 subjects[number % SUBJECTS].name });
-	series_add(&row->series[0], clock_loop(loop, end));
+	table_add(table, 0, clock_loop(loop, end), operation->name,
+		  subjects[number % SUBJECTS].name);
 	if (channel) {
 		channel_close(channel, end);
 		return;

@@ -58,11 +58,6 @@ static double watch_for_good(unsigned int which, enum files_kind kind)
 	return (read_slabs(NULL) - before) / FILES;
 }
 
-static void add_row(struct table *table, const char *what, const char *by, double bytes)
-{
-	series_add(&table_row(table, (const char *[]){ what, by })->series[0], bytes);
-}
-
 static void measure(struct table *table, unsigned int number)
 {
 	unsigned int which = number % WATCHERS;
@@ -74,7 +69,7 @@ static void measure(struct table *table, unsigned int number)
 		/* After the others, so that the cache exists. */
 		bytes = read_slabs("flowfd_counter");
 		if (bytes)
-			add_row(table, "a counter", "flowfd", bytes);
+			table_add(table, 0, bytes, "a counter", "flowfd");
 		return;
 	}
 	if (!read_slabs(NULL))
@@ -83,7 +78,7 @@ static void measure(struct table *table, unsigned int number)
 	/* A first time, to use up objects that were freed before. */
 	if (!table_find(table, (const char *[]){ what, watcher_name(which) }))
 		watch_for_good(which, kind);
-	add_row(table, what, watcher_name(which), watch_for_good(which, kind));
+	table_add(table, 0, watch_for_good(which, kind), what, watcher_name(which));
 }
 
 const struct bench bench_memory = {

@@ -78,15 +78,17 @@ static void add_and_remove(void *arg, unsigned long n)
 	}
 }
 
-/* Both times for each file, without the clock's. */
-static void keep_times(const struct work *work, struct row *row)
+/* Both times for each file, without the clock's; returns their sum. */
+static double keep_times(const struct work *work, struct row *row)
 {
 	double overhead = clock_cost() * work->rounds;
 	double all = work->rounds * work->files.count;
-	unsigned int i;
+	double first = ((double)work->time[0] - overhead) / all;
+	double second = ((double)work->time[1] - overhead) / all;
 
-	for (i = 0; i < 2; i++)
-		series_add(&row->series[i], ((double)work->time[i] - overhead) / all);
+	series_add(&row->series[0], first);
+	series_add(&row->series[1], second);
+	return first + second;
 }
 
 static const unsigned int counts[] = { 1, 16, 256, 4096 };
@@ -95,7 +97,7 @@ static const unsigned int counts[] = { 1, 16, 256, 4096 };
 
 static void measure_ring(struct table *table, unsigned int number)
 {
-	unsigned int count = counts[number / WATCHERS % COUNTS], last;
+	unsigned int count = counts[number / WATCHERS % COUNTS];
 	enum files_kind kind = number / WATCHERS / COUNTS ? COUNTERS : EVENTFDS;
 	static struct work work;
 	struct row *row;
@@ -105,13 +107,9 @@ static void measure_ring(struct table *table, unsigned int number)
 	watcher_add(&work.watcher, &work.files);
 	clock_loop(write_and_take, &work);
 	snprintf(text, sizeof(text), "%u", count);
-	row = table_row(table,
-			(const char *[]){ files_name(kind), text,
-					 watcher_name(number % WATCHERS) });
-	keep_times(&work, row);
-	last = row->series[0].count - 1;
-	series_add(&row->series[2],
-		   row->series[0].value[last] + row->series[1].value[last]);
+	row = table_row(table, (const char *[]){ files_name(kind), text,
+						 watcher_name(number % WATCHERS) });
+	series_add(&row->series[2], keep_times(&work, row));
 	end(&work);
 }
 
@@ -175,15 +173,13 @@ static void measure_others(struct table *table, unsigned int number)
 	enum files_kind kind = number / 2 ? PIPES : SOCKETS;
 	static struct work work;
 	struct files files;
-	struct row *row;
 
 	begin(&work, WATCHER_RING, kind, 1);
 	if (number % 2)
 		watcher_add(&work.watcher, &work.files);
 	files_open(&files, kind, 1);
-	row = table_row(table, (const char *[]){ files_name(kind),
-						 number % 2 ? "another" : "none" });
-	series_add(&row->series[0], clock_loop(write_and_read, &files));
+	table_add(table, 0, clock_loop(write_and_read, &files), files_name(kind),
+		  number % 2 ? "another" : "none");
 	files_close(&files);
 	end(&work);
 }
