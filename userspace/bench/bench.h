@@ -59,8 +59,6 @@ void thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 void pair_run(void *(*reader)(void *), void *(*writer)(void *), void *arg);
 void pair_work_until(uint64_t when);
 int subject_open(const struct subject *subject, uint64_t initial, unsigned int flags);
-const char *subject_name(const struct subject *subject);
-const char *subject_maximum(const struct subject *subject, char text[24]);
 
 /**
  * struct column - one figure of a table

@@ -5,10 +5,8 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -205,17 +203,4 @@ int subject_open(const struct subject *subject, uint64_t initial, unsigned int f
 	if (fd < 0)
 		errx(EXIT_FAILURE, "%s: %s", FLOWFD_DEVICE, flowfd_strerror(fd));
 	return fd;
-}
-
-const char *subject_name(const struct subject *subject)
-{
-	return subject->flowfd ? "flowfd" : "eventfd";
-}
-
-const char *subject_maximum(const struct subject *subject, char text[24])
-{
-	if (subject->maximum == NO_MAXIMUM)
-		return "unlimited";
-	snprintf(text, 24, "%" PRIu64, subject->maximum);
-	return text;
 }

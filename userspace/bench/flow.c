@@ -8,29 +8,10 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "channel.h"
-
-/* Of the same three benchmarks. */
-static const struct subject maxima[] = {
-	{ .maximum = NO_MAXIMUM },
-	{ .flowfd = true, .maximum = NO_MAXIMUM },
-	{ .flowfd = true, .maximum = 100 },
-	{ .flowfd = true, .maximum = 10 },
-};
-
-#define MAXIMA (sizeof(maxima) / sizeof(*maxima))
-
-static struct row *maximum_row(struct table *table, const struct subject *subject)
-{
-	char maximum[24];
-
-	return table_row(table, (const char *[]){ subject_name(subject),
-						  subject_maximum(subject, maximum) });
-}
 
 /* A case takes several times as long as a loop: its threads sleep. */
 static uint64_t end_of_case(void)
@@ -43,6 +24,16 @@ static uint64_t end_of_case(void)
 #define EVENTS	  5000
 #define WRITER_NS 100000
 #define READER_NS 125000
+
+static const struct {
+	const char *labels[2];
+	struct subject subject;
+} maxima[] = {
+	{ { "eventfd", "unlimited" }, { false, NO_MAXIMUM, 0, 0 } },
+	{ { "flowfd", "unlimited" }, { true, NO_MAXIMUM, 0, 0 } },
+	{ { "flowfd", "100" }, { true, 100, 0, 0 } },
+	{ { "flowfd", "10" }, { true, 10, 0, 0 } },
+};
 
 struct latency {
 	int fd;
@@ -84,12 +75,12 @@ static void *read_one_by_one(void *arg)
 static void measure_latency(struct table *table, unsigned int number)
 {
 	static struct latency latency;
-	struct row *row = maximum_row(table, &maxima[number]);
 
-	latency.fd = subject_open(&maxima[number], 0, FLOWFD_SEMAPHORE);
+	latency.fd = subject_open(&maxima[number].subject, 0, FLOWFD_SEMAPHORE);
 	pair_run(read_one_by_one, write_at_pace, &latency);
 	close(latency.fd);
-	series_add(&row->series[0], samples_quantile(latency.us, EVENTS, 999));
+	series_add(&table_row(table, maxima[number].labels)->series[0],
+		   samples_quantile(latency.us, EVENTS, 999));
 }
 
 const struct bench bench_latency = {
@@ -99,7 +90,7 @@ const struct bench bench_latency = {
 	.columns = { { "p999_us", "p99.9", 0, 0 }, { "ratio", "ratio", 4, 1 } },
 	.control = { "eventfd", "unlimited" },
 	.unit = "microseconds",
-	.cases = MAXIMA,
+	.cases = sizeof(maxima) / sizeof(*maxima),
 	.two_threads = true,
 	.measure = measure_latency,
 };
@@ -108,20 +99,15 @@ const struct bench bench_latency = {
 
 enum mode { BLOCKING, SPIN, POLL };
 
-static const char *const writers[] = {
-	[BLOCKING] = "blocking",
-	[SPIN] = "O_NONBLOCK+spin",
-	[POLL] = "O_NONBLOCK+poll",
-};
-
 static const struct burst_case {
+	const char *labels[3];
 	enum mode mode;
 	struct subject subject;
 } bursts[] = {
-	{ BLOCKING, { .maximum = NO_MAXIMUM } },
-	{ BLOCKING, { .flowfd = true, .maximum = 10 } },
-	{ SPIN, { .flowfd = true, .maximum = 10 } },
-	{ POLL, { .flowfd = true, .maximum = 10 } },
+	{ { "eventfd", "blocking", "unlimited" }, BLOCKING, { false, NO_MAXIMUM, 0, 0 } },
+	{ { "flowfd", "blocking", "10" }, BLOCKING, { true, 10, 0, 0 } },
+	{ { "flowfd", "O_NONBLOCK+spin", "10" }, SPIN, { true, 10, 0, 0 } },
+	{ { "flowfd", "O_NONBLOCK+poll", "10" }, POLL, { true, 10, 0, 0 } },
 };
 
 struct burst {
@@ -177,16 +163,11 @@ static void measure_burst(struct table *table, unsigned int number)
 {
 	const struct burst_case *c = &bursts[number];
 	struct burst burst = { .mode = c->mode, .end = end_of_case() };
-	char maximum[24];
-	struct row *row;
 
 	burst.fd = subject_open(&c->subject, 0, c->mode == BLOCKING ? 0 : FLOWFD_NONBLOCK);
 	pair_run(read_slowly, write_flat_out, &burst);
 	close(burst.fd);
-	row = table_row(table, (const char *[]){ subject_name(&c->subject),
-						 writers[c->mode],
-						 subject_maximum(&c->subject, maximum) });
-	series_add(&row->series[0], burst.writer_ms);
+	series_add(&table_row(table, c->labels)->series[0], burst.writer_ms);
 }
 
 const struct bench bench_burst = {
