@@ -7,6 +7,7 @@
 #define FLOWFD_BENCH_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,7 +55,8 @@ double clock_thread_ms(void);
 double clock_cost(void);
 void clock_sleep_until(uint64_t when);
 double clock_loop(void (*loop)(void *arg, unsigned long n), void *arg);
-unsigned int pair_cpus(void);
+unsigned int pair_cpus(cpu_set_t *usable);
+void pair_bind(const cpu_set_t *usable, bool second);
 void thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 void pair_run(void *(*reader)(void *), void *(*writer)(void *), void *arg);
 void pair_work_until(uint64_t when);

@@ -5,7 +5,6 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -84,73 +83,49 @@ double clock_loop(void (*loop)(void *arg, unsigned long n), void *arg)
 
 static bool shared_cpu;
 
-static void usable_cpus(cpu_set_t *set)
+/* The CPUs that this process may use; returns their number. */
+unsigned int pair_cpus(cpu_set_t *usable)
 {
-	if (sched_getaffinity(0, sizeof(*set), set))
+	if (sched_getaffinity(0, sizeof(*usable), usable))
 		err(EXIT_FAILURE, "sched_getaffinity");
+	return (unsigned int)CPU_COUNT(usable);
 }
 
-/* Number of CPUs that this process may use. */
-unsigned int pair_cpus(void)
+/* Binds this thread, and those that it starts from now on, to a CPU of @usable. */
+void pair_bind(const cpu_set_t *usable, bool second)
 {
-	cpu_set_t set;
+	int skip = second ? 1 : 0, cpu = 0;
+	cpu_set_t one;
 
-	usable_cpus(&set);
-	return (unsigned int)CPU_COUNT(&set);
-}
-
-/* The first usable CPU is the reader's, the second the writer's. */
-static void choose_cpu(cpu_set_t *set, bool writer)
-{
-	int skip = writer ? 1 : 0;
-	int cpu = 0;
-
-	usable_cpus(set);
-	if (CPU_COUNT(set) < 2)
-		return;
-	for (cpu = 0; !CPU_ISSET(cpu, set) || skip-- > 0; cpu++)
-		;
-	CPU_ZERO(set);
-	CPU_SET(cpu, set);
-}
-
-static void start(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
-		  void *arg)
-{
-	errno = pthread_create(thread, attr, run, arg);
-	if (errno)
-		err(EXIT_FAILURE, "pthread_create");
+	while (!CPU_ISSET(cpu, usable) || skip-- > 0)
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		err(EXIT_FAILURE, "sched_setaffinity");
 }
 
 void thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
-	start(thread, NULL, run, arg);
-}
-
-static void start_on_cpu(pthread_t *thread, bool writer, void *(*run)(void *), void *arg)
-{
-	pthread_attr_t attr;
-	cpu_set_t set;
-
-	choose_cpu(&set, writer);
-	errno = pthread_attr_init(&attr);
-	if (!errno)
-		errno = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	errno = pthread_create(thread, NULL, run, arg);
 	if (errno)
-		err(EXIT_FAILURE, "pthread_attr");
-	start(thread, &attr, run, arg);
-	pthread_attr_destroy(&attr);
+		err(EXIT_FAILURE, "pthread_create");
 }
 
+/* The first usable CPU is the reader's, the second the writer's. */
 void pair_run(void *(*reader)(void *), void *(*writer)(void *), void *arg)
 {
 	pthread_t threads[2];
+	cpu_set_t usable;
 
-	shared_cpu = pair_cpus() < 2;
+	shared_cpu = pair_cpus(&usable) < 2;
 	/* Threads inherit it. The default is as long as the shortest sleep here. */
 	prctl(PR_SET_TIMERSLACK, 1);
-	start_on_cpu(&threads[0], false, reader, arg);
-	start_on_cpu(&threads[1], true, writer, arg);
+	pair_bind(&usable, false);
+	thread_start(&threads[0], reader, arg);
+	pair_bind(&usable, !shared_cpu);
+	thread_start(&threads[1], writer, arg);
+	sched_setaffinity(0, sizeof(usable), &usable);
 	pthread_join(threads[1], NULL);
 	pthread_join(threads[0], NULL);
 }

@@ -148,13 +148,15 @@ static void run(struct table *table)
 {
 	const struct bench *bench = table->bench;
 	unsigned int round, i, number;
+	cpu_set_t usable;
 
 	snprintf(table->note, sizeof(table->note), "%s%s",
 		 bench->unit		 ? bench->unit :
 		 settings.instructions ? "instructions" :
 					 "nanoseconds",
-		 bench->two_threads && pair_cpus() < 2 ? "; one CPU for both threads" :
-							 "");
+		 bench->two_threads && pair_cpus(&usable) < 2 ?
+			 "; one CPU for both threads" :
+			 "");
 	fprintf(stderr, "flowfd-bench: %s\n", bench->name);
 	for (round = 0; round < settings.rounds; round++) {
 		for (i = 0; i < bench->cases; i++) {

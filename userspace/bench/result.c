@@ -79,10 +79,11 @@ bool result_emulated(void)
 static void machine(FILE *file)
 {
 	struct utsname name;
+	cpu_set_t usable;
 
 	if (uname(&name))
 		err(EXIT_FAILURE, "uname");
-	fprintf(file, "\"cpus\": %u", pair_cpus());
+	fprintf(file, "\"cpus\": %u", pair_cpus(&usable));
 	member(file, "kernel", name.release);
 	member(file, "build", name.version);
 	member(file, "architecture", name.machine);

@@ -5,7 +5,6 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -160,13 +159,11 @@ static const struct channel *const ways[] = {
 static void run_processes(struct pingpong *pingpong)
 {
 	const struct channel *channel = pingpong->channel;
-	cpu_set_t all, one;
+	cpu_set_t usable;
 	pid_t child;
 
-	sched_getaffinity(0, sizeof(all), &all);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	pair_cpus(&usable);
+	pair_bind(&usable, false);
 	child = fork();
 	if (child < 0)
 		err(EXIT_FAILURE, "fork");
@@ -183,7 +180,7 @@ static void run_processes(struct pingpong *pingpong)
 	begin(pingpong);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	sched_setaffinity(0, sizeof(all), &all);
+	sched_setaffinity(0, sizeof(usable), &usable);
 }
 
 static void measure_processes(struct table *table, unsigned int number)
