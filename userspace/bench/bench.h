@@ -99,6 +99,8 @@ struct table {
 	struct row row[ROWS_MAX];
 };
 
+struct channel;
+
 /**
  * struct bench - a benchmark: cases that every round measures
  * @labels: titles of the label columns; NULL: there is none
@@ -107,7 +109,8 @@ struct table {
  * @unit: what figures are; NULL: nanoseconds or instructions
  * @cases: number of cases
  * @two_threads: reader and writer need a CPU each
- * @without: which cases can be measured without the module; NULL: none
+ * @channels: of the cases, in turn; NULL: none can be measured without the module
+ * @count: number of @channels
  * @measure: runs a case once and adds its figures to the table
  */
 struct bench {
@@ -119,7 +122,8 @@ struct bench {
 	const char *unit;
 	unsigned int cases;
 	bool two_threads;
-	bool (*without)(unsigned int number);
+	const struct channel *const *channels;
+	unsigned int count;
 	void (*measure)(struct table *table, unsigned int number);
 };
 

@@ -20,20 +20,17 @@
 #define PLENTY	(1ULL << 39)
 #define FULL	UINT64_MAX
 
-/* What is measured: a descriptor, or a channel in memory. */
-static const struct {
-	const char *name;
-	struct subject subject;
-	const struct channel *channel;
-} subjects[] = {
-	{ "eventfd", { .maximum = NO_MAXIMUM }, NULL },
-	{ "flowfd", { .flowfd = true, .maximum = MAXIMUM }, NULL },
-	{ "+ bucket",
-	  { .flowfd = true, .maximum = MAXIMUM, .capacity = CAPACITY, .rate = RATE },
-	  NULL },
-	{ "in memory", { 0 }, &channel_memory },
-	{ "post", { 0 }, &channel_post },
-	{ "futex", { 0 }, &channel_futex },
+static const struct channel counter = {
+	.name = "flowfd", .subject = { true, MAXIMUM, 0, 0 },
+};
+static const struct channel counter_bucket = {
+	.name = "+ bucket", .subject = { true, MAXIMUM, CAPACITY, RATE },
+};
+
+/* The operations use their descriptors, not their functions. */
+static const struct channel *const subjects[] = {
+	&channel_eventfd, &counter, &counter_bucket, &channel_memory, &channel_post,
+	&channel_futex,
 };
 
 #define SUBJECTS (sizeof(subjects) / sizeof(*subjects))
@@ -236,37 +233,24 @@ static int open_descriptor(const struct operation *operation,
 	return subject_open(subject, initial, operation->flags);
 }
 
-static bool without(unsigned int number)
-{
-	return !subjects[number % SUBJECTS].subject.flowfd;
-}
-
 static void measure(struct table *table, unsigned int number)
 {
 	const struct operation *operation = &operations[number / SUBJECTS];
-	const struct channel *channel = subjects[number % SUBJECTS].channel;
+	const struct channel *channel = subjects[number % SUBJECTS];
 	void (*loop)(void *arg, unsigned long n) = operation->loop[number % SUBJECTS];
-	struct end *end, descriptor = { .ep = -1 };
+	struct end *end;
 
 	if (!loop)
 		return;
-	if (channel) {
-		end = channel_open(channel, false);
-	} else {
-		end = &descriptor;
-		end->in = open_descriptor(operation, &subjects[number % SUBJECTS].subject);
-		end->out = end->in;
+	end = channel_open(channel, false);
+	if (channel->kind == DESCRIPTOR) {
+		close(end->in);
+		end->in = end->out = open_descriptor(operation, &channel->subject);
 		if (operation->uses == AN_EPOLL)
 			end->ep = epoll_open(end->in);
 	}
-	table_add(table, 0, clock_loop(loop, end), operation->name,
-		  subjects[number % SUBJECTS].name);
-	if (channel) {
-		channel_close(channel, end);
-		return;
-	}
-	close(end->ep);
-	close(end->in);
+	table_add(table, 0, clock_loop(loop, end), operation->name, channel->name);
+	channel_close(channel, end);
 }
 
 const struct bench bench_cost = {
@@ -276,6 +260,7 @@ const struct bench bench_cost = {
 	.columns = { { "cost", "cost", 1, 0 }, { "ratio", "ratio", 3, 1 } },
 	.control = { NULL, "eventfd" },
 	.cases = OPERATIONS * SUBJECTS,
-	.without = without,
+	.channels = subjects,
+	.count = SUBJECTS,
 	.measure = measure,
 };

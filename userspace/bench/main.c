@@ -12,7 +12,7 @@
 
 #include <flowfd.h>
 
-#include "bench.h"
+#include "channel.h"
 #include "tools/output.h"
 
 const char *argp_program_version = "flowfd-bench " FLOWFD_VERSION;
@@ -90,12 +90,12 @@ static void complete(struct argp_state *state, struct arguments *arguments)
 
 	for (i = 0; i < BENCHES; i++) {
 		any |= arguments->chosen[i];
-		if (arguments->chosen[i] && settings.fallback && !benches[i]->without)
+		if (arguments->chosen[i] && settings.fallback && !benches[i]->channels)
 			argp_error(state, "%s: needs the module", benches[i]->name);
 	}
 	for (i = 0; i < BENCHES; i++)
 		arguments->chosen[i] |=
-			!any && (!settings.fallback || benches[i]->without);
+			!any && (!settings.fallback || benches[i]->channels);
 	if (arguments->check && settings.fallback)
 		argp_error(state, "--check: there are no goals without the module");
 }
@@ -143,6 +143,12 @@ static const struct argp argp = {
 	       "this machine.",
 };
 
+static bool possible(const struct bench *bench, unsigned int number)
+{
+	return !settings.fallback ||
+	       channel_without(bench->channels[number % bench->count]);
+}
+
 /* Every other round goes backwards, so that a slow drift favours no case. */
 static void run(struct table *table)
 {
@@ -161,7 +167,7 @@ static void run(struct table *table)
 	for (round = 0; round < settings.rounds; round++) {
 		for (i = 0; i < bench->cases; i++) {
 			number = round % 2 ? bench->cases - 1 - i : i;
-			if (!settings.fallback || bench->without(number))
+			if (possible(bench, number))
 				bench->measure(table, number);
 		}
 	}

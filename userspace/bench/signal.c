@@ -25,11 +25,6 @@ static const struct channel *const channels[] = {
 
 #define CHANNELS (sizeof(channels) / sizeof(*channels))
 
-static bool without(unsigned int number)
-{
-	return channel_without(channels[number]);
-}
-
 static struct row *channel_row(struct table *table, const struct channel *channel)
 {
 	return table_row(table, (const char *[]){ channel->name });
@@ -145,7 +140,8 @@ const struct bench bench_pingpong = {
 	.control = { "eventfd" },
 	.cases = CHANNELS,
 	.two_threads = true,
-	.without = without,
+	.channels = channels,
+	.count = CHANNELS,
 	.measure = measure_pingpong,
 };
 
@@ -155,6 +151,8 @@ static const struct channel *const ways[] = {
 	&channel_eventfd, &channel_by_default,	 &channel_one_consumer, &channel_no_poll,
 	&channel_shared_futex, &channel_pipe, &channel_datagram,
 };
+
+#define WAYS (sizeof(ways) / sizeof(*ways))
 
 static void run_processes(struct pingpong *pingpong)
 {
@@ -190,19 +188,15 @@ static void measure_processes(struct table *table, unsigned int number)
 	measure_turns(table, ways[number], run_processes, &pingpong);
 }
 
-static bool processes_without(unsigned int number)
-{
-	return channel_without(ways[number]);
-}
-
 const struct bench bench_processes = {
 	.name = "processes",
 	.title = "two processes signal each other in turn on one processor, and sleep between",
 	.labels = { "channel" },
 	.columns = { { "cost", "round", 0, 0 }, { "ratio", "ratio", 3, 1 } },
 	.control = { "eventfd" },
-	.cases = sizeof(ways) / sizeof(*ways),
-	.without = processes_without,
+	.cases = WAYS,
+	.channels = ways,
+	.count = WAYS,
 	.measure = measure_processes,
 };
 
@@ -293,7 +287,8 @@ const struct bench bench_fanin = {
 		     { "calls", "calls/signal", 5, 0 } },
 	.control = { "eventfd" },
 	.cases = CHANNELS,
-	.without = without,
+	.channels = channels,
+	.count = CHANNELS,
 	.measure = measure_fanin,
 };
 
@@ -317,11 +312,6 @@ static const struct channel *const loops[] = {
 };
 
 #define LOOPS (sizeof(loops) / sizeof(*loops))
-
-static bool loop_without(unsigned int number)
-{
-	return channel_without(loops[number % LOOPS]);
-}
 
 /**
  * struct loop - the loop, and times of its signals
@@ -421,6 +411,7 @@ const struct bench bench_loop = {
 	.control = { NULL, "eventfd, epoll" },
 	.cases = 2 * LOOPS,
 	.two_threads = true,
-	.without = loop_without,
+	.channels = loops,
+	.count = LOOPS,
 	.measure = measure_loop,
 };
