@@ -59,56 +59,34 @@ bool channel_without(const struct channel *channel)
 	return !channel->subject.flowfd && channel->loop != RING;
 }
 
-static void open_kind(const struct channel *channel, struct end *end)
-{
-	int pair[2] = { -1, -1 };
-
-	switch (channel->kind) {
-	case DESCRIPTOR:
-		end->in = end->out = subject_open(
-			&channel->subject, 0,
-			end->awake || channel->loop ? FLOWFD_NONBLOCK : 0);
-		return;
-	case IN_MEMORY:
-		open_in_memory(channel, end);
-		return;
-	case POST:
-		open_ring(end, true);
-		return;
-	case FUTEX:
-		end->futex = FUTEX_PRIVATE_FLAG;
-		return;
-	case SHARED_FUTEX:
-		return;
-	case PIPE:
-	case DATAGRAM:
-		if (channel->kind == PIPE ?
-			    pipe2(pair, O_CLOEXEC) :
-			    socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair))
-			err(EXIT_FAILURE, "%s", channel->name);
-		end->in = pair[0];
-		end->out = pair[1];
-	}
-}
-
 /*
  * In memory that processes share, and that shares no cache line with other data. If
  * @awake, taking never sleeps.
  */
 struct end *channel_open(const struct channel *channel, bool awake)
 {
+	const unsigned int flags = awake || channel->loop ? FLOWFD_NONBLOCK : 0;
 	struct end *end = mmap(NULL, sizeof(*end), PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int pair[2] = { -1, -1 };
 
-	if (end == MAP_FAILED)
+	if (end == MAP_FAILED || (channel->kind == PIPE && pipe2(pair, O_CLOEXEC)) ||
+	    (channel->kind == DATAGRAM &&
+	     socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair)))
 		err(EXIT_FAILURE, "%s", channel->name);
+	if (channel->kind == DESCRIPTOR)
+		pair[0] = pair[1] = subject_open(&channel->subject, 0, flags);
 	end->awake = awake;
-	end->in = end->out = end->ep = -1;
-	open_kind(channel, end);
+	end->in = pair[0];
+	end->out = pair[1];
+	end->ep = -1;
+	end->futex = channel->kind == FUTEX ? FUTEX_PRIVATE_FLAG : 0;
+	if (channel->kind == IN_MEMORY)
+		open_in_memory(channel, end);
 	if (channel->loop == EPOLL)
 		end->ep = epoll_open(end->in);
-	else if (channel->loop == RING)
-		open_ring(end, false);
+	if (channel->kind == POST || channel->loop == RING)
+		open_ring(end, channel->kind == POST);
 	return end;
 }
 
@@ -165,23 +143,15 @@ static uint64_t read_signal(struct end *end)
 
 #define STOCK	.subject = { .maximum = NO_MAXIMUM }
 #define COUNTER .subject = { .flowfd = true, .maximum = NO_MAXIMUM }
+#define BUCKET	.subject = { true, NO_MAXIMUM, CAPACITY, RATE }
+#define CALLS	.signal = write_signal, .take = read_signal
 
-const struct channel channel_eventfd = {
-	.name = "eventfd", STOCK, .signal = write_signal, .take = read_signal,
-};
-const struct channel channel_flowfd = {
-	.name = "flowfd", COUNTER, .signal = write_signal, .take = read_signal,
-};
-const struct channel channel_bucket = {
-	.name = "flowfd", .signal = write_signal, .take = read_signal,
-	.subject = { true, NO_MAXIMUM, CAPACITY, RATE },
-};
-const struct channel channel_pipe = {
-	.name = "pipe", .kind = PIPE, .signal = write_signal, .take = read_signal,
-};
+const struct channel channel_eventfd = { .name = "eventfd", STOCK, CALLS };
+const struct channel channel_flowfd = { .name = "flowfd", COUNTER, CALLS };
+const struct channel channel_bucket = { .name = "flowfd", BUCKET, CALLS };
+const struct channel channel_pipe = { .name = "pipe", .kind = PIPE, CALLS };
 const struct channel channel_datagram = {
-	.name = "Unix datagram", .kind = DATAGRAM, .signal = write_signal,
-	.take = read_signal,
+	.name = "Unix datagram", .kind = DATAGRAM, CALLS,
 };
 
 /* ---- a counter in memory ---- */
@@ -204,18 +174,19 @@ static uint64_t take_signal(struct end *end)
 	return value;
 }
 
-#define IN_TURN .kind = IN_MEMORY, .signal = add_signal, .take = take_signal
+#define IN_TURN	     .kind = IN_MEMORY, .signal = add_signal, .take = take_signal
+#define ONE_CONSUMER .options = FLOWFD_ONE_CONSUMER
 
 const struct channel channel_memory = {
-	.name = "in memory", IN_TURN, STOCK, .options = FLOWFD_ONE_CONSUMER,
+	.name = "in memory", IN_TURN, STOCK, ONE_CONSUMER,
 };
 const struct channel channel_memory_bucket = {
-	.name = "in memory", IN_TURN, .options = FLOWFD_ONE_CONSUMER,
+	.name = "in memory", IN_TURN, ONE_CONSUMER,
 	.subject = { false, NO_MAXIMUM, CAPACITY, RATE },
 };
 const struct channel channel_by_default = { .name = "in memory", IN_TURN, STOCK };
 const struct channel channel_one_consumer = {
-	.name = "one consumer", IN_TURN, STOCK, .options = FLOWFD_ONE_CONSUMER,
+	.name = "one consumer", IN_TURN, STOCK, ONE_CONSUMER,
 };
 const struct channel channel_no_poll = {
 	.name = "nobody polls", IN_TURN, STOCK, .options = FLOWFD_NO_POLL,
@@ -277,29 +248,24 @@ static inline void up(struct end *end)
 		futex(end, FUTEX_WAKE, 1);
 }
 
-static inline bool down(struct end *end)
+static inline uint64_t down(struct end *end)
 {
 	unsigned int nothing;
 
 	while (atomic_exchange(&end->word, 0) < ONE) {
 		if (end->awake)
-			return false;
+			return 0;
 		nothing = 0;
 		if (atomic_compare_exchange_strong(&end->word, &nothing, WAITER))
 			futex(end, FUTEX_WAIT, WAITER);
 	}
-	return true;
+	return 1;
 }
 
 static void futex_signal(struct end *end, unsigned long count)
 {
 	while (count--)
 		up(end);
-}
-
-static uint64_t futex_take(struct end *end)
-{
-	return down(end);
 }
 
 void futex_turns(void *end, unsigned long count)
@@ -310,12 +276,10 @@ void futex_turns(void *end, unsigned long count)
 	}
 }
 
-const struct channel channel_futex = {
-	.name = "futex", .kind = FUTEX, .signal = futex_signal, .take = futex_take,
-};
-const struct channel channel_shared_futex = {
-	.name = "futex", .kind = SHARED_FUTEX, .signal = futex_signal, .take = futex_take,
-};
+#define WORD .name = "futex", .signal = futex_signal, .take = down
+
+const struct channel channel_futex = { WORD, .kind = FUTEX };
+const struct channel channel_shared_futex = { WORD, .kind = SHARED_FUTEX };
 
 /*
  * ---- an event loop that sleeps in epoll_wait(2): an eventfd or a counter, which is
@@ -342,15 +306,11 @@ static uint64_t take_in_epoll(struct end *end)
 	return value;
 }
 
-const struct channel channel_epoll_eventfd = {
-	.name = "eventfd, epoll", .loop = EPOLL, STOCK, .signal = write_signal,
-	.take = wait_in_epoll,
-};
-const struct channel channel_epoll_flowfd = {
-	.name = "flowfd, epoll", .loop = EPOLL, COUNTER, .signal = write_signal,
-	.take = wait_in_epoll,
-};
+#define EDGES .loop = EPOLL, .signal = write_signal, .take = wait_in_epoll
+
+const struct channel channel_epoll_eventfd = { .name = "eventfd, epoll", STOCK, EDGES };
+const struct channel channel_epoll_flowfd = { .name = "flowfd, epoll", COUNTER, EDGES };
 const struct channel channel_epoll_memory = {
-	.name = "memory, epoll", .kind = IN_MEMORY, .loop = EPOLL, STOCK,
-	.options = FLOWFD_ONE_CONSUMER, .signal = add_signal, .take = take_in_epoll,
+	.name = "memory, epoll", .kind = IN_MEMORY, .loop = EPOLL, STOCK, ONE_CONSUMER,
+	.signal = add_signal, .take = take_in_epoll,
 };
