@@ -108,16 +108,6 @@ static bool is_for(const struct goal *goal, const struct table *table)
 	       (goal->when == UNDISTORTED && !result_emulated());
 }
 
-static void print_name(const struct goal *goal, FILE *file)
-{
-	unsigned int j;
-
-	fprintf(file, "  goal: %s", goal->bench);
-	for (j = 0; j < LABELS_MAX && goal->label[j]; j++)
-		fprintf(file, ", %s", goal->label[j]);
-	fprintf(file, ": %s ", goal->key);
-}
-
 /* What was not measured is missed. */
 static bool print_goal(const struct goal *goal, struct table *table, FILE *file)
 {
@@ -126,7 +116,10 @@ static bool print_goal(const struct goal *goal, struct table *table, FILE *file)
 		row ? &row->series[find_column(table->bench, goal->key)] : NULL;
 	bool met = series && series->count && series_median(series) <= goal->most;
 
-	print_name(goal, file);
+	fprintf(file, "  goal: %s", goal->bench);
+	for (unsigned int j = 0; j < LABELS_MAX && goal->label[j]; j++)
+		fprintf(file, ", %s", goal->label[j]);
+	fprintf(file, ": %s ", goal->key);
 	if (series && series->count)
 		fprintf(file, "%.4g", series_median(series));
 	else

@@ -53,6 +53,7 @@ static const struct argp_option options[] = {
 struct arguments {
 	const char *json;
 	bool check;
+	bool any;
 	bool chosen[BENCHES];
 };
 
@@ -71,31 +72,25 @@ static unsigned int number(struct argp_state *state, const char *text, unsigned 
 static void choose(struct argp_state *state, struct arguments *arguments,
 		   const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; i < BENCHES; i++)
-		if (!strcmp(benches[i]->name, name))
-			break;
-	if (i == BENCHES)
-		argp_error(state, "%s: no such benchmark (see flowfd-bench(1))", name);
-	else
-		arguments->chosen[i] = true;
+	for (size_t i = 0; i < BENCHES; i++)
+		if (!strcmp(benches[i]->name, name)) {
+			arguments->chosen[i] = true;
+			arguments->any = true;
+			return;
+		}
+	argp_error(state, "%s: no such benchmark (see flowfd-bench(1))", name);
 }
 
 /* Without a name all benchmarks run that can. */
 static void complete(struct argp_state *state, struct arguments *arguments)
 {
-	bool any = false;
-	unsigned int i;
+	for (size_t i = 0; i < BENCHES; i++) {
+		bool can = !settings.fallback || benches[i]->channels;
 
-	for (i = 0; i < BENCHES; i++) {
-		any |= arguments->chosen[i];
-		if (arguments->chosen[i] && settings.fallback && !benches[i]->channels)
+		if (arguments->chosen[i] && !can)
 			argp_error(state, "%s: needs the module", benches[i]->name);
+		arguments->chosen[i] |= !arguments->any && can;
 	}
-	for (i = 0; i < BENCHES; i++)
-		arguments->chosen[i] |=
-			!any && (!settings.fallback || benches[i]->channels);
 	if (arguments->check && settings.fallback)
 		argp_error(state, "--check: there are no goals without the module");
 }
@@ -174,19 +169,6 @@ static void run(struct table *table)
 	table_ratios(table);
 }
 
-/* Opens outputs first: a typing error should not end a long run. */
-static FILE *open_json(const char *path)
-{
-	FILE *file;
-
-	if (!strcmp(path, "-"))
-		return stdout;
-	file = fopen(path, "we");
-	if (!file)
-		err(EXIT_FAILURE, "%s", path);
-	return file;
-}
-
 static void need_module(void)
 {
 	struct flowfd_query query;
@@ -233,8 +215,12 @@ int main(int argc, char **argv)
 		setenv("FLOWFD_BACKEND", "fallback", true);
 	else
 		need_module();
+	/* Before the run: a typing error should not end a long one. */
 	if (arguments.json) {
-		result = open_json(arguments.json);
+		result = strcmp(arguments.json, "-") ? fopen(arguments.json, "we") :
+						       stdout;
+		if (!result)
+			err(EXIT_FAILURE, "%s", arguments.json);
 		result_begin(result, argv);
 	}
 	if (settings.instructions)
