@@ -46,83 +46,64 @@ def load(path):
     return result
 
 
-class Figures:
-    """The medians of a result; None is what was not measured."""
-
-    def __init__(self, result):
-        self.rows = {
-            bench["name"]: {
-                tuple(row[k] for k in bench["labels"]): row for row in bench["rows"]
-            }
-            for bench in result["benchmarks"]
-        }
-
-    def get(self, bench, labels, key):
-        series = self.rows.get(bench, {}).get(labels, {}).get(key)
-        return series and series["median"]
-
-
-def saved(ratio):
-    """Of which the rest is left."""
-    return 100 * (1 - ratio)
-
-
-def percent(ratio):
-    return 100 * ratio
-
-
-def same(ratio):
-    return ratio
+def median(result, name, labels, key):
+    """One figure; None: it was not measured."""
+    for bench in result["benchmarks"]:
+        for row in bench["rows"]:
+            if bench["name"] == name and tuple(row[k] for k in bench["labels"]) == labels:
+                return row.get(key) and row[key]["median"]
+    return None
 
 
 # What is less is a gain; a few percent are chance.
 GAIN = 0.95
 
 # The conclusion. Each sentence: its beginning, for which ratios a clause is true, and
-# clauses: (text with a figure, what makes the figure of a ratio, benchmark, labels, key).
+# clauses: (text with the ratio, or what is left or saved in percent; its figure).
 CONCLUSION = (
     (
         "What gains",
         lambda ratio: ratio < GAIN,
-        ("signalling in memory takes {:.0f} % of what an eventfd takes",
-         percent, "cost", ("write + read", "in memory"), "ratio"),
-        ("an event of one of 256 files in a ring takes {:.0f} % of epoll's",
-         percent, "ring", ("eventfd", "256", "ring"), "ratio"),
-        ("a maximum of 10 leaves {:.1f} % of the longest waits in a slow consumer's queue",
-         percent, "latency", ("flowfd", "10"), "ratio"),
-        ("a token bucket saves {:.0f} % of a consumer's CPU time",
-         saved, "bucket", ("epoll ET", "flat out", "flowfd", "1000/s, 2"), "ratio"),
+        ("signalling in memory takes {left:.0f} % of what an eventfd takes",
+         "cost", ("write + read", "in memory"), "ratio"),
+        ("an event of one of 256 files in a ring takes {left:.0f} % of epoll's",
+         "ring", ("eventfd", "256", "ring"), "ratio"),
+        ("a maximum of 10 leaves {left:.1f} % of the longest waits in a slow consumer's queue",
+         "latency", ("flowfd", "10"), "ratio"),
+        ("a token bucket saves {saved:.0f} % of a consumer's CPU time",
+         "bucket", ("epoll ET", "flat out", "flowfd", "1000/s, 2"), "ratio"),
     ),
     (
         "What it costs",
         lambda ratio: ratio > 1,
-        ("a counter takes {:.2f} of an eventfd to create and close",
-         same, "cost", ("create + close", "flowfd"), "ratio"),
-        ("a counter whose device is opened for it takes {:.1f}",
-         same, "cost", ("same, opens it", "flowfd"), "ratio"),
-        ("a socket takes {:.2f} of epoll to be watched by a ring",
-         same, "control", ("socketpair", "ring"), "add_ratio"),
+        ("a counter takes {ratio:.2f} of an eventfd to create and close",
+         "cost", ("create + close", "flowfd"), "ratio"),
+        ("a counter whose device is opened for it takes {ratio:.1f}",
+         "cost", ("same, opens it", "flowfd"), "ratio"),
+        ("a socket takes {ratio:.2f} of epoll to be watched by a ring",
+         "control", ("socketpair", "ring"), "add_ratio"),
     ),
     (
         "What does not gain",
         lambda ratio: ratio >= GAIN,
-        ("a thread that sleeps before each signal (in memory it takes {:.2f} of an eventfd's "
-         "time)", same, "pingpong", ("in memory",), "ratio"),
-        ("a busy epoll loop that a counter in memory tells of something ({:.2f})",
-         same, "loop", ("busy", "memory, epoll"), "signal_ratio"),
-        ("a writer that tries again at once when there is no room ({:.2f} of its CPU)",
-         same, "burst", ("flowfd", "O_NONBLOCK+spin", "10"), "ratio"),
+        ("a thread that sleeps before each signal (in memory it takes {ratio:.2f} of an "
+         "eventfd's time)", "pingpong", ("in memory",), "ratio"),
+        ("a busy epoll loop that a counter in memory tells of something ({ratio:.2f})",
+         "loop", ("busy", "memory, epoll"), "signal_ratio"),
+        ("a writer that tries again at once when there is no room ({ratio:.2f} of its CPU)",
+         "burst", ("flowfd", "O_NONBLOCK+spin", "10"), "ratio"),
     ),
 )
 
 
-def sentence(figures, what, holds, *clauses):
+def sentence(result, what, holds, *clauses):
     """One of the conclusion, of the figures that there are and that say so; or nothing."""
     found = []
-    for text, change, *figure in clauses:
-        ratio = figures.get(*figure)
+    for text, *figure in clauses:
+        ratio = median(result, *figure)
         if ratio is not None and holds(ratio):
-            found.append(text.format(change(ratio)))
+            percent = 100 * ratio
+            found.append(text.format(ratio=ratio, left=percent, saved=100 - percent))
     if not found:
         return ""
     text = " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
@@ -215,9 +196,9 @@ PLOTS = (
 STOCK = ("eventfd", "epoll, of 256", "futex")
 
 
-def plot(figures, title, text, digits, bars):
+def plot(result, title, text, digits, bars):
     """Horizontal bars, or nothing if only one was measured."""
-    found = [(text, figures.get(*figure)) for text, *figure in bars]
+    found = [(text, median(result, *figure)) for text, *figure in bars]
     found = [bar for bar in found if bar[1] is not None]
     if len(found) < 2:
         return ""
@@ -259,15 +240,14 @@ def caveat(result):
 
 def page(result):
     """The whole document."""
-    figures = Figures(result)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>flowfd-bench</title><style>{STYLE}</style></head><body>"
         "<h1>flowfd against eventfd and epoll</h1>"
-        + "".join(sentence(figures, *each) for each in CONCLUSION)
+        + "".join(sentence(result, *each) for each in CONCLUSION)
         + f"<p>{caveat(result)}</p>"
-        + "".join(plot(figures, *each) for each in PLOTS)
+        + "".join(plot(result, *each) for each in PLOTS)
         + machine(result)
         + "</body></html>\n"
     )
