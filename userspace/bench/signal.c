@@ -25,11 +25,6 @@ static const struct channel *const channels[] = {
 
 #define CHANNELS (sizeof(channels) / sizeof(*channels))
 
-static struct row *channel_row(struct table *table, const struct channel *channel)
-{
-	return table_row(table, (const char *[]){ channel->name });
-}
-
 /* How often the calling thread has slept. */
 static unsigned long sleeps(void)
 {
@@ -97,37 +92,34 @@ static void *begin(void *arg)
 	return NULL;
 }
 
-static double measure_turns(struct table *table, const struct channel *channel,
-			    void (*run)(struct pingpong *pingpong), struct pingpong *pingpong)
-{
-	double rounds;
-
-	*pingpong = (struct pingpong){
-		.channel = channel,
-		.there = channel_open(channel, false),
-		.back = channel_open(channel, false),
-	};
-	run(pingpong);
-	channel_close(channel, pingpong->there);
-	channel_close(channel, pingpong->back);
-	rounds = (double)(pingpong->rounds - 1);
-	series_add(&channel_row(table, channel)->series[0],
-		   (double)pingpong->time / rounds);
-	return rounds;
-}
-
 static void run_threads(struct pingpong *pingpong)
 {
 	pair_run(answer, begin, pingpong);
 }
 
+static void measure_turns(struct table *table, const struct channel *channel,
+			  void (*run)(struct pingpong *pingpong))
+{
+	struct pingpong pingpong = {
+		.channel = channel,
+		.there = channel_open(channel, false),
+		.back = channel_open(channel, false),
+	};
+	double rounds;
+
+	run(&pingpong);
+	channel_close(channel, pingpong.there);
+	channel_close(channel, pingpong.back);
+	rounds = (double)(pingpong.rounds - 1);
+	table_add(table, 0, (double)pingpong.time / rounds, channel->name);
+	/* Not a column of processes: each keeps its own. */
+	table_add(table, 2, (double)(pingpong.sleeps[0] + pingpong.sleeps[1]) / rounds,
+		  channel->name);
+}
+
 static void measure_pingpong(struct table *table, unsigned int number)
 {
-	struct pingpong pingpong;
-	double rounds = measure_turns(table, channels[number], run_threads, &pingpong);
-
-	series_add(&channel_row(table, channels[number])->series[2],
-		   (double)(pingpong.sleeps[0] + pingpong.sleeps[1]) / rounds);
+	measure_turns(table, channels[number], run_threads);
 }
 
 const struct bench bench_pingpong = {
@@ -183,9 +175,7 @@ static void run_processes(struct pingpong *pingpong)
 
 static void measure_processes(struct table *table, unsigned int number)
 {
-	struct pingpong pingpong;
-
-	measure_turns(table, ways[number], run_processes, &pingpong);
+	measure_turns(table, ways[number], run_processes);
 }
 
 const struct bench bench_processes = {
@@ -267,15 +257,14 @@ static uint64_t run_fanin(struct fanin *fanin)
 static void measure_fanin(struct table *table, unsigned int number)
 {
 	struct fanin fanin = { .channel = channels[number] };
-	struct row *row = channel_row(table, fanin.channel);
 	double signals, time;
 
 	fanin.self = channel_open(fanin.channel, false);
 	time = (double)run_fanin(&fanin);
 	channel_close(fanin.channel, fanin.self);
 	signals = (double)fanin.signals;
-	series_add(&row->series[0], time / signals);
-	series_add(&row->series[2], (double)fanin.calls / signals);
+	table_add(table, 0, time / signals, fanin.channel->name);
+	table_add(table, 2, (double)fanin.calls / signals, fanin.channel->name);
 }
 
 const struct bench bench_fanin = {
