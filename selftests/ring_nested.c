@@ -145,8 +145,8 @@ TEST_F(nested, io_uring_does_not_wake_itself_by_harvests)
 
 /*
  * The pipe wakes the ring, which has AIO poll the ring in a work item and complete, which
- * signals the eventfd, which wakes the ring. AIO finds nothing if the event is taken
- * before it looks.
+ * signals the eventfd, which wakes the ring, which an epoll polls as well. AIO finds nothing
+ * if the event is taken before it looks.
  */
 TEST_F(nested, aio_signals_a_watched_eventfd)
 {
@@ -158,6 +158,7 @@ TEST_F(nested, aio_signals_a_watched_eventfd)
 		.aio_resfd = self->event,
 	};
 	struct iocb *list[] = { &poll };
+	int ep = epoll_on(self->ring.fd, EPOLLIN);
 	aio_context_t context = 0;
 	struct ring_event event;
 	struct io_event done;
@@ -180,6 +181,7 @@ TEST_F(nested, aio_signals_a_watched_eventfd)
 			;
 	}
 	syscall(SYS_io_destroy, context);
+	close(ep);
 }
 
 TEST_HARNESS_MAIN
