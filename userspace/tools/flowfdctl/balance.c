@@ -118,14 +118,17 @@ static const char *look_error(int error)
 }
 
 /* Each error is told once, though it comes again at each look. Others are balanced. */
-static void look(struct session *s)
+static void look(struct session *s, bool first)
 {
 	struct server *server = &s->server;
-	int error = s->once ? listeners_find(server) :
-			      balances_update(server, !s->interval);
+	int error = 0;
 
+	if (!s->once)
+		error = balances_update(server, !s->interval);
+	else if (first)
+		error = listeners_find(server);
 	/* A server that ends just now has no descriptors, which is no news. */
-	if (error == -ESRCH || error == -ENOENT)
+	if (!first && (error == -ESRCH || error == -ENOENT))
 		error = s->last_error;
 	if (error && error != s->last_error)
 		warnx("process %d: %s", server->pid, look_error(error));
@@ -140,7 +143,7 @@ static void first_look(struct session *s)
 	struct server *server = &s->server;
 	size_t i;
 
-	look(s);
+	look(s, true);
 	if (!server->count && !s->last_error)
 		errx(EXIT_FAILURE,
 		     "process %d has no listening socket of TCP or UNIX in its network"
@@ -243,7 +246,7 @@ static void run(struct session *s)
 		ended = wait_until(s, next < table ? next : table);
 		now = now_ns();
 		if (!ended && now >= next) {
-			look(s);
+			look(s, false);
 			next = now_ns() + LOOK_NS;
 		}
 		if (interval && (ended || now >= table)) {
