@@ -59,9 +59,9 @@ static long control_set_flow(struct flowfd_counter *c, const void __user *argp,
 			     size_t size)
 {
 	struct flowfd_flow args;
-	int err =
-		flowfd_copy_args(&args, sizeof(args), FLOWFD_FLOW_SIZE_VER0, argp, size);
+	int err;
 
+	err = flowfd_copy_args(&args, sizeof(args), FLOWFD_FLOW_SIZE_VER0, argp, size);
 	return err ?: flowfd_counter_set_flow(c, &args);
 }
 

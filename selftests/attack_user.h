@@ -32,15 +32,6 @@ static inline void become(uid_t uid)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* Processor time of the calling thread: with interrupts off, but not while others run. */
-static inline __u64 thread_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 /* In percent: how much of its processor a task without rest gets. */
 static inline int share_of_processor(void)
 {

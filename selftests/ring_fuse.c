@@ -326,7 +326,9 @@ TEST_F_TIMEOUT(fuse, many_wakeups_wait_and_nobody_else, 120)
 	fuse_mute(&self->server);
 	fuse_command(&self->server, 'n');
 	ASSERT_TRUE(fuse_wait_unanswered(&self->server, 100));
-	EXPECT_EQ(0, ring_take_only(&other));
+	/* The kernel may have said something meanwhile. */
+	while (ring_take(&other, &taken))
+		;
 	ASSERT_EQ(1, write(log, "\n", 1));
 	EXPECT_TRUE(ring_take_wait(&other, &taken))
 		TH_LOG("%lu wait", self->server.control->unanswered);

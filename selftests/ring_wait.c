@@ -295,14 +295,6 @@ struct polled {
 	__u64 spent; /* processor time of the two, in ns */
 };
 
-static __u64 thread_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 static void *wait_when_told(void *arg)
 {
 	struct polled *p = arg;

@@ -277,6 +277,15 @@ static inline __u64 now_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
+/* Processor time of the calling thread: with interrupts off, but not while others run. */
+static inline __u64 thread_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
 static inline void sleep_until_ns(__u64 when)
 {
 	struct timespec t = { when / 1000000000, when % 1000000000 };

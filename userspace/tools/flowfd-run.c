@@ -6,6 +6,7 @@
 #include <argp.h>
 #include <err.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,9 +148,12 @@ static const struct argp argp = {
 static const char *find_shim(void)
 {
 	static const char installed[] = PRELOAD_DIR "/" SHIM;
-	char *path, *self = realpath("/proc/self/exe", NULL);
+	char *path, self[PATH_MAX];
+	/* Also of a file that was replaced meanwhile. */
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (self) {
+	if (length > 0) {
+		self[length] = '\0';
 		*strrchr(self, '/') = '\0';
 		path = format("%s/" SHIM, self);
 		if (access(path, R_OK) == 0)

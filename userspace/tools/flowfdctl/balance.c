@@ -2,8 +2,8 @@
 /*
  * flowfdctl balance: wakes the workers of a running server in turn, until it is ended, or
  * the server ends. Of each socket it keeps a descriptor of the balance and one by O_PATH,
- * neither of which keeps the socket open: that closes when the server closes it. It counts
- * only if that is asked for: as long as it does, each system call of the machine pays for it.
+ * neither of which keeps the socket open. It counts only if that is asked for: as long as
+ * it does, each system call of the machine pays for it.
  */
 #include <argp.h>
 #include <err.h>
@@ -133,8 +133,6 @@ static void look(struct session *s, bool first)
 	if (error && error != s->last_error)
 		warnx("process %d: %s", server->pid, look_error(error));
 	s->last_error = error;
-	if (s->interval)
-		workers_find(&s->workers, server);
 	fflush(stdout);
 }
 
@@ -150,11 +148,14 @@ static void first_look(struct session *s)
 		     " namespace%s%s",
 		     server->pid, server->address ? " with the address " : "",
 		     server->address ?: "");
-	for (i = 0; i < server->count; i++)
-		if (server->listeners[i].balance >= 0)
-			return;
+	for (i = 0; i < server->count && server->listeners[i].balance < 0; i++)
+		;
 	/* Each has said why. */
-	exit(EXIT_FAILURE);
+	if (i == server->count)
+		exit(EXIT_FAILURE);
+	/* Not before, as counting has a price. */
+	if (s->interval)
+		workers_find(&s->workers, server);
 }
 
 static void print_json(const struct session *s, const struct workers *workers,
@@ -247,6 +248,8 @@ static void run(struct session *s)
 		now = now_ns();
 		if (!ended && now >= next) {
 			look(s, false);
+			if (interval)
+				workers_find(&s->workers, &s->server);
 			next = now_ns() + LOOK_NS;
 		}
 		if (interval && (ended || now >= table)) {

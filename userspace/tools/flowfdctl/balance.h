@@ -73,6 +73,7 @@ struct search;
 int listening_dump(const struct server *server, struct search *search);
 
 /* listeners.c */
+bool process_has_ended(int pidfd);
 ssize_t process_numbers(pid_t pid, const char *directory, int **numbers);
 void listener_add(struct server *server, const struct listener *l);
 void listener_found(struct search *search, uint64_t inode, const char *address);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,12 @@
 
 #include "balance.h"
 #include "flowfdctl.h"
+
+/* process_has_ended - once it is true, the number of the process may be another's */
+bool process_has_ended(int pidfd)
+{
+	return poll(&(struct pollfd){ pidfd, POLLIN, 0 }, 1, 0) > 0;
+}
 
 /*
  * process_numbers - the numbers of a process' descriptors or threads
@@ -33,7 +40,7 @@ ssize_t process_numbers(pid_t pid, const char *directory, int **numbers)
 	char path[64];
 	DIR *d;
 
-	*numbers = NULL;
+	*numbers = grow(NULL, 0, sizeof(**numbers));
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, directory);
 	d = opendir(path);
 	if (!d)
@@ -98,7 +105,7 @@ static int read_descriptors(struct search *s)
 	int *numbers;
 	ssize_t i, count = process_numbers(s->server->pid, "fd", &numbers);
 
-	for (i = 0; numbers && i < count; i++) {
+	for (i = 0; i < count; i++) {
 		uint64_t inode = socket_inode(s->server->pid, numbers[i]);
 
 		if (!inode)
@@ -171,8 +178,8 @@ int listener_open(const struct server *server, const struct listener *l)
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT || errno == ESRCH ? -EBADF : -errno;
-	/* Another file may have the number of the descriptor by now. */
-	if (socket_inode(getpid(), fd) == l->inode)
+	/* Another file may have the number by now, or another process that of the server. */
+	if (socket_inode(getpid(), fd) == l->inode && !process_has_ended(server->pidfd))
 		return fd;
 	close(fd);
 	return -EBADF;
@@ -185,7 +192,7 @@ bool process_has_listener(pid_t pid, const struct server *server)
 	ssize_t i, count = process_numbers(pid, "fd", &numbers);
 	bool found = false;
 
-	for (i = 0; numbers && i < count && !found; i++)
+	for (i = 0; i < count && !found; i++)
 		found = is_known(server, socket_inode(pid, numbers[i]));
 	free(numbers);
 	return found;

@@ -6,7 +6,6 @@
 #include <err.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -140,12 +139,6 @@ static uint64_t accepted(const struct worker *w)
 	return sum;
 }
 
-/* Once it is true, the worker's number may be that of another process. */
-static bool has_ended(const struct worker *w)
-{
-	return poll(&(struct pollfd){ w->pidfd, POLLIN, 0 }, 1, 0) > 0;
-}
-
 static bool is_known(const struct workers *workers, pid_t pid)
 {
 	size_t i;
@@ -177,7 +170,7 @@ static void add(struct workers *workers, pid_t pid, const struct server *server)
 	} else if (!server || process_has_listener(pid, server)) {
 		add_threads(&w);
 		/* Otherwise what was looked at may have been another process. */
-		if (!has_ended(&w)) {
+		if (!process_has_ended(w.pidfd)) {
 			workers->worker =
 				grow(workers->worker, workers->count, sizeof(w));
 			workers->worker[workers->count++] = w;
@@ -230,7 +223,7 @@ void workers_count(struct workers *workers)
 	for (i = 0; i < workers->count; i++) {
 		struct worker *w = &workers->worker[i];
 		/* First, so that the count is final if it has. */
-		bool ended = has_ended(w);
+		bool ended = process_has_ended(w->pidfd);
 
 		if (w->pidfd >= 0)
 			w->accepted = accepted(w) - w->before;
