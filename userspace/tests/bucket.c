@@ -134,6 +134,11 @@ static void test_years_of_idleness(void)
 			bucket_init(&b, 3, rates[i]);
 			full &= take_all(&b, SECOND, 9) == 3;
 			full &= take_all(&b, years * YEAR, 9) == 3;
+
+			/* A large one lacks one token then, if time × rate does not wrap. */
+			bucket_init(&b, UINT32_MAX, rates[i]);
+			full &= bucket_take(&b, SECOND) && bucket_take(&b, years * YEAR);
+			full &= b.virtual_time == years * YEAR + b.interval;
 		}
 	}
 	tap_ok(full, "after years a bucket is full and not fuller");

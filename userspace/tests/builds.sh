@@ -131,6 +131,9 @@ int main(int argc, char **argv)
 		return flowfd_write(counter.fd, 1);
 	case 5:
 		return flowfd_read(counter.fd, &value);
+	case 6:
+		entry.op = FLOWFD_RING_ADD_PINNED;
+		return flowfd_ring_control(&ring, &entry, 1);
 	default:
 		/* None of these is a mistake. */
 		return flowfd_ring_add(&ring, -1, EPOLLIN | EPOLLET, 1) != -EBADF ||
@@ -142,7 +145,7 @@ END
 tap_ok "a program with FLOWFD_DEBUG" made "$cc" -DFLOWFD_DEBUG -D_GNU_SOURCE \
 	-o "$here/debug" "$here/debug.c"
 export FLOWFD_BACKEND=fallback
-for mistake in 1 2 3; do
+for mistake in 1 2 3 6; do
 	tap_is "$("$here/debug" $mistake 2>&1 | grep -o "is blocking, and is added")" \
 		"is blocking, and is added" "mistake $mistake: a blocking file"
 done

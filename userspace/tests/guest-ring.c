@@ -173,6 +173,13 @@ static int create_by_old_module(void)
 	return create_and_destroy();
 }
 
+static int create_beside_a_filter(void)
+{
+	if (refuse_request(__NR_ioctl, FLOWFD_IOC_CREATE_RING, EPERM))
+		return -errno;
+	return create_and_destroy();
+}
+
 /*
  * Limits the open files of the whole system, except root's. With 0 the kernel counts
  * exactly; otherwise it may use an estimate.
@@ -231,10 +238,12 @@ static void test_create_errors_of_device(void)
 	tap_is(in_child(create_on_another_device), -EPROTONOSUPPORT,
 	       "not the module");
 	if (prctl(PR_GET_SECCOMP) < 0)
-		tap_skip("a module without rings", "a kernel without seccomp");
-	else
+		tap_skip("filters of requests", "a kernel without seccomp");
+	else {
 		tap_is(in_child(create_by_old_module), -EPROTONOSUPPORT,
 		       "a module without rings");
+		tap_is(in_child(create_beside_a_filter), -EPERM, "a filter's EPERM");
+	}
 
 	stat(FLOWFD_DEVICE, &device);
 	chmod(FLOWFD_DEVICE, 0600);
@@ -242,8 +251,10 @@ static void test_create_errors_of_device(void)
 	unsetenv("FLOWFD_BACKEND");
 	tap_is(in_child(create_as_nobody), 0, "for which there is the fallback");
 	tap_is(in_child(create_on_another_device), 0, "as for another module");
-	if (prctl(PR_GET_SECCOMP) >= 0)
+	if (prctl(PR_GET_SECCOMP) >= 0) {
 		tap_is(in_child(create_by_old_module), 0, "or one without rings");
+		tap_is(in_child(create_beside_a_filter), 0, "or where a filter refuses it");
+	}
 	setenv("FLOWFD_BACKEND", "module", 1);
 	chmod(FLOWFD_DEVICE, device.st_mode & 07777);
 

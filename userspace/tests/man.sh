@@ -75,17 +75,16 @@ tap_is "$(sed -n 's/.*\(flowfd_[a-z_]*\)\( \|\\fP\)(3).*/\1/p' "$@" |
 # members FILE STRUCT: types and names, as a program's compiler sees them
 members() {
 	sed 's|/\*.*\*/||' "$1" | awk -v name="$2" '
-		$1 == "struct" && $2 == name && /{/ { inside = 1; next }
+		$0 == "struct " name " {" { inside = 1; next }
 		inside && $1 == ".EE" || /^}/ { inside = 0 }
 		inside && /;/ { sub(/__aligned_u64/, "__u64"); print $1, $2 }' | tr -d ';'
 }
 
-# Pages show the structures of the ABI with the header's types: to print or compare a
-# __u64 as another type is a warning, or an error.
-structs=$(sed -n 's/^struct \(flowfd_[a-z_]*\) {$/\1/p' "$header")
-for struct in $structs; do
-	pages=$(grep -l "^struct $struct {" "$top"/man/*.3)
-	for page in $pages; do
+# Pages show structures with the types of their header: to print or compare a __u64 as
+# another type is a warning, or an error.
+for page in "$top"/man/*.3; do
+	structs=$(sed -n 's/^struct \(flowfd_[a-z_]*\) {$/\1/p' "$page")
+	for struct in $structs; do
 		case $struct in
 		# Nested in one that a page shows whole.
 		flowfd_flow | flowfd_create_counter)
@@ -94,7 +93,8 @@ for struct in $structs; do
 			nested=none ;;
 		esac
 		tap_is "$(members "$page" "$struct" | grep -v " $nested")" \
-			"$(members "$header" "$struct" | grep -v "$nested")" \
+			"$(members "$(grep -l "^struct $struct {" "$header" "$top"/include/*)" \
+				"$struct" | grep -v "$nested")" \
 			"${page##*/}: types of struct $struct"
 	done
 done
