@@ -150,7 +150,8 @@ TEST_F(flow, no_herd_of_writers)
 		writes += __atomic_load_n(&crowd[i].writes, __ATOMIC_RELAXED);
 	before = switches() - before;
 	EXPECT_LE(HERD_TAKES - HERD, writes);
-	EXPECT_GE(2 * writes + 50, before);
+	/* On PREEMPT_RT, locks sleep. A herd would be some 200 for each. */
+	EXPECT_GE(4 * writes + 50, before);
 	TH_LOG("%ld context switches for %lu writes", before, writes);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < HERD; i++) {
