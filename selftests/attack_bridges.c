@@ -1,91 +1,113 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Users without privileges have bridges do as much as they can, at the lowest priority:
- * nobody is charged for what a work item does. Another user must get its part of the
- * processor, and its bridges their turns, as beside one more task.
+ * Users without privileges have bridges do as much as they can: nobody is charged for what
+ * a work item does. Another user must get its part of the processor, and its bridges their
+ * turns, as beside one more task.
  */
 #include "attack_user.h"
 #include "bridge_user.h"
 
 #include <sys/resource.h>
 
-/* Of each of the classes that the module divides users into, a few. */
-#define USERS 16
-#define BRIDGES 2
-#define POLLERS 50
+#define USERS_MAX 16
+#define COUNTERS_MAX 200
+#define POLLERS_MAX 1000
+
+/* Programs that write to all of their counters without rest. */
+struct crowd {
+	int users;
+	int counters; /* of each user */
+	int pollers;  /* of each counter's eventfd, or 0: counters without bridges */
+	int nice;
+};
+
+/*
+ * Of each class of users but that of OTHER, a few: with PREEMPT_RT the bridge of OTHER would
+ * wait for the locks of programs that are preempted.
+ */
+static const struct crowd many_users = { USERS_MAX, 2, 50, 19 };
+static const struct crowd without_bridges = { USERS_MAX, 2, 0, 19 };
+static const struct crowd one_user = { 1, COUNTERS_MAX, POLLERS_MAX, 0 };
 
 /* For each write a worker of the kernel wakes these pollers. */
-static int bridge_to_pollers(void)
+static int bridge_to_pollers(const int *epolls, int pollers)
 {
 	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
 	int counter = open_counter(CREATED, 0, EFD_NONBLOCK), event = new_eventfd();
 
 	if (counter < 0 || sink(counter, event))
 		return -1;
-	for (int i = 0; i < POLLERS; i++) {
-		if (epoll_ctl(epoll_create1(EPOLL_CLOEXEC), EPOLL_CTL_ADD, event, &watched))
+	for (int i = 0; i < pollers; i++) {
+		if (epoll_ctl(epolls[i], EPOLL_CTL_ADD, event, &watched))
 			return -1;
 	}
 	return counter;
 }
 
-/* Says that it is ready, and then writes to all of its counters without rest. */
-static void flood(uid_t uid, bool bridges, int processor, int ready, int go)
+/* Says that it is ready, and then writes. */
+static void flood(uid_t uid, const struct crowd *crowd, int processor, int ready, int go)
 {
-	int counters[BRIDGES];
+	int epolls[POLLERS_MAX], counters[COUNTERS_MAX];
 	char byte;
 
 	become(uid);
-	for (int i = 0; i < BRIDGES; i++) {
-		counters[i] = bridges ? bridge_to_pollers() :
-					open_counter(CREATED, 0, EFD_NONBLOCK);
+	for (int i = 0; i < crowd->pollers; i++)
+		epolls[i] = epoll_create1(EPOLL_CLOEXEC);
+	for (int i = 0; i < crowd->counters; i++) {
+		counters[i] = crowd->pollers ? bridge_to_pollers(epolls, crowd->pollers) :
+					       open_counter(CREATED, 0, EFD_NONBLOCK);
 		if (counters[i] < 0)
 			_exit(1);
 	}
-	if (!run_on(processor) || setpriority(PRIO_PROCESS, 0, 19) ||
+	if (!run_on(processor) || setpriority(PRIO_PROCESS, 0, crowd->nice) ||
 	    write(ready, "x", 1) != 1 || read(go, &byte, 1))
 		_exit(2);
 	for (;;)
-		for (int i = 0; i < BRIDGES; i++)
+		for (int i = 0; i < crowd->counters; i++)
 			add(counters[i], 1);
 }
 
-static pid_t crowd[USERS];
+static pid_t programs[USERS_MAX];
+
+/* The fourth of eight has the class of OTHER. */
+static uid_t uid_of_program(int i)
+{
+	return ATTACKER + 100 + i + (i % 8 == 3);
+}
 
 /* All begin at once, when this closes the pipe that they wait for. */
-static bool start_crowd(bool bridges, int processor)
+static bool start_crowd(const struct crowd *crowd, int processor)
 {
 	int ready[2], go[2], n = 0;
 	char byte;
 
 	if (pipe(ready) || pipe(go))
 		return false;
-	for (int i = 0; i < USERS; i++) {
-		crowd[i] = fork();
-		if (!crowd[i]) {
+	for (int i = 0; i < crowd->users; i++) {
+		programs[i] = fork();
+		if (!programs[i]) {
 			close(ready[0]);
 			close(go[1]);
-			flood(ATTACKER + 100 + i, bridges, processor, ready[1],
-			      go[0]);
+			flood(uid_of_program(i), crowd, processor, ready[1], go[0]);
 		}
 	}
 	close(ready[1]);
 	close(go[0]);
-	while (n < USERS && read(ready[0], &byte, 1) == 1)
+	while (n < crowd->users && read(ready[0], &byte, 1) == 1)
 		n++;
 	close(ready[0]);
 	close(go[1]);
-	return n == USERS;
+	return n == crowd->users;
 }
 
 static void end_crowd(void)
 {
-	for (int i = 0; i < USERS; i++) {
-		if (crowd[i] > 0) {
-			kill(crowd[i], SIGKILL);
-			waitpid(crowd[i], NULL, 0);
+	for (int i = 0; i < USERS_MAX; i++) {
+		if (programs[i] > 0) {
+			kill(programs[i], SIGKILL);
+			waitpid(programs[i], NULL, 0);
 		}
-		crowd[i] = 0;
+		programs[i] = 0;
 	}
 }
 
@@ -158,9 +180,10 @@ static void show_victim(const char *name, const struct victim *v)
 	fflush(stdout);
 }
 
-static bool attack_victim(const char *name, int processor, struct victim *v)
+static bool attack_victim(const char *name, const struct crowd *crowd, int processor,
+			  struct victim *v)
 {
-	bool done = start_crowd(true, processor) && measure_victim(v, -1, -1);
+	bool done = start_crowd(crowd, processor) && measure_victim(v, -1, -1);
 
 	end_crowd();
 	show_victim(name, v);
@@ -190,7 +213,7 @@ static bool attack_victim_of_task(struct victim *v)
 {
 	int in = new_eventfd(), out = new_eventfd();
 	pid_t task = start_busy_task(in, out);
-	bool done = task > 0 && start_crowd(false, 0) && measure_victim(v, in, out);
+	bool done = task > 0 && start_crowd(&without_bridges, 0) && measure_victim(v, in, out);
 
 	end_crowd();
 	if (task > 0) {
@@ -232,7 +255,8 @@ TEST_F_TIMEOUT(bridges, of_many_users_on_its_processor, 100)
 	bool within = false;
 
 	for (int tries = 0; tries < 3 && !within; tries++) {
-		ASSERT_TRUE(attack_victim("beside bridges of many users", 0, &victim));
+		ASSERT_TRUE(attack_victim("beside bridges of many users", &many_users, 0,
+					  &victim));
 		EXPECT_LE(40, victim.share);
 		if (victim.ns > SIGNAL_NS)
 			ASSERT_TRUE(attack_victim_of_task(&of_task));
@@ -241,12 +265,26 @@ TEST_F_TIMEOUT(bridges, of_many_users_on_its_processor, 100)
 	EXPECT_TRUE(within);
 }
 
+/* An item waits for one of another class. With one class for all it takes twice as long. */
+#define MANY_ITEMS_NS 50000000ULL
+
+TEST_F_TIMEOUT(bridges, of_one_user_on_its_processor, 100)
+{
+	struct victim victim = { .ns = ~0ULL };
+
+	for (int tries = 0; tries < 3 && victim.ns > MANY_ITEMS_NS; tries++)
+		ASSERT_TRUE(attack_victim("beside many bridges of one user", &one_user, 0,
+					  &victim));
+	EXPECT_LE(20, victim.share);
+	EXPECT_GT(MANY_ITEMS_NS, victim.ns);
+}
+
 /* A program of low priority must not have its work done before that of all others. */
 TEST_F(bridges, at_the_usual_priority)
 {
 	struct worker_ticks before = ticks_of_workers(), after;
 
-	ASSERT_TRUE(start_crowd(true, 0));
+	ASSERT_TRUE(start_crowd(&many_users, 0));
 	sleep_ms(ATTACK_MS);
 	after = ticks_of_workers();
 	end_crowd();
@@ -261,7 +299,8 @@ TEST_F(bridges, of_many_users_on_another_processor)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "it needs two processors");
-	ASSERT_TRUE(attack_victim("beside bridges on another processor", 1, &victim));
+	ASSERT_TRUE(attack_victim("beside bridges on another processor", &many_users, 1,
+				  &victim));
 	EXPECT_LE(95, victim.share);
 	EXPECT_GT(SIGNAL_NS, victim.ns);
 }
