@@ -15,7 +15,6 @@
  */
 #include <linux/fsnotify_backend.h>
 #include <linux/hash.h>
-#include <linux/ktime.h>
 #include <linux/llist.h>
 #include <linux/magic.h>
 #include <linux/mutex.h>
@@ -31,11 +30,8 @@
 
 #define SHARD_BITS 5
 
-/*
- * How long hooks of one file are ended while others wait for the shard. One takes some 0.1
- * us, or as long as a wakeup of the file that walks all its watches meanwhile.
- */
-#define ENDING_NS (100 * NSEC_PER_USEC)
+/* So many hooks of one file are taken while others wait for the shard: some 0.1 us each. */
+#define TAKEN_MAX 256
 
 /* At most so many destroyed marks are kept: each close of their inodes looks at them. */
 #define DROPPED_MAX 256
@@ -44,18 +40,18 @@
  * struct closing_shard - the files of some inodes, and some counters
  * @lock: of their hooks
  * @group: of the marks of these inodes
- * @polled: closes that wait for a worker to have polled a file
+ * @released: tasks that wait for another one to have polled a file, or left its queues
  */
 static struct closing_shard {
 	struct mutex lock; /* of hooks */
 	struct fsnotify_group *group;
-	wait_queue_head_t polled;
+	wait_queue_head_t released;
 } ____cacheline_aligned_in_smp shards[1 << SHARD_BITS];
 
 /**
  * struct flowfd_closing_target - an inode whose files have hooks
  * @mark: fsnotify's
- * @hooks: under the shard's lock, never empty before @gone
+ * @hooks: under the shard's lock; before @gone empty only while a close has taken all
  * @dropped: in the list of that name, once @gone
  * @shard: number; fixed
  * @gone: @mark is destroyed
@@ -93,18 +89,29 @@ static struct closing_shard *shard_lock(u8 number)
 	return shard;
 }
 
-/* Waits, with the lock released, until a worker has polled a file of the shard. */
-static void shard_await_poll(struct closing_shard *shard)
+/*
+ * Waits, with the lock released, for the task that polls the hook's file or leaves its
+ * queues, or a little less. No poll begins meanwhile. The hook may be gone afterwards.
+ */
+static void shard_await(struct closing_shard *shard, struct flowfd_closing_hook *hook)
 {
 	DEFINE_WAIT(wait);
 
 	lockdep_assert_held(&shard->lock);
 
-	prepare_to_wait(&shard->polled, &wait, TASK_UNINTERRUPTIBLE);
+	hook->awaited = true;
+	prepare_to_wait(&shard->released, &wait, TASK_UNINTERRUPTIBLE);
 	mutex_unlock(&shard->lock);
 	schedule();
-	finish_wait(&shard->polled, &wait);
+	finish_wait(&shard->released, &wait);
 	mutex_lock(&shard->lock);
+}
+
+/* The task that shard_await() waits for is done. */
+static void hook_release(const struct flowfd_closing_hook *hook)
+{
+	if (hook->awaited)
+		wake_up_all(&shards[hook->shard].released);
 }
 
 /*
@@ -170,52 +177,62 @@ static void hook_insert(struct flowfd_closing_hook *hook, struct rb_root *hooks)
 }
 
 /*
- * Ends a hook whose file is being closed. If a worker polls the file, waits for the
- * worker instead, with the lock released. A hook that was removed stays in the tree as
- * long as the worker uses its file.
+ * Takes hooks into a file that is being closed out of their tree, from @node on. One stays
+ * while its file is polled, or somebody else leaves the file.
  */
-static void end_hook(struct flowfd_closing_hook *hook)
+static struct flowfd_closing_hook *
+take_hooks(struct rb_root *hooks, const struct file *file, struct rb_node *node)
 {
-	struct closing_shard *shard = &shards[hook->shard];
+	struct flowfd_closing_hook *hook, *taken = NULL;
+	unsigned int count = 0;
 
-	lockdep_assert_held(&shard->lock);
-
-	if (hook->state == CLOSING_LIVE)
-		hook_ops(hook)->leave(hook);
-	if (hook->polling) {
-		shard_await_poll(shard);
-		return;
+	while (node && count < TAKEN_MAX) {
+		hook = hook_of(node);
+		node = rb_next_match(file, node, hook_compare);
+		if (hook->state != CLOSING_LIVE || hook->polling) {
+			hook->awaited = true;
+			continue;
+		}
+		rb_erase(&hook->node, hooks);
+		hook->state = CLOSING_LEAVING;
+		hook->next = taken;
+		taken = hook;
+		count++;
 	}
-	hook->state = CLOSING_CLOSED;
-	rb_erase(&hook->node, hook->hooks);
-	if (hook_ops(hook)->closed)
-		hook_ops(hook)->closed(hook);
+	return taken;
 }
 
 /*
- * Ends all hooks into a file that is being closed. A user may have many into one file: a
- * task that waits for the shard waits for some of them. Not for one, because after each the
- * close waits in turn, which takes long where a user has many tasks that want the shard.
+ * Ends all hooks into a file that is being closed. A user may have many into one file, and
+ * can have the lock of its queues held for long by wakeups that walk them. So the shard,
+ * where other users' files are, is released for that. Not for each hook alone: the close
+ * waits in turn after that, behind all of a user's tasks that want the shard.
  */
 static void end_hooks(struct closing_shard *shard, struct rb_root *hooks,
 		      const struct file *file) __must_hold(&shard->lock)
 {
+	struct flowfd_closing_hook *taken, *hook, *next;
 	struct rb_node *node;
-	u64 begin = 0, now;
 
 	while ((node = rb_find_first(file, hooks, hook_compare))) {
-		end_hook(hook_of(node));
-		/* A target without hooks must be destroyed before the lock is released. */
-		if (RB_EMPTY_ROOT(hooks))
-			break;
-		now = ktime_get_ns();
-		begin = begin ?: now;
-		if (now - begin < ENDING_NS)
+		taken = take_hooks(hooks, file, node);
+		if (!taken) {
+			shard_await(shard, hook_of(node));
 			continue;
+		}
 		mutex_unlock(&shard->lock);
-		cond_resched();
+		for (hook = taken; hook; hook = hook->next) {
+			hook_ops(hook)->leave(hook);
+			cond_resched();
+		}
 		mutex_lock(&shard->lock);
-		begin = 0;
+		for (hook = taken; hook; hook = next) {
+			next = hook->next;
+			hook->state = CLOSING_CLOSED;
+			hook_release(hook);
+			if (hook_ops(hook)->closed)
+				hook_ops(hook)->closed(hook);
+		}
 	}
 }
 
@@ -256,7 +273,7 @@ static int closing_event(struct fsnotify_group *group, u32 mask, const void *dat
 		return 0;
 	shard = shard_lock(t->shard);
 	end_hooks(shard, &t->hooks, container_of(path, struct file, f_path));
-	/* It is destroyed already if the tree became empty while the lock was released. */
+	/* Another close, or a removal, may have found the tree empty meanwhile. */
 	if (RB_EMPTY_ROOT(&t->hooks) && !t->gone)
 		target_destroy(t);
 	mutex_unlock(&shard->lock);
@@ -395,11 +412,18 @@ bool flowfd_closing_may_pin(struct file *file)
 bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 {
 	struct closing_shard *shard = shard_lock(hook->shard);
-	bool live = hook->state == CLOSING_LIVE;
+	bool live;
 
+	while (hook->state == CLOSING_LEAVING)
+		shard_await(shard, hook);
+	live = hook->state == CLOSING_LIVE;
 	if (live) {
+		hook->state = CLOSING_LEAVING;
+		mutex_unlock(&shard->lock);
 		hook_ops(hook)->leave(hook);
+		mutex_lock(&shard->lock);
 		hook->state = CLOSING_REMOVED;
+		hook_release(hook);
 		if (!hook->polling)
 			untrack(hook);
 	}
@@ -409,12 +433,13 @@ bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 
 /*
  * Keeps a file that may be closing until flowfd_closing_end_poll(), to poll it, and
- * returns true if that is possible. The caller keeps the hook.
+ * returns true if that is possible. The caller keeps the hook. None begins while a close
+ * waits for one: there could always be another.
  */
 bool flowfd_closing_begin_poll(struct flowfd_closing_hook *hook)
 {
 	struct closing_shard *shard = shard_lock(hook->shard);
-	bool live = hook->state == CLOSING_LIVE;
+	bool live = hook->state == CLOSING_LIVE && !hook->awaited;
 
 	if (live)
 		hook->polling = true;
@@ -430,7 +455,7 @@ void flowfd_closing_end_poll(struct flowfd_closing_hook *hook)
 	hook->polling = false;
 	if (hook->state == CLOSING_REMOVED)
 		untrack(hook);
-	wake_up_all(&shard->polled);
+	hook_release(hook);
 	mutex_unlock(&shard->lock);
 }
 
@@ -470,7 +495,7 @@ static int alloc_groups(void)
 			return PTR_ERR(group);
 		}
 		mutex_init(&shards[i].lock);
-		init_waitqueue_head(&shards[i].polled);
+		init_waitqueue_head(&shards[i].released);
 		shards[i].group = group;
 	}
 	return 0;

@@ -10,10 +10,16 @@
 /**
  * enum flowfd_closing_state - what a hook may do with its file
  * @CLOSING_LIVE: use it
+ * @CLOSING_LEAVING: nothing: a task leaves its wait queues, with the lock released
  * @CLOSING_REMOVED: nothing: the user has let go of it
  * @CLOSING_CLOSED: nothing: it was closed, and the user was told so
  */
-enum flowfd_closing_state { CLOSING_LIVE = 0, CLOSING_REMOVED, CLOSING_CLOSED };
+enum flowfd_closing_state {
+	CLOSING_LIVE = 0,
+	CLOSING_LEAVING,
+	CLOSING_REMOVED,
+	CLOSING_CLOSED,
+};
 
 /* Of a hook. No pointer: a ring can have a million watches, each with a hook. */
 enum flowfd_closing_user { CLOSING_WATCH, CLOSING_BALANCE, CLOSING_USERS };
@@ -21,25 +27,32 @@ enum flowfd_closing_user { CLOSING_WATCH, CLOSING_BALANCE, CLOSING_USERS };
 /**
  * struct flowfd_closing_hook - hook into the last close of a file
  * @node: in @hooks
- * @file: valid while the hook is in the tree; the tree is sorted by it
+ * @next: of those that a close has taken from there
+ * @file: valid while the hook is in the tree, or taken; the tree is sorted by it
  * @hooks: tree of an inode or of a counter
  * @user: enum flowfd_closing_user
  * @shard: number of the lock
  * @state: enum flowfd_closing_state
  * @polling: a worker polls @file
+ * @awaited: a task waits for @polling, or CLOSING_LEAVING, to end, after which the hook ends:
+ *	so it stays set
  * @of_inode: whether @hooks is an inode's
  *
  * @file, @user and @shard are fixed, the rest is under the shard's lock. The user sets the
  * first two, and all else to 0.
  */
 struct flowfd_closing_hook {
-	struct rb_node node;
+	union {
+		struct rb_node node;
+		struct flowfd_closing_hook *next;
+	};
 	struct file *file;
 	struct rb_root *hooks;
 	u8 user;
 	u8 shard;
 	u8 state;
 	bool polling;
+	bool awaited;
 	bool of_inode;
 };
 
@@ -47,10 +60,10 @@ struct flowfd_closing_hook {
  * struct flowfd_closing_ops - what the user of the hooks does
  * @leave: leave the wait queues of the hook's file. A worker may still poll it.
  * @closed: the file was closed, and nothing uses it any more. This is the last use of
- *	the hook: it may be freed from here on. Or NULL.
+ *	the hook: it may be freed from here on. Or NULL. Under the shard's lock.
  * @alone: a socket has one hook of such a user at most
  *
- * The functions are called under the shard's lock and must not wait for user space.
+ * Neither may wait for user space.
  */
 struct flowfd_closing_ops {
 	void (*leave)(struct flowfd_closing_hook *hook);

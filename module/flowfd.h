@@ -10,9 +10,9 @@
  *
  *	ring->lock	mutex: the watches of a ring. vfs_poll() is called under it,
  *	   |		so it may be held for long, but only users of the ring wait.
- *	   shard->lock	mutex of closing.c: which hooks end with which file, and every
- *	      |		use of a wait queue of such a file. __fput() takes it too.
- *	      |		Nothing under it waits for user space.
+ *	   shard->lock	mutex of closing.c: which hooks end with which file, and who
+ *	      |		may use its wait queues; released while they are left.
+ *	      |		__fput() takes it too. Nothing under it waits for user space.
  *	      group	fsnotify's own
  *
  *	repoll->lock	mutex: a task or a worker polls all files of a ring and class

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A user without privileges has a file with a long wait queue, which a task walks that gets
+ * hardly any processor time: with PREEMPT_RT it is preempted while it has the queue's lock.
+ * Tasks of this user that leave the queue wait for that. Another user who watches and closes
+ * other files must not.
+ */
+#include "attack_user.h"
+
+#include <sys/resource.h>
+
+#define WATCHES 1500
+#define PIPES 100
+#define CLOSES 5000
+#define CLOSES_MS 3000
+/* A walk takes several times as long. */
+#define CLOSE_NS 200000000
+
+static int ends[2];
+
+static void *spin(void *arg)
+{
+	spin_ns(~0ULL / 2);
+	return NULL;
+}
+
+static void *walk(void *arg)
+{
+	char byte;
+
+	if (setpriority(PRIO_PROCESS, 0, 19))
+		_exit(4);
+	for (;;) {
+		(void)!write(ends[1], "x", 1);
+		(void)!read(ends[0], &byte, 1);
+	}
+	return NULL;
+}
+
+/*
+ * Removes a watch, and has one end with its file, which is one of several of the pipe. Sleeps
+ * before each, so that walks go on meanwhile.
+ */
+static void *leave(void *arg)
+{
+	struct user_ring ring;
+	char path[40];
+	int end;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+	if (ring_open(&ring, 1))
+		_exit(5);
+	for (;;) {
+		if (ring_add(&ring, ends[0], EPOLLIN, 0))
+			_exit(6);
+		sleep_ms(50);
+		if (ring_del(&ring, ends[0]))
+			_exit(7);
+		end = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (ring_add(&ring, end, EPOLLIN, 0))
+			_exit(8);
+		sleep_ms(50);
+		close(end);
+	}
+	return NULL;
+}
+
+/* Its threads never end. */
+static int leave_a_long_queue(void)
+{
+	void *(*const tasks[])(void *) = { spin, walk, leave, leave, leave };
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	pthread_t thread;
+
+	if (!run_on(0) || pipe2(ends, O_NONBLOCK))
+		return 1;
+	for (int i = 0; i < WATCHES; i++)
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, dup(ends[0]), &watched))
+			return 2;
+	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
+		if (pthread_create(&thread, NULL, tasks[i], NULL))
+			return 3;
+	sleep_ms(ATTACK_MS);
+	return 0;
+}
+
+/* From the addition of each of many pipes to its close: some share a lock with any other. */
+static bool time_closes(struct user_ring *ring, __u64 *times)
+{
+	int pipes[PIPES][2];
+
+	for (int i = 0; i < PIPES; i++)
+		if (pipe(pipes[i]))
+			return false;
+	for (int i = 0; i < PIPES; i++) {
+		times[i] = now_ns();
+		if (ring_add(ring, pipes[i][0], EPOLLIN, 0) < 0)
+			return false;
+		close(pipes[i][0]);
+		times[i] = now_ns() - times[i];
+		close(pipes[i][1]);
+	}
+	return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int close_quickly(void)
+{
+	__u64 times[CLOSES], end = ms_from_now(CLOSES_MS);
+	struct user_ring ring;
+	int n;
+
+	if (!run_on(1) || ring_open(&ring, PIPES))
+		return 1;
+	for (n = 0; n < CLOSES && (!n || now_ns() < end); n += PIPES)
+		if (!time_closes(&ring, times + n))
+			return 2;
+	qsort(times, n, sizeof(times[0]), by_number);
+	printf("# %d closes: the longest took %llu us, the next %llu us\n", n,
+	       times[n - 1] / 1000, times[n - 2] / 1000);
+	fflush(stdout);
+	return times[n - 2] < CLOSE_NS ? 0 : 3;
+}
+
+TEST_F_TIMEOUT(attack, closes_of_other_files, 120)
+{
+	int status;
+	pid_t child;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "it needs two processors");
+	ASSERT_EQ(0, start_attack(self, leave_a_long_queue));
+	child = fork();
+	if (!child) {
+		become(OTHER);
+		_exit(close_quickly());
+	}
+	waitpid(child, &status, 0);
+	EXPECT_EQ(0, status);
+	/* The attack has not failed. */
+	EXPECT_EQ(0, waitpid(self->attacker, NULL, WNOHANG));
+}
+
+TEST_HARNESS_MAIN
