@@ -116,7 +116,8 @@ void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
 	struct flowfd_sleeper *other;
 
 	s->task = current;
-	s->priority = min(current->prio, MAX_RT_PRIO);
+	/* Its own. That of a waiter may be lent to it: with PREEMPT_RT, for this lock. */
+	s->priority = min(current->normal_prio, MAX_RT_PRIO);
 	s->result = SLEEPER_SLEEPS;
 	list_for_each_entry_reverse(other, sleepers, node) {
 		if (other->priority <= s->priority)

@@ -199,6 +199,66 @@ TEST_F(flow, realtime_readers_come_first)
 	EXPECT_EQ(5, ordinary.value);
 }
 
+/* It has the lock that a real-time task waits for, and reads. */
+struct lent {
+	pthread_mutex_t lock;
+	int fd;
+	pid_t lender, reader;
+	__u64 value;
+};
+
+static void *lend_priority(void *arg)
+{
+	const struct sched_param param = { .sched_priority = 9 };
+	struct lent *l = arg;
+
+	if (sched_setscheduler(0, SCHED_FIFO, &param))
+		return NULL;
+	__atomic_store_n(&l->lender, gettid(), __ATOMIC_RELEASE);
+	pthread_mutex_lock(&l->lock);
+	pthread_mutex_unlock(&l->lock);
+	return NULL;
+}
+
+static void *read_with_lent_priority(void *arg)
+{
+	struct lent *l = arg;
+	pthread_t lender;
+
+	pthread_mutex_lock(&l->lock);
+	if (pthread_create(&lender, NULL, lend_priority, l))
+		return NULL;
+	if (wait_until_asleep(&l->lender, SYS_futex)) {
+		__atomic_store_n(&l->reader, gettid(), __ATOMIC_RELEASE);
+		take(l->fd, &l->value);
+	}
+	pthread_mutex_unlock(&l->lock);
+	pthread_join(lender, NULL);
+	return NULL;
+}
+
+/* The ordinary reader is ordinary, whatever it has been lent. */
+TEST_F(flow, realtime_readers_come_before_lent_priorities)
+{
+	struct lent l = { .fd = self->fd };
+	pthread_mutexattr_t inherits;
+	pthread_t reader;
+	pid_t realtime;
+
+	pthread_mutexattr_init(&inherits);
+	pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
+	ASSERT_EQ(0, pthread_mutex_init(&l.lock, &inherits));
+	realtime = start_realtime_reader(self->fd, 5);
+	ASSERT_LT(0, realtime);
+	ASSERT_EQ(0, pthread_create(&reader, NULL, read_with_lent_priority, &l));
+	ASSERT_TRUE(wait_until_asleep(&l.reader, SYS_read));
+	ASSERT_EQ(8, put(&self->f, 3));
+	EXPECT_EQ(3, exit_status(realtime));
+	ASSERT_EQ(8, put(&self->f, 4));
+	pthread_join(reader, NULL);
+	EXPECT_EQ(4, l.value);
+}
+
 /* It goes before those that sleep, and so need not wait for the next take. */
 TEST_F(flow, realtime_writer_that_fits)
 {
