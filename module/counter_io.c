@@ -22,7 +22,8 @@ static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 
 /*
  * An add while no task sleeps. Pollers are told of a write of 0, too: an eventfd does that,
- * and io_uring completes a poll by it. Where a task sleeps, or with policies, they are not.
+ * and io_uring completes a poll by it. Where a task sleeps, with policies or a bucket, or in
+ * memory, they are not.
  */
 static __always_inline void counter_added(struct flowfd_counter *c, u64 value,
 					  bool polled)

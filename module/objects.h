@@ -15,8 +15,8 @@ struct seq_file;
 
 /**
  * struct flowfd_object - the part of a counter or ring that the list needs
- * @refs: one of its file, one while the list shows it; of a ring also one of each watch and
- *	of each pending work item
+ * @refs: one of its file, and of each reader that prints it; of a ring also one of each
+ *	watch and of each pending work item
  * @uid: real user of the task that made it; fixed, as are the members below
  * @pid: its process, in the first namespace of processes
  * @comm: its name; any bytes

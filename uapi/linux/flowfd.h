@@ -275,8 +275,9 @@ struct flowfd_transfer {
  * deferred wakeup becomes part of this one. A write that is lost is not urgent.
  * EINVAL: as write(2). EAGAIN: it would sleep, and the descriptor, @flags or
  * FLOWFD_OVERFLOW_FAIL says that it must not.
- * ETIMEDOUT: @timeout passed. EINTR: a signal came, and there is a timeout; without one,
- * as write(2) and read(2). EBADF: the descriptor is not open for writing, or reading.
+ * ETIMEDOUT: @timeout passed. EINTR, with a timeout: a signal came, the task was frozen, or
+ * it had work of io_uring to do; without a timeout, as write(2) and read(2). EBADF: the
+ * descriptor is not open for writing, or reading.
  * EFAULT of a read: nothing was taken, unless the memory went meanwhile.
  */
 #define FLOWFD_IOC_COUNTER_WRITE  _IOW('J', 0x1c, struct flowfd_transfer)
@@ -787,7 +788,8 @@ struct flowfd_ring_control {
 /*
  * Carries out the entries in order, each on its own, and returns the number of
  * entries that failed.
- * EINVAL: @count is too large. EFAULT: the entries before the bad address were carried out.
+ * EINVAL: @count is too large. EFAULT: the entries before the bad address were carried
+ * out; so was the one there if only its @result could not be stored.
  * EINTR: the task was killed meanwhile.
  */
 #define FLOWFD_IOC_RING_CONTROL	      _IOW('J', 0x13, struct flowfd_ring_control)
