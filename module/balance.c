@@ -113,9 +113,13 @@ static void balance_leave(struct balance_entries *b)
 	spin_unlock_irqrestore(&b->head->lock, flags);
 }
 
-static void balance_socket_leave(struct flowfd_closing_hook *hook)
+/* A socket has one balance. */
+static void balance_socket_leave(struct flowfd_closing_hook **hooks, unsigned int count)
 {
-	balance_leave(&container_of(hook, struct flowfd_balance_file, closing)->entries);
+	struct flowfd_balance_file *b =
+		container_of(*hooks, struct flowfd_balance_file, closing);
+
+	balance_leave(&b->entries);
 }
 
 static const struct flowfd_closing_ops balance_closing_ops = {

@@ -30,8 +30,8 @@
 
 #define SHARD_BITS 5
 
-/* So many hooks of one file are taken while others wait for the shard: some 0.1 us each. */
-#define TAKEN_MAX 256
+/* So many hooks of one file end at once, while others wait for the shard: some 0.1 us each. */
+#define TAKEN_MAX 128
 
 /* At most so many destroyed marks are kept: each close of their inodes looks at them. */
 #define DROPPED_MAX 256
@@ -51,7 +51,7 @@ static struct closing_shard {
 /**
  * struct flowfd_closing_target - an inode whose files have hooks
  * @mark: fsnotify's
- * @hooks: under the shard's lock; before @gone empty only while a close has taken all
+ * @hooks: under the shard's lock, never empty before @gone
  * @dropped: in the list of that name, once @gone
  * @shard: number; fixed
  * @gone: @mark is destroyed
@@ -90,16 +90,15 @@ static struct closing_shard *shard_lock(u8 number)
 }
 
 /*
- * Waits, with the lock released, for the task that polls the hook's file or leaves its
- * queues, or a little less. No poll begins meanwhile. The hook may be gone afterwards.
+ * Waits, with the lock released, for a task that polls the file of a hook or leaves its
+ * queues. The caller has set @awaited of the hook, which may be gone afterwards.
  */
-static void shard_await(struct closing_shard *shard, struct flowfd_closing_hook *hook)
+static void shard_await(struct closing_shard *shard)
 {
 	DEFINE_WAIT(wait);
 
 	lockdep_assert_held(&shard->lock);
 
-	hook->awaited = true;
 	prepare_to_wait(&shard->released, &wait, TASK_UNINTERRUPTIBLE);
 	mutex_unlock(&shard->lock);
 	schedule();
@@ -176,66 +175,6 @@ static void hook_insert(struct flowfd_closing_hook *hook, struct rb_root *hooks)
 	rb_add(&hook->node, hooks, hook_is_less);
 }
 
-/*
- * Takes hooks into a file that is being closed out of their tree, from @node on. One stays
- * while its file is polled, or somebody else leaves the file.
- */
-static struct flowfd_closing_hook *
-take_hooks(struct rb_root *hooks, const struct file *file, struct rb_node *node)
-{
-	struct flowfd_closing_hook *hook, *taken = NULL;
-	unsigned int count = 0;
-
-	while (node && count < TAKEN_MAX) {
-		hook = hook_of(node);
-		node = rb_next_match(file, node, hook_compare);
-		if (hook->state != CLOSING_LIVE || hook->polling) {
-			hook->awaited = true;
-			continue;
-		}
-		rb_erase(&hook->node, hooks);
-		hook->state = CLOSING_LEAVING;
-		hook->next = taken;
-		taken = hook;
-		count++;
-	}
-	return taken;
-}
-
-/*
- * Ends all hooks into a file that is being closed. A user may have many into one file, and
- * can have the lock of its queues held for long by wakeups that walk them. So the shard,
- * where other users' files are, is released for that. Not for each hook alone: the close
- * waits in turn after that, behind all of a user's tasks that want the shard.
- */
-static void end_hooks(struct closing_shard *shard, struct rb_root *hooks,
-		      const struct file *file) __must_hold(&shard->lock)
-{
-	struct flowfd_closing_hook *taken, *hook, *next;
-	struct rb_node *node;
-
-	while ((node = rb_find_first(file, hooks, hook_compare))) {
-		taken = take_hooks(hooks, file, node);
-		if (!taken) {
-			shard_await(shard, hook_of(node));
-			continue;
-		}
-		mutex_unlock(&shard->lock);
-		for (hook = taken; hook; hook = hook->next) {
-			hook_ops(hook)->leave(hook);
-			cond_resched();
-		}
-		mutex_lock(&shard->lock);
-		for (hook = taken; hook; hook = next) {
-			next = hook->next;
-			hook->state = CLOSING_CLOSED;
-			hook_release(hook);
-			if (hook_ops(hook)->closed)
-				hook_ops(hook)->closed(hook);
-		}
-	}
-}
-
 /* Takes a hook that uses nothing of its file out of the tree. */
 static void untrack(struct flowfd_closing_hook *hook)
 {
@@ -255,6 +194,65 @@ static void untrack(struct flowfd_closing_hook *hook)
 		target_destroy(t);
 }
 
+/*
+ * Of hooks into a file that is being closed, from @node on, finds those that the close may
+ * end: of one user, and whose file nobody polls, or leaves by itself.
+ */
+static unsigned int take_hooks(struct flowfd_closing_hook **taken,
+			       const struct file *file, struct rb_node *node)
+{
+	struct flowfd_closing_hook *hook;
+	unsigned int count = 0;
+
+	while (node && count < TAKEN_MAX) {
+		hook = hook_of(node);
+		node = rb_next_match(file, node, hook_compare);
+		if (hook->state != CLOSING_LIVE || hook->polling) {
+			hook->awaited = true;
+		} else if (!count || hook->user == taken[0]->user) {
+			hook->state = CLOSING_LEAVING;
+			taken[count++] = hook;
+		}
+	}
+	return count;
+}
+
+/*
+ * Ends all hooks into a file that is being closed. A user may have many into one file, and
+ * can have the lock of its queues held for long by wakeups that walk them. So the shard,
+ * where other users' files are, is released for that, and many leave at once: after each
+ * turn the close waits for a walk, and behind all of a user's tasks that want the shard.
+ */
+static void end_hooks(u8 number, struct rb_root *hooks, const struct file *file)
+{
+	struct closing_shard *shard = shard_lock(number);
+	struct flowfd_closing_hook *taken[TAKEN_MAX];
+	const struct flowfd_closing_ops *ops;
+	struct rb_node *node;
+	unsigned int count, i;
+
+	while ((node = rb_find_first(file, hooks, hook_compare))) {
+		count = take_hooks(taken, file, node);
+		if (!count) {
+			shard_await(shard);
+			continue;
+		}
+		ops = hook_ops(taken[0]);
+		mutex_unlock(&shard->lock);
+		ops->leave(taken, count);
+		cond_resched();
+		mutex_lock(&shard->lock);
+		for (i = 0; i < count; i++) {
+			taken[i]->state = CLOSING_CLOSED;
+			hook_release(taken[i]);
+			untrack(taken[i]);
+			if (ops->closed)
+				ops->closed(taken[i]);
+		}
+	}
+	mutex_unlock(&shard->lock);
+}
+
 /* An event of a close has the path that is in the file. */
 static int closing_event(struct fsnotify_group *group, u32 mask, const void *data,
 			 int data_type, struct inode *dir, const struct qstr *name,
@@ -263,34 +261,22 @@ static int closing_event(struct fsnotify_group *group, u32 mask, const void *dat
 	struct fsnotify_mark *mark = fsnotify_iter_inode_mark(info);
 	const struct path *path = data;
 	struct flowfd_closing_target *t;
-	struct closing_shard *shard;
 
 	if (WARN_ON_ONCE(data_type != FSNOTIFY_EVENT_PATH))
 		return 0;
 	t = container_of(mark, struct flowfd_closing_target, mark);
 	/* A destroyed mark stays with the inode for a while. Pairs with target_destroy(). */
-	if (smp_load_acquire(&t->gone))
-		return 0;
-	shard = shard_lock(t->shard);
-	end_hooks(shard, &t->hooks, container_of(path, struct file, f_path));
-	/* Another close, or a removal, may have found the tree empty meanwhile. */
-	if (RB_EMPTY_ROOT(&t->hooks) && !t->gone)
-		target_destroy(t);
-	mutex_unlock(&shard->lock);
+	if (!smp_load_acquire(&t->gone))
+		end_hooks(t->shard, &t->hooks, container_of(path, struct file, f_path));
 	return 0;
 }
 
 /* Ends the hooks of flowfd_closing_track() into a file that is being released. */
 void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file)
 {
-	struct closing_shard *shard;
-
 	/* Pairs with untrack(). */
-	if (!smp_load_acquire(&hooks->rb_node))
-		return;
-	shard = shard_lock(shard_number(hooks));
-	end_hooks(shard, hooks, file);
-	mutex_unlock(&shard->lock);
+	if (smp_load_acquire(&hooks->rb_node))
+		end_hooks(shard_number(hooks), hooks, file);
 }
 
 /*
@@ -414,13 +400,15 @@ bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 	struct closing_shard *shard = shard_lock(hook->shard);
 	bool live;
 
-	while (hook->state == CLOSING_LEAVING)
-		shard_await(shard, hook);
+	while (hook->state == CLOSING_LEAVING) {
+		hook->awaited = true;
+		shard_await(shard);
+	}
 	live = hook->state == CLOSING_LIVE;
 	if (live) {
 		hook->state = CLOSING_LEAVING;
 		mutex_unlock(&shard->lock);
-		hook_ops(hook)->leave(hook);
+		hook_ops(hook)->leave(&hook, 1);
 		mutex_lock(&shard->lock);
 		hook->state = CLOSING_REMOVED;
 		hook_release(hook);
@@ -518,10 +506,9 @@ int flowfd_closing_init(void)
 }
 
 /*
- * The last hook is gone; waits for what closes left behind.
- *
- * A close may have ended the last hook and still hold the lock. After that its target is
- * destroyed, and the end of a target waits for all closes that know it.
+ * The last hook is gone. Waits for what closes left behind: one may have ended the last hook
+ * and still hold the lock. After that its target is destroyed, and the end of a target waits
+ * for all closes that know it.
  */
 void flowfd_closing_exit(void)
 {

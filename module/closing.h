@@ -27,8 +27,7 @@ enum flowfd_closing_user { CLOSING_WATCH, CLOSING_BALANCE, CLOSING_USERS };
 /**
  * struct flowfd_closing_hook - hook into the last close of a file
  * @node: in @hooks
- * @next: of those that a close has taken from there
- * @file: valid while the hook is in the tree, or taken; the tree is sorted by it
+ * @file: valid while the hook is in the tree; the tree is sorted by it
  * @hooks: tree of an inode or of a counter
  * @user: enum flowfd_closing_user
  * @shard: number of the lock
@@ -42,10 +41,7 @@ enum flowfd_closing_user { CLOSING_WATCH, CLOSING_BALANCE, CLOSING_USERS };
  * first two, and all else to 0.
  */
 struct flowfd_closing_hook {
-	union {
-		struct rb_node node;
-		struct flowfd_closing_hook *next;
-	};
+	struct rb_node node;
 	struct file *file;
 	struct rb_root *hooks;
 	u8 user;
@@ -58,7 +54,7 @@ struct flowfd_closing_hook {
 
 /**
  * struct flowfd_closing_ops - what the user of the hooks does
- * @leave: leave the wait queues of the hook's file. A worker may still poll it.
+ * @leave: leave the wait queues of the file of @count hooks. A worker may still poll it.
  * @closed: the file was closed, and nothing uses it any more. This is the last use of
  *	the hook: it may be freed from here on. Or NULL. Under the shard's lock.
  * @alone: a socket has one hook of such a user at most
@@ -66,7 +62,7 @@ struct flowfd_closing_hook {
  * Neither may wait for user space.
  */
 struct flowfd_closing_ops {
-	void (*leave)(struct flowfd_closing_hook *hook);
+	void (*leave)(struct flowfd_closing_hook **hooks, unsigned int count);
 	void (*closed)(struct flowfd_closing_hook *hook);
 	bool alone;
 };

@@ -179,11 +179,11 @@ static noinline int watch_wake_slow(struct wait_queue_entry *wait, int sync, voi
 
 	/*
 	 * The wait queue is freed before the file. This is the last use of it, and of
-	 * the watch: once watch_lock_queue() sees NULL, the watch may be freed.
+	 * the watch: once watches_lock_queues() sees NULL, the watch may be freed.
 	 */
 	if (unlikely(events & POLLFREE)) {
 		list_del_init(&wait->entry);
-		/* Pairs with smp_load_acquire() in watch_lock_queue(). */
+		/* Pairs with smp_load_acquire() in watches_lock_queues(). */
 		smp_store_release(&q->head, NULL);
 	}
 	return 0;
@@ -230,23 +230,50 @@ static void watch_join(struct file *file, wait_queue_head_t *head, poll_table *t
 	add_wait_queue(head, &q->wait);
 }
 
-/*
- * Takes the lock of the wait queue, and leaves the queue if @leave. RCU keeps a wait
- * queue that was announced with POLLFREE until this has dropped its lock.
- */
-static void watch_lock_queue(struct flowfd_watch_queue *q, bool leave)
+static struct flowfd_watch *watch_of_hook(struct flowfd_closing_hook *hook)
 {
+	return container_of(hook, struct flowfd_watch, closing);
+}
+
+static struct flowfd_watch_queue *queue_of_hook(struct flowfd_closing_hook *hook,
+						bool second)
+{
+	struct flowfd_watch *w = watch_of_hook(hook);
+
+	return second ? w->queue2 : &w->queue;
+}
+
+/*
+ * Those that are in one queue leave it together: whoever wakes the file all the time can have
+ * each turn wait for a walk of all that are still there. RCU keeps a wait queue that was
+ * announced with POLLFREE until this has dropped its lock.
+ */
+static void watches_lock_queues(struct flowfd_closing_hook **hooks, unsigned int count,
+				bool leave, bool second)
+{
+	struct flowfd_watch_queue *q;
 	wait_queue_head_t *head;
 	unsigned long flags;
+	unsigned int i = 0;
 
 	rcu_read_lock();
-	/* Pairs with smp_store_release() in watch_wake_slow(). */
-	head = smp_load_acquire(&q->head);
-	if (head) {
+	while (i < count) {
+		q = queue_of_hook(hooks[i], second);
+		/* Pairs with smp_store_release() in watch_wake_slow(). */
+		head = q ? smp_load_acquire(&q->head) : NULL;
+		if (!head) {
+			i++;
+			continue;
+		}
 		spin_lock_irqsave(&head->lock, flags);
-		if (leave) {
-			list_del_init(&q->wait.entry);
-			WRITE_ONCE(q->head, NULL);
+		for (; i < count; i++) {
+			q = queue_of_hook(hooks[i], second);
+			if (!q || READ_ONCE(q->head) != head)
+				break;
+			if (leave) {
+				list_del_init(&q->wait.entry);
+				WRITE_ONCE(q->head, NULL);
+			}
 		}
 		spin_unlock_irqrestore(&head->lock, flags);
 	}
@@ -254,28 +281,25 @@ static void watch_lock_queue(struct flowfd_watch_queue *q, bool leave)
 }
 
 /*
- * Orders this task with the wakeups: later ones see what it stored before, and it sees
- * what the file stored before earlier ones. If it leaves the queues, no wakeup is running
- * afterwards, and none comes. A worker may poll.
+ * Takes the locks of the wait queues of one file. Orders this task with the wakeups: later
+ * ones see what it stored before, and it sees what the file stored before earlier ones. If
+ * @leave, no wakeup is running afterwards, and none comes. A worker may poll.
  */
-static void watch_lock_queues(struct flowfd_watch *w, bool leave)
+static void watches_lock(struct flowfd_closing_hook **hooks, unsigned int count,
+			 bool leave)
 {
-	watch_lock_queue(&w->queue, leave);
-	if (w->queue2)
-		watch_lock_queue(w->queue2, leave);
+	watches_lock_queues(hooks, count, leave, false);
+	if (count > 1 || watch_of_hook(*hooks)->queue2)
+		watches_lock_queues(hooks, count, leave, true);
 }
 
-static struct flowfd_watch *watch_of_hook(struct flowfd_closing_hook *hook)
+static void watches_leave(struct flowfd_closing_hook **hooks, unsigned int count)
 {
-	return container_of(hook, struct flowfd_watch, closing);
-}
+	unsigned int i;
 
-static void watch_file_leave(struct flowfd_closing_hook *hook)
-{
-	struct flowfd_watch *w = watch_of_hook(hook);
-
-	watch_set_mask(w, 0);
-	watch_lock_queues(w, true);
+	for (i = 0; i < count; i++)
+		watch_set_mask(watch_of_hook(hooks[i]), 0);
+	watches_lock(hooks, count, true);
 }
 
 /*
@@ -292,7 +316,7 @@ static void watch_file_closed(struct flowfd_closing_hook *hook)
 }
 
 static const struct flowfd_closing_ops watch_closing_ops = {
-	.leave = watch_file_leave,
+	.leave = watches_leave,
 	.closed = watch_file_closed,
 };
 
@@ -356,16 +380,17 @@ int flowfd_watch_start(struct flowfd_watch *w, u32 mask)
 void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask)
 {
 	poll_table table = { ._key = watch_key(mask) };
+	struct flowfd_closing_hook *hook = &w->closing;
 
 	/* A worker publishes what it found by the old mask or by the new one. */
 	spin_lock(&w->ring->repoll_lock);
 	watch_set_mask(w, 0);
-	watch_lock_queues(w, false);
+	watches_lock(&hook, 1, false);
 	flowfd_ring_set_item(w->item, data);
 	watch_set_mask(w, mask);
 	spin_unlock(&w->ring->repoll_lock);
 	/* The poll methods of counters and eventfds have no barrier and take no lock. */
-	watch_lock_queues(w, false);
+	watches_lock(&hook, 1, false);
 	watch_publish(w, vfs_poll(w->closing.file, &table), 0);
 }
 
@@ -375,9 +400,11 @@ void flowfd_watch_change(struct flowfd_watch *w, u64 data, u32 mask)
  */
 bool flowfd_watch_stop(struct flowfd_watch *w)
 {
+	struct flowfd_closing_hook *hook = &w->closing;
+
 	watch_set_mask(w, 0);
 	if (w->pinned)
-		watch_lock_queues(w, true);
+		watches_lock(&hook, 1, true);
 	else if (!flowfd_closing_remove(&w->closing))
 		return false;
 	/* A worker that saw the old mask has published by now, or has the file. */

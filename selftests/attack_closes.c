@@ -148,4 +148,60 @@ TEST_F_TIMEOUT(attack, closes_of_other_files, 120)
 	EXPECT_EQ(0, waitpid(self->attacker, NULL, WNOHANG));
 }
 
+#define OWN_WATCHES 256
+#define OWN_CLOSE_MS 10000
+
+/*
+ * The close of a file is in a read section of fsnotify, which keeps the closes of inotify
+ * descriptors waiting: its watches must leave together, and not each after a walk of both tasks.
+ */
+TEST(close_of_many_watches)
+{
+	void *(*const tasks[])(void *) = { spin, walk, walk };
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(EPOLL_CLOEXEC), files[OWN_WATCHES], status;
+	struct user_ring ring;
+	char path[40];
+	__u64 start;
+	pid_t child;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "it needs two processors");
+	child = fork();
+	if (!child) {
+		const struct rlimit limit = { DESCRIPTORS, DESCRIPTORS };
+		pthread_t thread;
+
+		if (setrlimit(RLIMIT_NOFILE, &limit) || pipe2(ends, O_NONBLOCK) || ring_open(&ring, OWN_WATCHES))
+			_exit(1);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+		files[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		for (int i = 0; i < OWN_WATCHES; i++) {
+			if (i)
+				files[i] = dup(files[0]);
+			if (ring_add(&ring, files[i], EPOLLIN, i))
+				_exit(2);
+		}
+		for (int i = 0; i < WATCHES; i++)
+			if (epoll_ctl(ep, EPOLL_CTL_ADD, dup(ends[0]), &watched))
+				_exit(3);
+		run_on(0);
+		for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
+			if (pthread_create(&thread, NULL, tasks[i], NULL))
+				_exit(4);
+		run_on(1);
+		sleep_ms(ATTACK_MS);
+		start = now_ns();
+		for (int i = 0; i < OWN_WATCHES; i++)
+			close(files[i]);
+		start = now_ns() - start;
+		printf("# the close of a file with %d watches: %llu ms\n", OWN_WATCHES,
+		       start / 1000000);
+		fflush(stdout);
+		_exit(start > OWN_CLOSE_MS * 1000000ULL ? 5 : 0);
+	}
+	waitpid(child, &status, 0);
+	EXPECT_EQ(0, status);
+}
+
 TEST_HARNESS_MAIN
