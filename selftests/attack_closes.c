@@ -104,13 +104,6 @@ static bool time_closes(struct user_ring *ring, __u64 *times)
 	return true;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int close_quickly(void)
 {
 	__u64 times[CLOSES], end = ms_from_now(CLOSES_MS);

@@ -308,13 +308,6 @@ static int share_of_the_first_processor(void)
 	return run_on(0) ? share_of_processor() : 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* After how many ms, nine times out of ten, all of five pollers are told of an event. */
 static int time_to_tell_pollers(void)
 {

@@ -32,6 +32,14 @@ static inline void become(uid_t uid)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+/* For qsort(), of times. */
+static inline int by_number(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 /* In percent: how much of its processor a task without rest gets. */
 static inline int share_of_processor(void)
 {
