@@ -158,10 +158,9 @@ static bool balance_may_have(const struct socket *sock)
 /* The caller keeps the socket's file. */
 static struct flowfd_balance_file *balance_alloc(struct file *file, struct socket *sock)
 {
-	struct flowfd_balance_file *b;
+	struct flowfd_balance_file *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 	int err;
 
-	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 	if (!b)
 		return ERR_PTR(-ENOMEM);
 	b->closing.file = file;

@@ -196,10 +196,8 @@ void flowfd_bridge_free(struct flowfd_counter *c)
 
 	if (!b)
 		return;
-	mutex_lock(&b->lock);
 	flowfd_bridge_detach(b, &b->source);
 	flowfd_bridge_detach(b, &b->sink);
-	mutex_unlock(&b->lock);
 	spin_lock_irq(&c->wqh.lock);
 	/* The timer still runs, and must not find the entry. */
 	bridge_leave(&b->for_room);

@@ -25,8 +25,8 @@ static void end_leave_counter(struct flowfd_bridge_state *b, struct bridge_end *
 }
 
 /*
- * Disconnects an end, under the mutex. Waits for the work item, which may use the
- * eventfd. It waits for no user space.
+ * Disconnects an end, under the mutex, or of a counter that is released. Waits for the work
+ * item, which may use the eventfd, and waits for no user space.
  */
 void flowfd_bridge_detach(struct flowfd_bridge_state *b, struct bridge_end *end)
 {

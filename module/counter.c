@@ -165,7 +165,6 @@ static __always_inline int counter_transfer(struct flowfd_counter *c, u64 *value
 					    bool writes)
 {
 	bool sleeps = !options->nonblock;
-	bool again;
 	int err;
 
 	lockdep_assert_held(&c->wqh.lock);
@@ -175,8 +174,7 @@ static __always_inline int counter_transfer(struct flowfd_counter *c, u64 *value
 			       counter_try_take(c, value, options);
 		if (err != -EAGAIN)
 			continue;
-		again = writes ? counter_makes_room(c) : counter_may_have_count(c);
-		if (again)
+		if (writes ? counter_makes_room(c) : counter_may_have_count(c))
 			err = writes ? counter_try_add(c, *value, options) :
 				       counter_try_take(c, value, options);
 		if (err != -EAGAIN)

@@ -50,11 +50,10 @@ void flowfd_mapped_closed(struct flowfd_mapped *m)
  */
 struct flowfd_mapped *flowfd_mapped_alloc(const struct flowfd_create_counter *args)
 {
+	struct flowfd_mapped *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	struct flowfd_counter_consumer *consumer;
-	struct flowfd_mapped *m;
 	int err;
 
-	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	if (!m)
 		return ERR_PTR(-ENOMEM);
 	err = flowfd_memory_alloc(&m->memory, MAPPED_PAGES);

@@ -194,10 +194,9 @@ static int ring_alloc_private(struct flowfd_ring *ring)
  */
 struct flowfd_ring *flowfd_ring_alloc(u32 max_items)
 {
-	struct flowfd_ring *ring;
+	struct flowfd_ring *ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
 	int err;
 
-	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
 	ring->max_items = max_items;

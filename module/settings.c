@@ -101,7 +101,6 @@ static void settings_store(struct flowfd_counter *c, const struct flowfd_flow *a
 		flow_restart(f);
 	/* It may come earlier now. If it comes too early, it looks. */
 	flowfd_ready_wait_for_due(&c->ready);
-	counter_set_busy(c);
 }
 
 /*

@@ -20,14 +20,11 @@ static void sleeper_end(struct flowfd_sleeper *s, int result)
 	wake_up_process(s->task);
 }
 
-/* 0; -EAGAIN: sleep on; -EINVAL: it can never fit; -EBUSY: others change the count. */
+/* 0; -EAGAIN: sleep on; -EBUSY: others change the count. */
 static int sleeper_add(struct flowfd_counter *c, u64 value)
 {
-	int err;
+	int err = store_try_add(&c->store, &value, false);
 
-	if (!count_can_fit(store_maximum(&c->store), value))
-		return -EINVAL;
-	err = store_try_add(&c->store, &value, false);
 	if (err)
 		return err;
 	c->stats.writes++;
@@ -133,8 +130,8 @@ void flowfd_sleeper_join(struct flowfd_counter *c, struct flowfd_sleeper *s,
  * joined; it leaves.
  *
  * The result in @s is 0: it was added or taken; -EBUSY: try again, because settings
- * changed, or because a program changed the count of a mapped counter; -EINVAL: it can
- * never fit; -ETIMEDOUT; or -ERESTARTSYS for a signal.
+ * changed, or because a program changed the count of a mapped counter; -ETIMEDOUT; or
+ * -ERESTARTSYS for a signal.
  */
 void flowfd_sleeper_sleep(struct flowfd_counter *c, struct flowfd_sleeper *s, ktime_t end)
 	__must_hold(&c->wqh.lock)
