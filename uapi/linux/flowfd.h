@@ -830,7 +830,7 @@ struct flowfd_ring_wait {
  * expires; then it may be 0 or less than @min_events. It reads @head and @taken, so the
  * consumer must store these first.
  * EINVAL: @min_events is too large; or @sigmask_size is wrong. EINTR: a signal came before
- * the events; never restarted.
+ * the events, or the task was frozen, or it had work of io_uring to do; never restarted.
  *
  * read(2) of 8 bytes or more waits the same way for one slot, without a timeout, and
  * stores the number of filled slots as a __u64. It takes no event. EAGAIN: none, and
