@@ -194,6 +194,15 @@ static void untrack(struct flowfd_closing_hook *hook)
 		target_destroy(t);
 }
 
+/* Nobody leaves its queues any more; a worker that polls the file untracks it. */
+static void hook_has_left(struct flowfd_closing_hook *hook)
+{
+	hook->state = CLOSING_LEFT;
+	hook_release(hook);
+	if (!hook->polling)
+		untrack(hook);
+}
+
 /*
  * Of hooks into a file that is being closed, from @node on, finds those that the close may
  * end: of one user, and whose file nobody polls, or leaves by itself.
@@ -243,9 +252,7 @@ static void end_hooks(u8 number, struct rb_root *hooks, const struct file *file)
 		cond_resched();
 		mutex_lock(&shard->lock);
 		for (i = 0; i < count; i++) {
-			taken[i]->state = CLOSING_CLOSED;
-			hook_release(taken[i]);
-			untrack(taken[i]);
+			hook_has_left(taken[i]);
 			if (ops->closed)
 				ops->closed(taken[i]);
 		}
@@ -410,10 +417,7 @@ bool flowfd_closing_remove(struct flowfd_closing_hook *hook)
 		mutex_unlock(&shard->lock);
 		hook_ops(hook)->leave(&hook, 1);
 		mutex_lock(&shard->lock);
-		hook->state = CLOSING_REMOVED;
-		hook_release(hook);
-		if (!hook->polling)
-			untrack(hook);
+		hook_has_left(hook);
 	}
 	mutex_unlock(&shard->lock);
 	return live;
@@ -441,7 +445,7 @@ void flowfd_closing_end_poll(struct flowfd_closing_hook *hook)
 	struct closing_shard *shard = shard_lock(hook->shard);
 
 	hook->polling = false;
-	if (hook->state == CLOSING_REMOVED)
+	if (hook->state == CLOSING_LEFT)
 		untrack(hook);
 	hook_release(hook);
 	mutex_unlock(&shard->lock);

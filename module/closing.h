@@ -11,14 +11,12 @@
  * enum flowfd_closing_state - what a hook may do with its file
  * @CLOSING_LIVE: use it
  * @CLOSING_LEAVING: nothing: a task leaves its wait queues, with the lock released
- * @CLOSING_REMOVED: nothing: the user has let go of it
- * @CLOSING_CLOSED: nothing: it was closed, and the user was told so
+ * @CLOSING_LEFT: nothing: it has left them, for good; a worker may still poll the file
  */
 enum flowfd_closing_state {
 	CLOSING_LIVE = 0,
 	CLOSING_LEAVING,
-	CLOSING_REMOVED,
-	CLOSING_CLOSED,
+	CLOSING_LEFT,
 };
 
 /* Of a hook. No pointer: a ring can have a million watches, each with a hook. */
