@@ -4,14 +4,15 @@
  * hooks into a file; at the last close it is told to leave the file's wait queues,
  * and then that the file is closed.
  *
- * A counter's release calls here. Sockets and pipes are noticed through fsnotify,
- * which __fput() calls before it tears anything of the file down. One mark for each
- * inode has the hooks into files of that inode, in a tree by file: a process with a pipe can
- * open it again and again, and each close must cost what its own file costs.
+ * A counter's release calls here. Sockets and pipes are noticed through fsnotify, which
+ * __fput() calls before it tears anything of the file down. A mark of an inode has the hooks
+ * into its files, in a tree by file: a process with a pipe can open it again and again, and
+ * each close must cost what its own file costs.
  *
- * Closes of unrelated files must not contend for one lock, as they once did in epoll.
- * So there are several shards, chosen by inode or counter. Each has an fsnotify group
- * of its own, because a group has a lock as well.
+ * Closes of unrelated files must not contend for one lock, as they once did in epoll. A task
+ * that has it, or is next to have it, may get no processor for long, and it may be a user
+ * who sees to that. So there are shards, chosen by the user that opened the file, and by
+ * inode or counter. Each has an fsnotify group of its own, because a group has a lock as well.
  */
 #include <linux/fsnotify_backend.h>
 #include <linux/hash.h>
@@ -27,8 +28,10 @@
 
 #include "closing.h"
 #include "compat.h"
+#include "work.h"
 
-#define SHARD_BITS 5
+/* So many shards have the files of a class of users. */
+#define OBJECT_BITS 4
 
 /* So many hooks of one file end at once, while others wait for the shard: some 0.1 us each. */
 #define TAKEN_MAX 128
@@ -46,7 +49,7 @@ static struct closing_shard {
 	struct mutex lock; /* of hooks */
 	struct fsnotify_group *group;
 	wait_queue_head_t released;
-} ____cacheline_aligned_in_smp shards[1 << SHARD_BITS];
+} ____cacheline_aligned_in_smp shards[1 << USER_CLASS_BITS << OBJECT_BITS];
 
 /**
  * struct flowfd_closing_target - an inode whose files have hooks
@@ -75,10 +78,11 @@ static LLIST_HEAD(dropped);
 static atomic_t dropped_count = ATOMIC_INIT(0);
 static DECLARE_DELAYED_WORK(dropped_work, put_dropped);
 
-/* Of an inode or of a counter's tree. */
-static u8 shard_number(const void *object)
+/* @object: inode, or a counter's tree. A socket has one file, so one target: see @alone. */
+static u8 shard_number(const struct file *file, const void *object)
 {
-	return hash_ptr(object, SHARD_BITS);
+	return flowfd_user_class(file->f_cred) << OBJECT_BITS |
+	       hash_ptr(object, OBJECT_BITS);
 }
 
 static struct closing_shard *shard_lock(u8 number)
@@ -266,15 +270,16 @@ static int closing_event(struct fsnotify_group *group, u32 mask, const void *dat
 			 u32 cookie, struct fsnotify_iter_info *info)
 {
 	struct fsnotify_mark *mark = fsnotify_iter_inode_mark(info);
-	const struct path *path = data;
+	const struct file *file = container_of(data, struct file, f_path);
 	struct flowfd_closing_target *t;
 
 	if (WARN_ON_ONCE(data_type != FSNOTIFY_EVENT_PATH))
 		return 0;
 	t = container_of(mark, struct flowfd_closing_target, mark);
-	/* A destroyed mark stays with the inode for a while. Pairs with target_destroy(). */
-	if (!smp_load_acquire(&t->gone))
-		end_hooks(t->shard, &t->hooks, container_of(path, struct file, f_path));
+	/* Another class has none of this file. A destroyed mark stays for a while. */
+	if (flowfd_user_class(file->f_cred) == t->shard >> OBJECT_BITS &&
+	    !smp_load_acquire(&t->gone)) /* pairs with target_destroy() */
+		end_hooks(t->shard, &t->hooks, file);
 	return 0;
 }
 
@@ -283,7 +288,7 @@ void flowfd_closing_end_hooks(struct rb_root *hooks, const struct file *file)
 {
 	/* Pairs with untrack(). */
 	if (smp_load_acquire(&hooks->rb_node))
-		end_hooks(shard_number(hooks), hooks, file);
+		end_hooks(shard_number(file, hooks), hooks, file);
 }
 
 /*
@@ -338,7 +343,7 @@ void flowfd_closing_track(struct flowfd_closing_hook *hook, struct rb_root *hook
 {
 	struct closing_shard *shard;
 
-	hook->shard = shard_number(hooks);
+	hook->shard = shard_number(hook->file, hooks);
 	shard = shard_lock(hook->shard);
 	hook_insert(hook, hooks);
 	mutex_unlock(&shard->lock);
@@ -354,7 +359,7 @@ static int track_inode(struct flowfd_closing_hook *hook, struct inode *inode)
 	fresh = kmem_cache_alloc(target_cache, GFP_KERNEL_ACCOUNT);
 	if (!fresh)
 		return -ENOMEM;
-	hook->shard = shard_number(inode);
+	hook->shard = shard_number(hook->file, inode);
 	shard = shard_lock(hook->shard);
 	t = target_find(inode, hook->shard);
 	if (!t) {

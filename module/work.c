@@ -5,38 +5,34 @@
  * class run one item at a time. A user can make busy one kernel thread on each processor,
  * and one more.
  */
-#include <linux/cred.h>
 #include <linux/hash.h>
 #include <linux/user_namespace.h>
 
 #include "compat.h"
 #include "work.h"
 
-/* Users with the same hash share a class, and wait for the work of one another. */
-#define WORK_CLASS_BITS 3
-
-static struct work_class classes[1 << WORK_CLASS_BITS];
+static struct work_class classes[1 << USER_CLASS_BITS];
 
 /*
- * The user of the calling task. A task that makes a user namespace can be very many users
- * in it, so this is the user of the task that made the outermost one. Outside, a
- * program that was given to a subordinate id there, and runs with it, cannot be told from
+ * The number of the class of a user. A task that makes a user namespace can be very many
+ * users in it, so this is that of the effective user who made the outermost one. Outside,
+ * a program that was given to a subordinate id there, and runs with it, cannot be told from
  * another user's.
  */
-static kuid_t outer_user(void)
+u8 flowfd_user_class(const struct cred *cred)
 {
 	const struct user_namespace *ns;
-	kuid_t user = current_uid();
+	kuid_t user = cred->uid;
 
-	for (ns = current_user_ns(); ns != &init_user_ns; ns = ns->parent)
+	for (ns = cred->user_ns; ns != &init_user_ns; ns = ns->parent)
 		user = ns->owner;
-	return user;
+	return hash_32(__kuid_val(user), USER_CLASS_BITS);
 }
 
 /* It stays until flowfd_work_class_exit(). */
 const struct work_class *flowfd_work_class_of_caller(void)
 {
-	return &classes[hash_32(__kuid_val(outer_user()), WORK_CLASS_BITS)];
+	return &classes[flowfd_user_class(current_cred())];
 }
 
 static int class_init(struct work_class *class, unsigned int number)

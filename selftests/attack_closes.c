@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A user without privileges has a file with a long wait queue, which a task walks that gets
- * hardly any processor time: with PREEMPT_RT it is preempted while it has the queue's lock.
- * Tasks of this user that leave the queue wait for that. Another user who watches and closes
- * other files must not.
+ * A user without privileges has tasks that get hardly any processor time. One walks a long
+ * wait queue: with PREEMPT_RT it is preempted while it has the queue's lock, and tasks of this
+ * user that leave the queue wait for that. Others are preempted while they watch and close
+ * files. Another user who watches and closes other files must not wait for any of them.
  */
 #include "attack_user.h"
 
@@ -122,14 +122,15 @@ static int close_quickly(void)
 	return times[n - 2] < CLOSE_NS ? 0 : 3;
 }
 
-TEST_F_TIMEOUT(attack, closes_of_other_files, 120)
+static void close_beside(struct __test_metadata *_metadata, FIXTURE_DATA(attack) *self,
+			 int (*attack)(void))
 {
 	int status;
 	pid_t child;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "it needs two processors");
-	ASSERT_EQ(0, start_attack(self, leave_a_long_queue));
+	ASSERT_EQ(0, start_attack(self, attack));
 	child = fork();
 	if (!child) {
 		become(OTHER);
@@ -139,6 +140,54 @@ TEST_F_TIMEOUT(attack, closes_of_other_files, 120)
 	EXPECT_EQ(0, status);
 	/* The attack has not failed. */
 	EXPECT_EQ(0, waitpid(self->attacker, NULL, WNOHANG));
+}
+
+TEST_F_TIMEOUT(attack, closes_of_other_files, 120)
+{
+	close_beside(_metadata, self, leave_a_long_queue);
+}
+
+#define STARVED 64
+#define SPINNING 40
+
+/* Its mutexes, and those of fsnotify behind them, are points where the task is preempted. */
+static void *watch_and_close(void *arg)
+{
+	struct user_ring ring;
+	int pipes[2];
+
+	if (ring_open(&ring, 1) || setpriority(PRIO_PROCESS, 0, 19))
+		_exit(4);
+	for (;;) {
+		if (pipe(pipes) || ring_add(&ring, pipes[0], EPOLLIN, 0) < 0)
+			_exit(5);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+	return NULL;
+}
+
+/* Its threads never end. */
+static int starve(void)
+{
+	pthread_t thread;
+
+	if (!run_on(0))
+		return 1;
+	for (int i = 0; i < STARVED; i++)
+		if (pthread_create(&thread, NULL, watch_and_close, NULL))
+			return 2;
+	sleep_ms(ATTACK_MS);
+	for (int i = 0; i < SPINNING; i++)
+		if (pthread_create(&thread, NULL, spin, NULL))
+			return 3;
+	sleep_ms(ATTACK_MS);
+	return 0;
+}
+
+TEST_F_TIMEOUT(attack, closes_beside_starved_ones, 120)
+{
+	close_beside(_metadata, self, starve);
 }
 
 #define OWN_WATCHES 256

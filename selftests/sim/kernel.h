@@ -535,12 +535,11 @@ void sim_kernel_begin(void);
 
 /* Users. */
 typedef struct { unsigned int val; } kuid_t;
-struct cred { kuid_t uid; };
 #define __kuid_val(uid) ((uid).val)
 struct user_namespace { struct user_namespace *parent; kuid_t owner; };
 extern struct user_namespace init_user_ns;
-#define current_uid() ((kuid_t){ 1000 })
-#define current_user_ns() (&init_user_ns)
+struct cred { kuid_t uid; const struct user_namespace *user_ns; };
+#define current_cred() (&(const struct cred){ { 1000 }, &init_user_ns })
 #define hash_32(value, bits) ((u32)((value) * 0x61C88647U) >> (32 - (bits)))
 
 /* tracepoint.h: a line of the history. */

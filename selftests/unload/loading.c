@@ -11,7 +11,7 @@
 #include "../fault_injection.h"
 
 /* The first steps, hundreds of them, are of the loader itself. */
-#define OWN_STEPS 200
+#define OWN_STEPS 400
 #define MANY_STEPS 1000000
 #define LOADS 8
 
