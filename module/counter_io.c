@@ -22,8 +22,7 @@ static __always_inline void counter_set(struct flowfd_counter *c, u64 count)
 
 /*
  * An add while no task sleeps. Pollers are told of a write of 0, too: an eventfd does that,
- * and io_uring completes a poll by it. Where a task sleeps, with policies or a bucket, or in
- * memory, they are not.
+ * and io_uring completes a poll by it. With policies or a bucket, or in memory, they are not.
  */
 static __always_inline void counter_added(struct flowfd_counter *c, u64 value,
 					  bool polled)
@@ -54,13 +53,12 @@ static void counter_hand_over(struct flowfd_counter *c)
 	bool taken = flowfd_sleepers_go_on(c, false);
 
 	counter_set(c, c->store.count);
-	if (!taken)
-		return;
-	counter_note_wakeup(c, true);
+	if (taken || counter_has_pollers(c))
+		counter_note_wakeup(c, taken);
 	if (!counter_has_pollers(c))
 		return;
 	flowfd_counter_wake(c, EPOLLIN);
-	if (c->events & EPOLLOUT) {
+	if (taken) {
 		c->write_refused = false;
 		flowfd_counter_wake(c, EPOLLOUT);
 	}

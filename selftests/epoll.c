@@ -23,6 +23,23 @@ TEST_F(counter, every_write_is_an_edge)
 	close(ep);
 }
 
+/* An eventfd does not look at the value, nor whether a task sleeps in a read. */
+TEST_F(counter, zero_beside_a_reader_is_an_edge)
+{
+	int ep = epoll_on(self->fd, EPOLLIN | EPOLLOUT | EPOLLET);
+	struct call call;
+
+	if (variant->origin == MAPPED)
+		SKIP(return, "in memory, a write of 0 is no edge");
+	EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
+	ASSERT_TRUE(start_read(&call, self->fd));
+	ASSERT_EQ(8, add(self->fd, 0));
+	EXPECT_EQ(EPOLLOUT, epoll_take(ep, 0));
+	ASSERT_EQ(8, add(self->fd, 1));
+	ASSERT_TRUE(call_join(&call));
+	close(ep);
+}
+
 TEST_F(counter, nested)
 {
 	int inner = epoll_on(self->fd, EPOLLIN | EPOLLET);
