@@ -32,7 +32,7 @@ static inline bool count_can_fit(__u64 maximum, __u64 value)
 
 /*
  * What poll answers, if readers are to know of the count (@ready), and writers of room for
- * @mark. EPOLLERR is the overflow that writes cannot cause.
+ * @mark. Not EPOLLERR, an eventfd's overflow: no write causes it.
  */
 static inline __poll_t count_events_at(__u64 count, __u64 maximum, bool ready, __u64 mark)
 {
@@ -42,8 +42,6 @@ static inline __poll_t count_events_at(__u64 count, __u64 maximum, bool ready, _
 		events |= EPOLLIN;
 	if (likely(count_has_room(count, maximum, mark)))
 		events |= EPOLLOUT;
-	else if (maximum == count)
-		events |= EPOLLERR;
 	return events;
 }
 

@@ -41,7 +41,7 @@ static __always_inline void counter_taken(struct flowfd_counter *c, u64 before, 
 {
 	counter_set(c, before - value);
 	counter_note_read(c, before, value);
-	if (polled && c->events & EPOLLOUT) {
+	if (polled) {
 		c->write_refused = false;
 		flowfd_counter_wake(c, EPOLLOUT);
 	}

@@ -8,16 +8,13 @@
 /* How often poll arms before it returns what it saw. */
 #define MAPPED_POLLS 4
 
-/*
- * By one count, which may be too high: then there is a count, and a take tells of the room.
- * No overflow is reported, which would have to be of one moment.
- */
+/* By one count, which may be too high: then there is a count, and a take tells of the room. */
 static __poll_t mapped_events(const struct flowfd_counter *c)
 {
 	u64 maximum = store_maximum(&c->store);
 	u64 count = min(store_count(&c->store), maximum);
 
-	return count_events(count, maximum) & ~EPOLLERR;
+	return count_events(count, maximum);
 }
 
 /* Which bits must be set for a poller that sees these events. */

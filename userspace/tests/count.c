@@ -30,8 +30,6 @@ static void compare(uint64_t count, uint64_t maximum, uint64_t value)
 		wanted |= EPOLLIN;
 	if ((wide)count + 1 < maximum)
 		wanted |= EPOLLOUT;
-	if (count == maximum)
-		wanted |= EPOLLERR;
 	events &= count_events(count, maximum) == wanted;
 }
 
