@@ -24,7 +24,7 @@ struct seq_file;
 
 /**
  * struct bridge_end - the connection with one eventfd
- * @eventfd: NULL: none. Changed under the mutex and the counter's lock
+ * @eventfd: NULL: none. Changed under the mutex, or by release, and the counter's lock
  * @queue: wait queue of @eventfd, which the reference to that keeps
  * @at_eventfd: in @queue until the last file of @eventfd is closed
  * @bit: of the counter's @bridges while the end has something to do; fixed
