@@ -61,7 +61,7 @@ help:
 	@echo '                the cost of each call, in guest instructions'
 	@echo '  make bench-native'
 	@echo '                what needs no module, in nanoseconds on this processor'
-	@echo '  make prove    check the model of the ring, and that it finds errors'
+	@echo '  make prove    check the models, and that they and the simulator find errors'
 	@echo '  make dkms     install and remove the module with DKMS, in a root'
 	@echo '  make livepatch, make check-livepatch'
 	@echo '                build the livepatch for a stock kernel; test it there, or on'
@@ -188,7 +188,7 @@ bench-native:
 prove:
 	@$(SUDO) $(QUIET) selftests/lab/enter --scratch 7.2 env FLOWFD_TEST_SECONDS=1800 \
 		selftests/run docs/model/prove docs/model/herd \
-		livepatch/model/prove livepatch/model/epoll
+		livepatch/model/prove livepatch/model/epoll selftests/sim/faults
 
 # For the stock kernel of the root.
 livepatch:

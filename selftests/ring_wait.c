@@ -283,6 +283,23 @@ TEST_F(wait, sleepers_that_want_different_numbers)
 	}
 }
 
+/* What publishers were told last is of one that wants more. */
+TEST_F(wait, sleeper_that_wants_less_comes_last)
+{
+	static const __u32 wanted[] = { 1, 2, 3 };
+	struct waiter s[ARRAY_SIZE(wanted)];
+
+	ASSERT_TRUE(waiter_start(&s[2], &self->ring, wanted[2], false));
+	for (size_t i = 0; i < 2; i++) {
+		ASSERT_TRUE(waiter_start(&s[i], &self->ring, wanted[i], false));
+		add(self->events[i], 1);
+		ASSERT_TRUE(waiter_ends(&s[i]));
+		EXPECT_EQ(wanted[i], s[i].result);
+	}
+	add(self->events[2], 1);
+	ASSERT_TRUE(waiter_ends(&s[2]));
+}
+
 #define FILES 60
 #define POLLED (15 * FILES)
 
