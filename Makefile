@@ -7,7 +7,7 @@
 KERNEL ?= 6.1
 # The debug kernels of 'make check-debug', unless it is told a KERNEL: a series and
 # one of selftests/lab/debug/*.config.
-DEBUG_KERNELS := 6.12-kasan 6.12-rt 6.12-kcsan 7.2-kasan
+DEBUG_KERNELS := 6.12-kasan 6.12-rt 6.12-kcsan 7.2-kasan 6.1-kasan
 # The one for 'make fuzz'.
 FUZZ_KERNEL := $(if $(filter file,$(origin KERNEL)),6.12-kasan,$(KERNEL))
 # The one for 'make coverage'.
