@@ -18,6 +18,39 @@
 
 static int ends[2];
 
+/* Another file of the pipe, at the end that is read. */
+static int open_again(void)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static bool make_long_queue(void)
+{
+	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+
+	if (pipe2(ends, O_NONBLOCK))
+		return false;
+	for (int i = 0; i < WATCHES; i++)
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, dup(ends[0]), &watched))
+			return false;
+	return true;
+}
+
+/* Threads that never end. */
+static bool start(void *(*task)(void *), int count)
+{
+	pthread_t thread;
+
+	while (count--)
+		if (pthread_create(&thread, NULL, task, NULL))
+			return false;
+	return true;
+}
+
 static void *spin(void *arg)
 {
 	spin_ns(~0ULL / 2);
@@ -44,10 +77,8 @@ static void *walk(void *arg)
 static void *leave(void *arg)
 {
 	struct user_ring ring;
-	char path[40];
 	int end;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
 	if (ring_open(&ring, 1))
 		_exit(5);
 	for (;;) {
@@ -56,7 +87,7 @@ static void *leave(void *arg)
 		sleep_ms(50);
 		if (ring_del(&ring, ends[0]))
 			_exit(7);
-		end = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		end = open_again();
 		if (ring_add(&ring, end, EPOLLIN, 0))
 			_exit(8);
 		sleep_ms(50);
@@ -65,22 +96,12 @@ static void *leave(void *arg)
 	return NULL;
 }
 
-/* Its threads never end. */
 static int leave_a_long_queue(void)
 {
-	void *(*const tasks[])(void *) = { spin, walk, leave, leave, leave };
-	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
-	int ep = epoll_create1(EPOLL_CLOEXEC);
-	pthread_t thread;
-
-	if (!run_on(0) || pipe2(ends, O_NONBLOCK))
+	if (!run_on(0) || !make_long_queue())
 		return 1;
-	for (int i = 0; i < WATCHES; i++)
-		if (epoll_ctl(ep, EPOLL_CTL_ADD, dup(ends[0]), &watched))
-			return 2;
-	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
-		if (pthread_create(&thread, NULL, tasks[i], NULL))
-			return 3;
+	if (!start(spin, 1) || !start(walk, 1) || !start(leave, 3))
+		return 2;
 	sleep_ms(ATTACK_MS);
 	return 0;
 }
@@ -167,20 +188,13 @@ static void *watch_and_close(void *arg)
 	return NULL;
 }
 
-/* Its threads never end. */
 static int starve(void)
 {
-	pthread_t thread;
-
-	if (!run_on(0))
+	if (!run_on(0) || !start(watch_and_close, STARVED))
 		return 1;
-	for (int i = 0; i < STARVED; i++)
-		if (pthread_create(&thread, NULL, watch_and_close, NULL))
-			return 2;
 	sleep_ms(ATTACK_MS);
-	for (int i = 0; i < SPINNING; i++)
-		if (pthread_create(&thread, NULL, spin, NULL))
-			return 3;
+	if (!start(spin, SPINNING))
+		return 2;
 	sleep_ms(ATTACK_MS);
 	return 0;
 }
@@ -193,55 +207,47 @@ TEST_F_TIMEOUT(attack, closes_beside_starved_ones, 120)
 #define OWN_WATCHES 256
 #define OWN_CLOSE_MS 10000
 
+static int close_many_watches(void)
+{
+	const struct rlimit limit = { DESCRIPTORS, DESCRIPTORS };
+	int files[OWN_WATCHES];
+	struct user_ring ring;
+	__u64 time;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit) || !make_long_queue() ||
+	    ring_open(&ring, OWN_WATCHES))
+		return 1;
+	for (int i = 0; i < OWN_WATCHES; i++) {
+		files[i] = i ? dup(files[0]) : open_again();
+		if (ring_add(&ring, files[i], EPOLLIN, i))
+			return 2;
+	}
+	if (!run_on(0) || !start(spin, 1) || !start(walk, 2) || !run_on(1))
+		return 3;
+	sleep_ms(ATTACK_MS);
+	time = now_ns();
+	for (int i = 0; i < OWN_WATCHES; i++)
+		close(files[i]);
+	time = now_ns() - time;
+	printf("# the close of a file with %d watches: %llu ms\n", OWN_WATCHES, time / 1000000);
+	fflush(stdout);
+	return time > OWN_CLOSE_MS * 1000000ULL ? 4 : 0;
+}
+
 /*
  * The close of a file is in a read section of fsnotify, which keeps the closes of inotify
  * descriptors waiting: its watches must leave together, and not each after a walk of both tasks.
  */
 TEST(close_of_many_watches)
 {
-	void *(*const tasks[])(void *) = { spin, walk, walk };
-	struct epoll_event watched = { .events = EPOLLIN | EPOLLET };
-	int ep = epoll_create1(EPOLL_CLOEXEC), files[OWN_WATCHES], status;
-	struct user_ring ring;
-	char path[40];
-	__u64 start;
+	int status;
 	pid_t child;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "it needs two processors");
 	child = fork();
-	if (!child) {
-		const struct rlimit limit = { DESCRIPTORS, DESCRIPTORS };
-		pthread_t thread;
-
-		if (setrlimit(RLIMIT_NOFILE, &limit) || pipe2(ends, O_NONBLOCK) || ring_open(&ring, OWN_WATCHES))
-			_exit(1);
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
-		files[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		for (int i = 0; i < OWN_WATCHES; i++) {
-			if (i)
-				files[i] = dup(files[0]);
-			if (ring_add(&ring, files[i], EPOLLIN, i))
-				_exit(2);
-		}
-		for (int i = 0; i < WATCHES; i++)
-			if (epoll_ctl(ep, EPOLL_CTL_ADD, dup(ends[0]), &watched))
-				_exit(3);
-		run_on(0);
-		for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
-			if (pthread_create(&thread, NULL, tasks[i], NULL))
-				_exit(4);
-		run_on(1);
-		sleep_ms(ATTACK_MS);
-		start = now_ns();
-		for (int i = 0; i < OWN_WATCHES; i++)
-			close(files[i]);
-		start = now_ns() - start;
-		printf("# the close of a file with %d watches: %llu ms\n", OWN_WATCHES,
-		       start / 1000000);
-		fflush(stdout);
-		_exit(start > OWN_CLOSE_MS * 1000000ULL ? 5 : 0);
-	}
+	if (!child)
+		_exit(close_many_watches());
 	waitpid(child, &status, 0);
 	EXPECT_EQ(0, status);
 }
