@@ -33,7 +33,7 @@
 /* So many shards have the files of a class of users. */
 #define OBJECT_BITS 4
 
-/* So many hooks of one file end at once, while others wait for the shard: some 0.1 us each. */
+/* One turn of a close looks at so many hooks, while others wait for the shard: 0.1 us each. */
 #define TAKEN_MAX 128
 
 /* At most so many destroyed marks are kept: each close of their inodes looks at them. */
@@ -215,9 +215,9 @@ static unsigned int take_hooks(struct flowfd_closing_hook **taken,
 			       const struct file *file, struct rb_node *node)
 {
 	struct flowfd_closing_hook *hook;
-	unsigned int count = 0;
+	unsigned int count = 0, looked;
 
-	while (node && count < TAKEN_MAX) {
+	for (looked = 0; node && looked < TAKEN_MAX; looked++) {
 		hook = hook_of(node);
 		node = rb_next_match(file, node, hook_compare);
 		if (hook->state != CLOSING_LIVE || hook->polling) {
