@@ -47,7 +47,7 @@ static __always_inline void counter_taken(struct flowfd_counter *c, u64 before, 
 	}
 }
 
-/* What flowfd_counter_settle() does after an add, if tasks sleep in reads and nowhere else. */
+/* As flowfd_counter_settle(), if tasks sleep in reads only. A write of 0 is an edge here. */
 static void counter_hand_over(struct flowfd_counter *c)
 {
 	bool taken = flowfd_sleepers_go_on(c, false);

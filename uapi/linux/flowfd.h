@@ -184,8 +184,8 @@ struct flowfd_create_counter {
  * @maximum: as EFD_IOC_SET_MAXIMUM; 0: ULLONG_MAX
  * @read_mark: low-water mark of readers; 0 is as 1
  * @write_mark: low-water mark of writers; 0 is as 1. A write fits or not for itself
- * @max_delay: ns after the count left 0, or was first held back, at which the counter is
- *	ready below @read_mark, too; at most FLOWFD_MAX_DELAY_MAX; 0: never
+ * @max_delay: ns after the count left 0, or was first held back with a delay, at which the
+ *	counter is ready below @read_mark, too; at most FLOWFD_MAX_DELAY_MAX; 0: never
  * @qos: as EFD_IOC_SET_QOS
  * @overflow: FLOWFD_OVERFLOW_*
  * @flags: FLOWFD_SEAL; only to be read: FLOWFD_SEMAPHORE, FLOWFD_MAPPED
