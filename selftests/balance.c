@@ -6,10 +6,12 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
-#include "selftest.h"
+#include "ring_user.h"
 #include "sockets.h"
 
 #define WORKERS 8
+/* More than a close looks at in one turn. */
+#define WATCHED 300
 
 struct worker {
 	pthread_t thread;
@@ -215,6 +217,33 @@ TEST_F(balance, one_for_each_socket)
 	fd = balance(self->listener, FLOWFD_KEEP_ON_EXEC);
 	ASSERT_GE(fd, 0);
 	EXPECT_FALSE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	close(fd);
+}
+
+/* The close ends the balance and the watches, which leave the socket in different ways. */
+TEST_F(balance, listener_that_is_watched_is_closed)
+{
+	int fd = balance(self->listener, 0), watched[WATCHED];
+	struct user_ring ring;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, ring_open(&ring, WATCHED));
+	for (int i = 0; i < WATCHED; i++) {
+		watched[i] = dup(self->listener);
+		ASSERT_EQ(0, ring_add(&ring, watched[i], EPOLLIN, i));
+	}
+	close(self->listener);
+	for (int i = 0; i < WATCHED; i++)
+		close(watched[i]);
+	/* Its items are free again. */
+	self->listener = listener_open(variant->family, variant->type, 1);
+	for (int i = 0; i < WATCHED; i++) {
+		watched[i] = dup(self->listener);
+		EXPECT_EQ(0, ring_add(&ring, watched[i], EPOLLIN, i));
+	}
+	for (int i = 0; i < WATCHED; i++)
+		close(watched[i]);
+	ring_close(&ring);
 	close(fd);
 }
 
